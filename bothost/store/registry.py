@@ -11,13 +11,14 @@ move an alias at the same time, one gets an error.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
 import json
 import os
 import re
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -307,25 +308,25 @@ class Registry:
             raise ModelError(f"the sha256 of {version.strategy}:{version.version} does not match its files")
         model_files.names(version.files)
         root = self.folder / version.sha256
-        try:
-            model_files.check(root, version.files)
+        if _is_whole(root, version):
             return root
-        except ModelError:
-            pass
+        self.folder.mkdir(parents=True, exist_ok=True)
         building = self.folder / f".{version.sha256}.{os.getpid()}.{time.monotonic_ns()}"
-        building.mkdir(parents=True)
-        try:
-            for name, sha256 in version.files.items():
-                self._load_file(building / name, sha256)
-            model_files.check(building, version.files)
-            with contextlib.suppress(FileNotFoundError):  # move a damaged copy away
-                root.rename(building.with_suffix(".broken"))
-            with contextlib.suppress(OSError):  # another process was first
+        # Two that fetch at once must not move away the copy that the other has begun to use.
+        with _locked(self.folder):
+            if _is_whole(root, version):
+                return root
+            building.mkdir()
+            try:
+                for name, sha256 in version.files.items():
+                    self._load_file(building / name, sha256)
+                model_files.check(building, version.files)
+                with contextlib.suppress(FileNotFoundError):  # a damaged copy
+                    root.rename(building.with_suffix(".broken"))
                 building.rename(root)
-        finally:
-            for leftover in (building, building.with_suffix(".broken")):
-                shutil.rmtree(leftover, ignore_errors=True)
-        model_files.check(root, version.files)
+            finally:
+                for leftover in (building, building.with_suffix(".broken")):
+                    shutil.rmtree(leftover, ignore_errors=True)
         return root
 
     def _load_file(self, path: Path, sha256: str) -> None:
@@ -395,3 +396,22 @@ def trial(strategy: type[Strategy], model: Model, options: Mapping[str, Any] | N
 def _version(row: Any) -> ModelVersion:
     values = dict(row._mapping)
     return ModelVersion(**{**values, "files": json.loads(values["files"]), "lineage": json.loads(values["lineage"])})
+
+
+def _is_whole(root: Path, version: ModelVersion) -> bool:
+    try:
+        model_files.check(root, version.files)
+    except ModelError:
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Exclude other threads and processes that fetch into the folder."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)

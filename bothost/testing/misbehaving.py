@@ -77,6 +77,21 @@ class Slow(_Misbehaving):
         return good
 
 
+class SlowQuick(_Misbehaving):
+    """Decides at once, but sleeps when it is asked for a quick answer."""
+
+    name = "misbehaving-slow-quick"
+
+    def player(self, table: Table) -> Player:
+        return _SlowQuickPlayer(self)
+
+
+class _SlowQuickPlayer(_Player):
+    def quick(self, view: View, legal: ActionArray) -> Decision:
+        time.sleep(0.02)
+        return Decision(action=int(legal[0]))
+
+
 class Crash(_Misbehaving):
     """Raises in ``decide``."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import math
 import random
+import statistics
 import sys
 import time
 import traceback
@@ -28,7 +29,7 @@ from bothost.rules import ActionArray, Game, View
 LONGEST_HAND = 20_000
 """Decisions after which a hand counts as endless."""
 QUICK_MS = 5.0
-"""What ``Player.quick`` may take, at the median."""
+"""What ``Player.quick`` may take: processor time at the median, and by the clock at its fastest."""
 TOO_LATE = 3
 """Late decisions after which the rest is not played."""
 LEAK_MB = 64.0
@@ -55,7 +56,8 @@ class Run:
         self.seconds = 0.0
         self.slowest = 0.0
         self.late = 0
-        self.quick_ms: list[float] = []
+        self.quick_ms: list[tuple[float, float]] = []
+        """Processor time of the thread and time by the clock of each call that gave an answer."""
         self.call_started: float | None = None
         """Monotonic time at which the call in progress started. A watchdog reads it."""
         self.calling = ""
@@ -109,10 +111,10 @@ class Run:
         return decision
 
     def _quick(self, player: Player, view: View, legal: ActionArray) -> None:
-        started = time.perf_counter()
+        worked, started = time.thread_time(), time.monotonic()
         decision = self.call("quick", player.quick, view, legal.copy())
         if decision is not None:
-            self.quick_ms.append((time.perf_counter() - started) * 1000.0)
+            self.quick_ms.append(((time.thread_time() - worked) * 1000.0, (time.monotonic() - started) * 1000.0))
             check_decision(decision, view, legal, what="quick")
 
 
@@ -378,10 +380,11 @@ def in_budget(run: Run) -> str:
 def quick_is_quick(run: Run) -> str:
     if not run.quick_ms:
         return "there is none"
-    median = sorted(run.quick_ms)[len(run.quick_ms) // 2]
-    if median > QUICK_MS:
-        raise Broken(f"quick takes {median:.1f} ms", "it is asked when time is up: answer without search")
-    return f"median {median:.3f} ms"
+    # On a busy machine a call that works 2 ms may last 10. A call that sleeps lasts long each time.
+    took = max(statistics.median(worked for worked, _ in run.quick_ms), min(lasted for _, lasted in run.quick_ms))
+    if took > QUICK_MS:
+        raise Broken(f"quick takes {took:.1f} ms", "it is asked when time is up: answer without search")
+    return f"{took:.3f} ms"
 
 
 def prints_nothing(written: int) -> str:

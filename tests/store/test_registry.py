@@ -159,6 +159,37 @@ def test_a_copy_that_was_changed_or_cut_short_is_fetched_again(registry):
     assert [entry.name for entry in registry.folder.iterdir()] == [made.sha256]
 
 
+def test_a_copy_that_one_process_uses_is_not_moved_away_by_another(registry, monkeypatch):
+    """All fetch at once, and each goes on with the folder that it got: it stays the same folder."""
+    made = add(registry)
+    together = threading.Barrier(6)
+    check = model_files.check
+
+    def check_together(*args):
+        try:
+            check(*args)
+        finally:
+            if not getattr(own, "waited", False):
+                own.waited = True
+                together.wait(30)  # all have seen that there is no copy
+
+    own = threading.local()
+    monkeypatch.setattr(model_files, "check", check_together)
+    folders = []
+
+    def fetch():
+        path = Path(Registry(registry.store, registry.folder).model(made).path)
+        folders.append(path.stat().st_ino)
+
+    threads = [threading.Thread(target=fetch) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(folders) == 6 and set(folders) == {(registry.folder / made.sha256).stat().st_ino}
+    assert [entry.name for entry in registry.folder.iterdir()] == [made.sha256]
+
+
 def test_content_that_the_database_changed_is_refused(sqlite_registry):
     made = add(sqlite_registry)
     with sqlite_registry.store.begin() as connection:

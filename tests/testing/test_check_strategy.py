@@ -27,6 +27,7 @@ def test_sound_strategies_conform(name: str, plugins: Plugins) -> None:
 FAULTS = {
     "hang": ("legal", "has not returned after"),
     "slow": ("inside its budget", "came late"),
+    "slow-quick": ("quick is quick", "quick takes 2"),
     "crash": ("legal", "decide raised RuntimeError"),
     "exit": ("legal", "decide raised SystemExit"),
     "player": ("legal", "player raised"),
