@@ -49,10 +49,15 @@ class PluginSource(msgspec.Struct, frozen=True):
 
 def entry_points() -> Iterator[PluginSource]:
     """Installed plugins. bothost's own come first, so that no other takes their names."""
-    points = importlib.metadata.entry_points(group=GROUP)
-    for point in sorted(points, key=lambda p: (p.dist is None or p.dist.name != "bothost", p.name)):
-        name, version = (point.dist.name, point.dist.version) if point.dist else ("?", "")
-        yield PluginSource(point.name, f"entry point {point.name} of {name}", point.module, None, version)
+    found = []
+    released: dict[int, tuple[str, str]] = {}  # name and version of each distribution: its metadata is parsed once
+    for point in importlib.metadata.entry_points(group=GROUP):
+        if id(point.dist) not in released:
+            released[id(point.dist)] = (point.dist.name, point.dist.version) if point.dist else ("?", "")
+        name, version = released[id(point.dist)]
+        source = PluginSource(point.name, f"entry point {point.name} of {name}", point.module, None, version)
+        found.append((name != "bothost", point.name, source))
+    yield from (source for *_, source in sorted(found, key=lambda entry: entry[:2]))
 
 
 def loose(folder: Path) -> Iterator[PluginSource | Failure]:
