@@ -57,7 +57,7 @@ def _logging_of_a_test_ends_with_it():
 @pytest.fixture(scope="session")
 def postgres_url() -> Iterator[str]:
     """A PostgreSQL server."""
-    with temporary_postgres() as url:
+    with temporary_postgres(in_memory=True) as url:
         yield url
 
 

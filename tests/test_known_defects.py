@@ -82,7 +82,7 @@ FAULTS = {
         "lobby_server/test_lobby_fuzz.py",
         "test_many_frames_that_are_almost_right",
     ),
-    "SIGKILL at any moment": ("host/test_kill.py", "test_twenty_kills_lose_no_move_and_double_none"),
+    "SIGKILL at any moment": ("host/test_kill.py", "test_kills_lose_no_move_and_double_none"),
     "a database that is away": ("store/test_postgres.py", "test_a_lost_connection_costs_nothing"),
     "a database server that is silent": ("store/test_postgres.py", "test_a_server_that_is_silent_counts_as_away"),
     "a database that takes long to be found away": (

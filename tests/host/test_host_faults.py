@@ -81,7 +81,7 @@ async def test_frames_that_are_lost_doubled_swapped_and_garbage(kit, game):
         server,
         host,
     ):
-        await kit.until(lambda: host.runner.counters.decisions >= 60, 40)
+        await kit.until(lambda: host.runner.counters.decisions >= 30, 40)
     every_move_has_its_row_and_none_was_illegal(kit, server)
 
 

@@ -12,10 +12,10 @@ from bothost.lobbies.embedded import protocol as wire
 from bothost.testing.fake_lobby import FakeLobby
 
 NAMES = ("ada", "bob", "cyd")
-KILLS = 20
+KILLS = 10
 
 
-async def test_twenty_kills_lose_no_move_and_double_none(kit, tmp_path):
+async def test_kills_lose_no_move_and_double_none(kit, tmp_path):
     rng = random.Random(20)
     async with FakeLobby({name: name * 3 for name in NAMES}, grant_ms=60_000, hands=2) as lobby:
         zygote = await asyncio.create_subprocess_exec(

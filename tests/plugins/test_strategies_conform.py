@@ -28,7 +28,7 @@ OPTIONS: dict[str, dict[str, object]] = {
 @pytest.mark.parametrize(("name", "game"), PAIRS)
 def test_strategy_conforms(name: str, game: str) -> None:
     options = OPTIONS.get(name)
-    check_strategy(name, games=[game], hands=4, budget_ms=5000.0, options=options, plugins=PLUGINS).require()
+    check_strategy(name, games=[game], hands=2, budget_ms=5000.0, options=options, plugins=PLUGINS).require()
 
 
 def test_every_game_has_a_rule_player_to_fall_back_on() -> None:

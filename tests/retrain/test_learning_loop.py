@@ -1,4 +1,4 @@
-"""The whole loop, by the commands that an operator types, on SQLite and PostgreSQL:
+"""The whole loop, by the commands that an operator types:
 
 play → export → retrain → gate → promote → taken up without a lost or late move → replay → roll back.
 
@@ -137,8 +137,17 @@ async def from_nothing(operator):
     return await operator("model", "promote", "phase-ppo", "--force")
 
 
+ON_SQLITE = pytest.mark.parametrize(
+    "any_settings", ["sqlite", pytest.param("postgresql", marks=pytest.mark.long)], indirect=True
+)
+ON_POSTGRESQL = pytest.mark.parametrize(
+    "any_settings", [pytest.param("sqlite", marks=pytest.mark.long), "postgresql"], indirect=True
+)
+
+
 @pytest.mark.timeout(900)
-async def test_the_whole_loop(operator, any_settings):
+@ON_SQLITE
+async def test_the_whole_loop(operator):
     tiny = [word for text in ("iterations=8", *TINY) for word in ("--option", text)]
     async with lobby() as url:
         (operator.folder / "config.toml").write_text(CONFIG.format(name="one", url=operator.url, lobby=url))
@@ -174,6 +183,7 @@ async def test_the_whole_loop(operator, any_settings):
 
 
 @pytest.mark.timeout(900)
+@ON_POSTGRESQL
 async def test_two_hosts_of_one_database_do_nothing_twice(operator, any_settings):
     """Both retrain at once: one does it, the other is told; both take the new model up, from the database."""
     tiny = [word for text in ("iterations=3", *TINY) for word in ("--option", text)]

@@ -35,9 +35,9 @@ SCRIPT = """
                 process.kill()
                 Path("killed").touch()
 
-    def on_a_cluster():
-        head = {"num_cpus": 2, "node_ip_address": "127.0.0.1", "include_dashboard": False, "object_store_memory": 2**27}
-        return Cluster(initialize_head=True, head_node_args=head)
+    def on_a_cluster(cpus=2):
+        head = {"num_cpus": cpus, "node_ip_address": "127.0.0.1", "include_dashboard": False}
+        return Cluster(initialize_head=True, head_node_args=head | {"object_store_memory": 2**27})
     """
 TINY = {
     "deep-mc": [
@@ -78,7 +78,7 @@ def model(folder):
 
 @pytest.mark.timeout(600)
 def test_trainings_that_are_killed_on_a_cluster_end_as_those_of_this_machine(log, tmp_path, run_ray_script):
-    """A worker, a trainer and the pool of phase-ppo are killed, and the whole retraining of deep-mc."""
+    """A worker of phase-ppo is killed, and the whole retraining of deep-mc."""
     log("deep-mc:level-1", "doudizhu", 6)
     run_ray_script(
         FLEET,
@@ -87,19 +87,20 @@ def test_trainings_that_are_killed_on_a_cluster_end_as_those_of_this_machine(log
         if __name__ == "__main__":
             def at_update(coordinator, update):
                 if update == 1:
-                    for process in (coordinator.workers[1], coordinator.trainers[1], coordinator.pool):
-                        kill(process)
+                    kill(coordinator.workers[0])
 
+            one = msgspec.structs.replace(OPTIONS, workers=1, trainers=1)
             options = {TINY["deep-mc"]!r}
-            cluster, _ = two_nodes()
-            train("cluster-fleet", at_update)
+            cluster = on_a_cluster(cpus=3)
+            ray.init(address=cluster.address, log_to_driver=False, logging_level="ERROR")
+            train("cluster-fleet", at_update, one)
             killing = threading.Thread(target=kill_the_training, args=("cluster",))
             killing.start()
             retrain("deep-mc", "cluster", options, "--fresh", "--ray", cluster.address)
             killing.join()
             ray.shutdown()
             cluster.shutdown()
-            fleet.train(OPTIONS, TASK, PhaseNet, TrainingRun(out=Path("fleet"), seed=7), 1, lambda *_: None)
+            fleet.train(one, TASK, PhaseNet, TrainingRun(out=Path("fleet"), seed=7), 1, lambda *_: None)
             retrain("deep-mc", "here", options, "--fresh")
         """,
     )

@@ -1,7 +1,5 @@
 """Every registered game under every preset keeps every law of bothost/testing/game_laws.py."""
 
-import os
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,8 +7,8 @@ from hypothesis import strategies as st
 from bothost import rules
 from bothost.testing.check_game import check_game
 
-HANDS = 2 if "BOTHOST_SANITIZED" in os.environ else 3
-"""Of each game and preset; sanitized, a hand takes ten times as long, and laws are not what is looked for."""
+HANDS = 2
+"""Of each game and preset."""
 ALL = [(name, preset) for name in rules.games(plugins=False, testing=True) for preset in rules.presets(name)]
 
 

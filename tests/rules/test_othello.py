@@ -58,7 +58,7 @@ boards = st.tuples(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(boards, st.randoms(use_true_random=False))
 def test_random_positions_equal_the_oracle(place: tuple[str, int], rng: random.Random):
     game = rules.game("othello")

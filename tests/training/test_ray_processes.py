@@ -46,12 +46,12 @@ SCRIPT = textwrap.dedent(
         ray.init(address=cluster.address, log_to_driver=False, logging_level="ERROR")
         return cluster, other
 
-    def train(out, at_update=lambda coordinator, update: None):
-        setup = roles.Setup.of(TASK, PhaseNet, OPTIONS, "cpu", OPTIONS.timeout_s)
-        with RayProcesses(None, cores=4, device="cpu") as processes:
-            coordinator = Coordinator(OPTIONS, setup, 7, processes)
+    def train(out, at_update=lambda coordinator, update: None, options=OPTIONS):
+        setup = roles.Setup.of(TASK, PhaseNet, options, "cpu", options.timeout_s)
+        with RayProcesses(None, cores=options.workers + options.trainers, device="cpu") as processes:
+            coordinator = Coordinator(options, setup, 7, processes)
             report = lambda done, *_: at_update(coordinator, done)
-            loop = TrainerLoop(OPTIONS, TrainingRun(out=Path(out), seed=7), 1, coordinator, report)
+            loop = TrainerLoop(options, TrainingRun(out=Path(out), seed=7), 1, coordinator, report)
             assert loop.train().iteration == 2
 
     def kill(process):
@@ -65,6 +65,29 @@ def assert_same(one: Path, other: Path) -> None:
         mine, theirs = (safetensors.torch.load_file(checkpoint.latest(out) / name) for out in (one, other))
         assert mine.keys() == theirs.keys()
         assert all(torch.equal(mine[key], theirs[key]) for key in mine)
+
+
+@pytest.mark.long
+def test_killed_processes_change_nothing(tmp_path, run_ray_script):
+    """A worker, one of two trainers and the pool."""
+    run_ray_script(
+        SCRIPT,
+        """
+        if __name__ == "__main__":
+            cluster, _ = two_nodes()
+
+            def at_update(coordinator, update):
+                if update == 1:
+                    for process in (coordinator.workers[1], coordinator.trainers[1], coordinator.pool):
+                        kill(process)
+
+            train("cluster", at_update)
+            ray.shutdown()
+            cluster.shutdown()
+            fleet.train(OPTIONS, TASK, PhaseNet, TrainingRun(out=Path("local"), seed=7), 1, lambda *_: None)
+        """,
+    )
+    assert_same(tmp_path / "cluster", tmp_path / "local")
 
 
 @pytest.mark.long

@@ -133,7 +133,7 @@ def test_no_frame_of_a_live_table_holds_more_than_its_viewer_may_know(address, s
         deadline = time.monotonic() + 30  # all who watch see the table before the first move and after it
         while not (watching and all(browser.frames for browser in watching.values())) and time.monotonic() < deadline:
             time.sleep(0.01)
-        time.sleep(0.3)
+        time.sleep(0.1)
         action = frame["legal"][len(answered) % len(frame["legal"])]["notation"]
         person.client.post(f"/api/play/{number}/act", json={"ask": frame["ask"], "action": action})
 

@@ -67,8 +67,8 @@ async def test_three_accounts_of_ours_at_one_table(kit):
 TRAPS = Traps(drop_every=9, refuse=0.05, noise=0.05)
 
 
-async def test_twenty_games_with_all_traps(kit):
-    lobby, host = await play(kit, 20, traps=TRAPS, seed=3)
+async def test_games_with_all_traps(kit):
+    lobby, host = await play(kit, 8, traps=TRAPS, seed=3)
     every_trap_was_survived(lobby, host)
 
 

@@ -103,7 +103,7 @@ def test_distances_equal_the_oracle() -> None:
 
 def test_useful_tiles_equal_the_oracle() -> None:
     rng = random.Random(4)
-    for i in range(4):
+    for i in range(2):
         melds = rng.choice([0, 0, 1, 2])
         hand = draw(rng, melds)
         for shape in range(5):

@@ -105,7 +105,7 @@ def test_samples_are_uniform_over_what_the_view_allows(case: int, preset: str) -
             allowed = worlds(game, state, seat)
             if not 1 < len(allowed) <= 900:
                 continue
-            draws = 20 * len(allowed)
+            draws = 10 * len(allowed)
             view = state.view(seat)
             counts: collections.Counter[str] = collections.Counter()
             for seed in range(draws):
