@@ -67,10 +67,12 @@ def plot(records: Sequence[Mapping[str, float]], names: Sequence[str], path: Pat
     """Plot one panel per name over ``x``. The suffix of ``path`` chooses the image format."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(6, 2 * len(names)), layout="constrained")
+    height = 2 * len(names) + 0.5  # inches; fixed margins take half the time of a layout that measures the labels
+    figure = Figure(figsize=(6, height))
+    figure.subplots_adjust(left=0.14, right=0.97, bottom=0.5 / height, top=1 - 0.3 / height, hspace=0.25)
     for axes, name in zip(figure.subplots(len(names), 1, sharex=True, squeeze=False)[:, 0], names, strict=True):
         axes.plot([record[x] for record in records], [record[name] for record in records], linewidth=1)
-        axes.set_ylabel(name.replace("_", " "))
+        axes.set_title(name.replace("_", " "), loc="left", fontsize="medium")
         axes.grid(alpha=0.3)
     axes.set_xlabel(x)
     figure.savefig(path, dpi=120)
