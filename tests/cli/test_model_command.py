@@ -65,7 +65,7 @@ def test_an_imported_model_becomes_challenger_and_a_better_one_champion(model):
 
 
 def test_a_worse_challenger_is_refused_with_the_numbers(model):
-    code, _, err = model("promote", f"phase-ppo:{VERSIONS[1]}", "--deals", "48")
+    code, _, err = model("promote", f"phase-ppo:{VERSIONS[1]}", "--deals", "24")
     assert code == 1 and "not promoted" in err and f"is worse than phase-ppo:{VERSIONS[5]}" in err
     assert "deals" in err and "95 %" in err and "p = " in err and "--force" in err
     assert aliases(model)["champion"] == VERSIONS[5]

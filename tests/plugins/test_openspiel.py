@@ -30,7 +30,7 @@ def test_games_keep_the_laws(name):
 
 
 def test_games_of_more_seats_keep_the_laws():
-    game = rules.game("openspiel:maedn(players=3)")
+    game = rules.game("openspiel:pig(horizon=60,players=3,winscore=20)")
     assert game.num_seats == 3
     assert check_game(game, n=1) == []
 
