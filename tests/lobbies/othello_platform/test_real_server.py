@@ -29,7 +29,7 @@ async def test_a_hundred_games_at_the_real_server(tmp_path):
     source = real_servers.source_of("BOTHOST_OTHELLO_SOURCE")
     kit = Hosting(
         tmp_path,
-        connection=ConnectionSettings(heartbeat_s=5.0, connect_s=5.0, backoff_first_s=0.1, backoff_most_s=2.0),
+        connection=ConnectionSettings(heartbeat_s=5.0, connect_s=12.0, backoff_first_s=0.1, backoff_most_s=2.0),
         timeouts=Timeouts(seek_s=90.0, settle_s=1.0, confirm_s=60.0, idle_s=120.0),
     )
     wish = (WishSettings(game="othello", attributes={"mode": "match"}),)
