@@ -196,6 +196,7 @@ class Game:
         candidates = []
         replayed = Position(self.seat)
         if not self._diverged and replayed.replay(frame.moves):
+            replayed.catch_up(board)
             candidates.append(replayed)
         if self._shown:
             candidates.append(self._position)

@@ -75,6 +75,15 @@ class Position:
             for move in moves
         )
 
+    def catch_up(self, board: str) -> None:
+        """Fold the one move that this board has in addition, if it is one.
+
+        The lobby reads a game's moves before its board, and a move can be played between.
+        """
+        new = [square for square, disc in enumerate(self.board) if disc == "-" != board[square]]
+        if self.turn is not None and len(new) == 1:
+            self.place(self.turn, notation(Pos(new[0] % 8, new[0] // 8)))
+
     def replace(self, board: str, turn: Color, seq: int) -> Json:
         """Replace our position by the lobby's, without its history. Returns the snapshot.
 

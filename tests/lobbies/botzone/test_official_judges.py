@@ -101,7 +101,7 @@ class Anew:
         if self._process:
             options = ["--stdio", "--dialect", "botzone", "--game", self._game, "--one-shot"]
             command = [sys.executable, "-m", "bothost", "play", self._strategy, *options]
-            out = subprocess.run(command, input=line, capture_output=True, text=True, check=True).stdout
+            out = subprocess.run(command, input=line, stdout=subprocess.PIPE, text=True, check=True).stdout
         else:
             made = self.plugins.strategies[self._strategy]
             found = io.StringIO()

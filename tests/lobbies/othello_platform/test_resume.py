@@ -47,6 +47,19 @@ def test_trap_thirty_seconds_to_return_with_the_games_id():
     assert (asked.request_id, asked.grant_ms) == ("g_1.3.0", 21000)
 
 
+def test_trap_a_move_can_be_on_the_board_and_not_yet_among_the_moves():
+    adapter, _ = playing()
+    server = Server()
+    adapter.feed(m.Act("room-7", "g_1.1.0", ("d3",)))
+    server.move("d3")
+    server.move("c3")
+    back(adapter)
+    outputs = adapter.feed(server.sync(2, moves=server.moves[:-1]))
+    assert not [o for o in outputs if isinstance(o, m.Notice)]
+    assert only(outputs, m.Snapshot).view["moves"] == ["d3", "c3"]
+    assert only(outputs, m.ActionRequest).request_id == "g_1.3.0"
+
+
 def test_the_same_question_keeps_its_id_over_a_loss():
     adapter, _ = playing()
     server = Server()
