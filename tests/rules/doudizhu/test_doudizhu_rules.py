@@ -162,6 +162,11 @@ def test_call_and_grab(calls, landlord, stake, asked):
     assert (shown["phase"], shown["landlord"], shown["stake"]) == ("play", landlord, stake)
 
 
+def test_without_a_call_the_hand_is_void_if_the_rules_say_so():
+    state, _ = bid_all(game("doudizhu", preset="mailgyc", all_pass="void"), ["bid0"] * 3)
+    assert state.terminal and state.returns == (0, 0, 0) and state.view(0).to_json()["revealed"]
+
+
 def test_botzone_gives_the_first_seat_what_nobody_wants():
     state, _ = bid_all(GAMES["botzone-bid"], ["bid0"] * 3, first=0)
     assert state.view(0).to_json()["landlord"] == 0

@@ -104,8 +104,7 @@ void Public::call(Seat seat, Action action, const Rules& rules) {
   }
   if (!over) return;
   turn = kNobody;
-  if (landlord == kNobody && (rules.bidding == Bidding::grab || rules.all_pass == AllPass::first))
-    landlord = first;
+  if (landlord == kNobody && rules.all_pass == AllPass::first) landlord = first;
   phase = landlord == kNobody ? Phase::end : Phase::bottom;
 }
 
