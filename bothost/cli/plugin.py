@@ -49,7 +49,7 @@ def _strategy(plugins: Plugins, cls: type[Strategy]) -> dict[str, Any]:
     from bothost.plugins import weights
 
     plugin = plugins.origins[f"strategy {cls.name}"]
-    found = plugins.sources[plugin]
+    found, models = plugins.sources[plugin], _models(weights, cls)
     return {
         "name": cls.name,
         "version": cls.version,
@@ -57,7 +57,8 @@ def _strategy(plugins: Plugins, cls: type[Strategy]) -> dict[str, Any]:
         "source": found.source,
         "games": list(cls.games),
         "levels": list(cls.levels),
-        "aliases": _aliases(weights, cls),
+        "aliases": list(models),
+        "models": models,
         "execution": cls.execution,
         "deterministic": cls.deterministic,
         "about": (cls.__doc__ or "").strip().partition("\n")[0],
@@ -65,13 +66,13 @@ def _strategy(plugins: Plugins, cls: type[Strategy]) -> dict[str, Any]:
     }
 
 
-def _aliases(weights: Any, cls: type[Strategy]) -> list[str]:
+def _models(weights: Any, cls: type[Strategy]) -> dict[str, str]:
     from bothost.errors import ModelError
 
     try:
-        return list(dict.fromkeys(weights.aliases(cls)))
+        return dict(weights.aliases(cls))
     except ModelError as error:
-        return [f"({error})"]
+        return {f"({error})": ""}
 
 
 def _others(plugins: Plugins) -> list[dict[str, Any]]:
@@ -120,6 +121,11 @@ def _details(strategy: dict[str, Any]) -> str:
     for key in ("source", "games", "levels", "aliases", "execution", "deterministic"):
         value = strategy[key]
         lines.append(f"  {key}: {(', '.join(value) or '-') if isinstance(value, list) else value}")
+    told = set[str]()  # an alias and its version are one model
+    for model, about in strategy["models"].items():
+        if about and about not in told:
+            told.add(about)
+            lines.append(f"  {strategy['name']}:{model} {about}")
     lines.append("  options:" + ("" if strategy["options"] else " none"))
     for option in strategy["options"]:
         default = "required" if option["required"] else f"default {option['default']!r}"

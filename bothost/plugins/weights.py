@@ -37,6 +37,8 @@ class Version(msgspec.Struct, frozen=True):
 
     files: dict[str, str]
     encoder_version: int | None = None
+    about: str = ""
+    """What sets it apart, in a few words. ``bothost plugin list`` shows it."""
 
 
 class RetiredVersion(msgspec.Struct, frozen=True):
@@ -136,10 +138,15 @@ def _retired_error(strategy: type[Strategy], name: str, version: RetiredVersion)
     )
 
 
-def aliases(strategy: type[Strategy]) -> list[str]:
-    """All aliases and versions of a strategy's package."""
+def aliases(strategy: type[Strategy]) -> dict[str, str]:
+    """All aliases and versions of a strategy's package, each with what sets its version apart, or ''."""
     known = manifest(strategy)
-    return [] if known is None else [*known.aliases, *known.versions]
+    if known is None:
+        return {}
+    versions = known.aliases | {name: name for name in known.versions}
+    return {
+        name: known.versions[version].about if version in known.versions else "" for name, version in versions.items()
+    }
 
 
 def sha256_of(path: Path) -> str:

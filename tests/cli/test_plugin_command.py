@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -49,6 +50,14 @@ def test_list_shows_strategies_and_failures_with_their_cause(
     assert "hang_ms: float (>= 1, " in out and "default 5000.0" in out and "command: " in out and "required" in out
     code, _, err = run("plugin", "list", "randm")
     assert code == 2 and "'random'" in err
+
+
+def test_list_says_whom_each_clone_imitates(run: Callable[..., tuple[int, str, str]]) -> None:
+    code, out, _ = run("plugin", "list", "fm-clone")
+    assert code == 0
+    told = dict(re.findall(r"^  fm-clone:(\S+) (.+)$", out, flags=re.M))
+    assert "a real player of mahjong" in told["botzone-bot"] and "Dou Dizhu" in told["blocker"]
+    assert {"champion", "loner", "edges-first"} < told.keys() and "v4" not in told, "the champion is v4"
 
 
 def test_a_scaffolded_plugin_works_as_written(run: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
