@@ -65,6 +65,8 @@ class RestClient:
         self._register = options.register
         self._refresh_token = ""
         self._old = False
+        self._maybe_registered = False
+        """Whether a registration had no answer, so that the lobby may have accepted it later."""
         self._count = 0
         self._calls: dict[int, Call] = {}
         self._waiting: list[Call] = []
@@ -87,6 +89,7 @@ class RestClient:
 
     def reset(self) -> None:
         """Forget all calls, because the session is lost."""
+        self._maybe_registered |= any(call.purpose == "register" for call in self._calls.values())
         self._calls.clear()
         self._waiting.clear()
 
@@ -113,6 +116,7 @@ class RestClient:
             waiting, self._waiting = self._waiting, []
             return [m.SetTimer(TOKEN, TOKEN_S), *(self._call(item) for item in waiting)]
         if result.status == 0 or result.status >= 500:
+            self._maybe_registered |= call.purpose == "register"
             reason = f"HTTP {result.status}" if result.status else result.body[:200].decode(errors="replace")
             return Refused(f"no answer to the login: {reason}", False)
         if result.status == 429:
@@ -124,6 +128,9 @@ class RestClient:
                 return Refused(f"the password of a new account needs at least {MIN_PASSWORD} characters", True)
             body: dict[str, Any] = {"username": self._username, "password": self._password}
             return [self._call(Call("register", "POST", "/auth/register", body))]
+        if call.purpose == "register" and result.status == 409:
+            again, self._maybe_registered = self._maybe_registered, False
+            return Refused("the lobby has an account of this name, with another password", not again)
         return Refused(wire.problem(result.body) or f"HTTP {result.status}", True)
 
     # ----------------------------------------------------------------------------------------------------------- rooms

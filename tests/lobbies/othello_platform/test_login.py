@@ -54,6 +54,28 @@ def test_an_unknown_account_is_registered_only_where_the_operator_allows_it():
         assert calls(adapter.feed(reply(register, 201, userId=1, token="jwt"))) == []
 
 
+def registering(adapter, begin):
+    """The call that registers, after the lobby did not know the account."""
+    (login,) = calls(adapter.feed(begin))
+    (register,) = calls(adapter.feed(refusal(login, 401, "AUTH_REQUIRED")))
+    return register
+
+
+def test_a_wrong_password_is_named_where_accounts_are_registered():
+    adapter = OthelloPlatform(ACCOUNT, OthelloPlatformOptions(register=True))
+    outputs = adapter.feed(refusal(registering(adapter, m.Authenticate()), 409, "VALIDATION_ERROR"))
+    assert "another password" in only(outputs, m.AuthFailed).reason
+
+
+def test_a_registration_that_was_accepted_late_does_not_end_the_account():
+    adapter = OthelloPlatform(ACCOUNT, OthelloPlatformOptions(register=True))
+    adapter.feed(m.HttpResult(registering(adapter, m.Authenticate()).request, 0, (), b"ReadTimeout"))
+    outputs = adapter.feed(refusal(registering(adapter, m.Authenticate()), 409, "VALIDATION_ERROR"))
+    assert only(outputs, m.Disconnected), "the next login has the right password"
+    outputs = adapter.feed(refusal(registering(adapter, m.Authenticate()), 409, "VALIDATION_ERROR"))
+    assert only(outputs, m.AuthFailed)
+
+
 def test_trap_tokens_live_a_quarter_of_an_hour():
     adapter, _ = ready()
     adapter.feed(m.SocketClosed(1, 1006))
