@@ -1,7 +1,8 @@
 """Starts worker processes before their strategies are loaded.
 
-A worker process takes as long to import its modules as the host. So the processes for the routes start as soon as the
-plugins are known, and both import at the same time. This makes a restart after a kill faster.
+A worker process takes as long to import its modules as the host. So processes for the routes start as soon as the
+plugins are known, on the cores that the host leaves free. Both then import at the same time, and a restart after a kill
+is faster.
 """
 
 from __future__ import annotations
@@ -47,11 +48,15 @@ def start(variables: Iterable[str] = ()) -> Started:
 
 
 def number_for(settings: Settings, plugins: Plugins) -> int:
-    """The number of processes for the strategies of the routes."""
+    """How many processes for the strategies of the routes to start early.
+
+    At most one on each core that the host leaves free: more would delay its own imports. The others start when taken.
+    """
     names = {(route.strategy.partition(":")[0], repr(sorted(route.options.items()))) for route in settings.routes}
     strategies = (plugins.strategies.get(name) for name, _ in names)
     in_processes = sum(found is not None and found.execution == "process" for found in strategies)
-    return in_processes * settings.limits.process_workers
+    free = max(1, (os.cpu_count() or 1) - 1)
+    return min(in_processes * settings.limits.process_workers, free)
 
 
 class Spares:

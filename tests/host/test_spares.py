@@ -50,6 +50,13 @@ def test_what_nobody_takes_is_ended(spares):
     assert [process.returncode for process in processes] == [-9, -9]
 
 
+def routed(*routes):
+    return config.Settings(
+        limits=config.LimitSettings(process_workers=3),
+        routes=tuple(config.RouteSettings(strategy=strategy, options=options) for strategy, options in routes),
+    )
+
+
 @pytest.mark.parametrize(
     ("routes", "number"),
     [
@@ -59,9 +66,12 @@ def test_what_nobody_takes_is_ended(spares):
         ([("misbehaving-gil", {}), ("misbehaving-gil:7", {}), ("misbehaving-gil", {"seconds": 1})], 6),
     ],
 )
-def test_as_many_are_started_as_the_routes_will_need(routes, number):
-    settings = config.Settings(
-        limits=config.LimitSettings(process_workers=3),
-        routes=tuple(config.RouteSettings(strategy=strategy, options=options) for strategy, options in routes),
-    )
-    assert number_for(settings, found) == number
+def test_as_many_are_started_as_the_routes_will_need(routes, number, monkeypatch):
+    monkeypatch.setattr("os.cpu_count", lambda: 16)
+    assert number_for(routed(*routes), found) == number
+
+
+@pytest.mark.parametrize(("cores", "number"), [(1, 1), (2, 1), (3, 2), (8, 3), (None, 1)])
+def test_one_core_is_left_for_the_host(cores, number, monkeypatch):
+    monkeypatch.setattr("os.cpu_count", lambda: cores)
+    assert number_for(routed(("misbehaving-gil", {})), found) == number
