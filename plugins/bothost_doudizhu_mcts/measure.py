@@ -24,8 +24,9 @@ class HeldOut:
 
     Figures over held-out records: ``l1``, the mean distance with the weights of the loss; ``l1_plain``, without
     weights; ``l1_well_visited``, over records with at least 100 visits (``l1`` if there are none); ``best_move``, the
-    share of positions with several moves where the network's best move is the one with the most visits. ``constant``
-    has the same distances for the best constant, the weighted median of the training records.
+    share of positions with several moves where the network's best move is the one with the most visits; ``regret``, how
+    much higher the values of the most visited moves are than those of the network's best. ``constant`` has the same
+    distances for the best constant, the weighted median of the training records.
     """
 
     def __init__(self, found: Records, samples: Samples, most: int) -> None:
@@ -49,7 +50,7 @@ class HeldOut:
             for batch in self._batches():
                 outputs.append(net(batch.inputs, batch.roles).numpy())
         values = np.concatenate(outputs)
-        return self._distances(values) | {"best_move": self._best_moves(values)}
+        return self._distances(values) | self._choices(values)
 
     def _batches(self) -> Iterator[Batch]:
         for begin in range(0, len(self.positions), POSITIONS):
@@ -69,14 +70,16 @@ class HeldOut:
             "l1_well_visited": float(distance[well].mean()) if well.any() else l1,
         }
 
-    def _best_moves(self, values: FloatArray) -> float:
-        right, choices, end = 0, 0, 0
+    def _choices(self, values: FloatArray) -> dict[str, float]:
+        right, choices, end, regret = 0, 0, 0, 0.0
         for rows in self.rows:
             begin, end = end, end + len(rows)
             if len(rows) > 1:
                 choices += 1
-                right += int(values[begin:end].argmax()) == int(self.found.visits[rows].argmax())
-        return right / max(1, choices)
+                own, searched = int(values[begin:end].argmax()), int(self.found.visits[rows].argmax())
+                right += own == searched
+                regret += float(self.found.values[rows[searched]] - self.found.values[rows[own]])
+        return {"best_move": right / max(1, choices), "regret": regret / max(1, choices)}
 
 
 def _weighted_median(values: FloatArray, weight: FloatArray) -> float:

@@ -10,7 +10,7 @@ Their sum goes through the last layers. The first convolution spans all 15 rows 
 there on there is one column per rank. Its biases differ from rank to rank: a pair of twos is no pair of threes. Its
 outputs also reach the first connected layer without pooling, because pooling blurs which rank is which.
 
-What the hand is without the candidate decides how a plan goes on. A fixed layer computes it from the input planes.
+The hand without the candidate decides what can be played later. A fixed layer computes it from the input planes.
 """
 
 from __future__ import annotations

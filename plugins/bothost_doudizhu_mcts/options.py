@@ -10,7 +10,7 @@ from bothost.rules import Game
 
 
 class PlayOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Options of play. Search goes on until the time is over or the iterations are done, whichever comes first."""
+    """Options of play. A search stops when the time is over or the iterations are done, whichever comes first."""
 
     iterations: int = 0
     """Most iterations of a decision; 0: as many as the time allows, and 1,000 where there is no clock."""
@@ -19,7 +19,7 @@ class PlayOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     exploration: float = 0.6
     """C of UCT, for utilities in [-1, 1]."""
     playout: Literal["rule", "random"] = "rule"
-    """Who plays hands to the end: the rule player, which errs by chance, or nobody but chance."""
+    """Who plays hands to the end: the rule player, which errs by chance, or a player of random moves."""
     noise: float = 0.1
     """Chance that a step of a rule playout errs."""
     others: Literal["policy", "tree"] = "policy"
@@ -48,7 +48,7 @@ class PlayOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     threads: int = 1
     """Trees grown side by side, one core each."""
     reuse: bool = True
-    """Keep what is still true of the tree from decision to decision."""
+    """Keep the part of the tree below the moves that were played."""
     ponder: bool = False
     """Search on while others move, on a thread of its own: one more core for each table."""
 

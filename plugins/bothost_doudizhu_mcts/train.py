@@ -1,5 +1,7 @@
 """Fits the networks to records by weighted L1, on deals that are not held out, for some epochs or minutes.
 
+With a teacher, each step also learns the teacher's values of other positions.
+
 All randomness of step i depends on (seed, i), and the order of an epoch on (seed, epoch). Checkpoints are between two
 steps. So a fit by epochs gives the same network if it is interrupted and resumed.
 """
@@ -16,22 +18,23 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bothost import LoggedGames, Model, ReportProgress, Trainer, TrainingRun
+from bothost import Evaluator, LoggedGames, Model, ReportProgress, Trainer, TrainingRun
 from bothost.errors import UsageError
 from bothost.training import checkpoint
-from bothost.training.checkpoint import Progress
 from bothost.training.loop import begun_or_resumed, set_learning_rate
 from bothost.training.metrics import Metrics, plot, read
 from bothost.training.publish import lineage_of, write_manifest, write_version
 from bothost_doudizhu_mcts import logged, records
 from bothost_doudizhu_mcts.encode import VERSION
+from bothost_doudizhu_mcts.evaluated import address_of, address_of_model
 from bothost_doudizhu_mcts.measure import HeldOut
 from bothost_doudizhu_mcts.model import Networks, graphs
+from bothost_doudizhu_mcts.rehearsal import Rehearsal
 from bothost_doudizhu_mcts.samples import Batch, Samples
 
 FRESH_RATE, CONTINUED_RATE = 2e-3, 2e-4
 """Initial learning rates."""
-PLOTTED = ("l1", "l1_train", "l1_well_visited", "best_move")
+PLOTTED = ("l1", "l1_train", "l1_well_visited", "best_move", "regret")
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -41,6 +44,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Folder of the records, which may be in subfolders."""
     start: str = ""
     """Address of the version whose parameters the fit starts with, such as "doudizhu-mcts". Empty: random ones."""
+    teacher: str = ""
+    """Address of the strategy whose values of other positions each step learns too, such as "deep-mc". Empty: none."""
+    rehearsed: int = 128
+    """The teacher's positions of a gradient step."""
     epochs: float | None = None
     """Number of epochs. None: until the time is over."""
     positions: int = 64
@@ -49,9 +56,12 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Most candidate moves of a position in a step, drawn uniformly, so that leads with many moves do not dominate."""
     half_visits: float = 10.0
     """A record with n visits has the weight n / (n + half_visits) in the loss."""
+    values: float = 1.0
+    """Weight of the L1 of the values. Searches model the others as weaker than they may be, so their values can be too
+    high. 0: learn differences alone."""
     differences: float = 2.0
-    """Weight of the L1 of the differences between a position's moves, relative to that of the values. The differences
-    decide the play. Without this term, the error of the position's value would dominate them."""
+    """Weight of the L1 of the differences between a position's moves. They decide the play. Without this term, the
+    error of the position's value would dominate them."""
     learning_rate: float | None = None
     """Initial learning rate. It falls linearly to 0 at the end. None: 0.002 from random parameters, and 0.0002 from a
     version's, so that it forgets little."""
@@ -66,8 +76,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Compute layers in bfloat16, and parameters, loss and steps in float32. Faster if the CPU supports it."""
 
     def __post_init__(self) -> None:
-        if min(self.positions, self.candidates, self.checkpoint_every, self.measured) < 1:
-            raise ValueError("positions, candidates, measured and checkpoint_every must be positive")
+        if min(self.positions, self.candidates, self.rehearsed, self.checkpoint_every, self.measured) < 1:
+            raise ValueError("positions, candidates, rehearsed, measured and checkpoint_every must be positive")
+        if min(self.values, self.differences) < 0 or self.values + self.differences == 0:
+            raise ValueError("values and differences must not be negative, and one of them positive")
         if not 0.0 < self.held_out < 1.0 or self.half_visits < 0 or (self.epochs is not None and self.epochs <= 0):
             raise ValueError("held_out must be within 0 and 1, half_visits and epochs not negative")
 
@@ -77,7 +89,7 @@ class Fitter(Trainer):
 
     name = "doudizhu-mcts"
     Options: ClassVar[type[msgspec.Struct]] = Options
-    evaluators: ClassVar[tuple[str, ...]] = ("start",)
+    evaluators: ClassVar[tuple[str, ...]] = ("start", "teacher")
 
     def train(self, run: TrainingRun, report: ReportProgress) -> dict[str, Any]:
         options: Options = self.options
@@ -85,8 +97,8 @@ class Fitter(Trainer):
             raise UsageError("a fit needs records", advice="give --records FOLDER")
         if options.epochs is None and run.minutes is None:
             raise UsageError("this fit has no stopping condition", advice="give --minutes M or --epochs N")
-        start = run.evaluators.get("start")
-        return _train(options, Path(options.records), run, start.model if start else None, report)
+        start, teacher = run.evaluators.get("start"), run.evaluators.get("teacher")
+        return Fit(options, Path(options.records), run, start.model if start else None, teacher).train(report)
 
     def retrain(
         self, run: TrainingRun, games: LoggedGames, start: Model | None, report: ReportProgress
@@ -98,80 +110,115 @@ class Fitter(Trainer):
         if options.epochs is None and run.minutes is None:
             options = msgspec.structs.replace(options, epochs=1.0)
         found = logged.write(games, run.out.parent / "records")
-        return _train(options, found, run, start, report)
+        return Fit(options, found, run, start, run.evaluators.get("teacher")).train(report)
 
 
-def _train(
-    options: Options, folder: Path, run: TrainingRun, start: Model | None, report: ReportProgress
-) -> dict[str, Any]:
-    """``start``: the model whose parameters the fit starts with."""
-    torch.set_num_threads(1)
-    torch.manual_seed(run.seed)
-    net = Networks()
-    net.start_with(start)
-    rate = options.learning_rate or (FRESH_RATE if start is None else CONTINUED_RATE)
-    optimizer = torch.optim.AdamW(net.parameters(), lr=rate, weight_decay=options.weight_decay, fused=True)
-    progress = begun_or_resumed(run, VERSION, net, optimizer)
-    progress.options = msgspec.to_builtins(msgspec.structs.replace(options, learning_rate=rate))
-    found = records.load(folder)
-    samples = Samples(found, options.positions, options.candidates, options.half_visits, options.held_out, run.seed)
-    held_out = HeldOut(found, samples, options.measured)
-    _fit(options, run, net, optimizer, progress, samples, held_out, report)
-    return publish(run, net, progress, held_out, found)
+class Fit:
+    """Networks, their optimizer and what they learn from."""
+
+    def __init__(
+        self, options: Options, folder: Path, run: TrainingRun, start: Model | None, teacher: Evaluator | None
+    ) -> None:
+        """``start``: the model whose parameters the fit starts with."""
+        torch.set_num_threads(1)
+        torch.manual_seed(run.seed)
+        self.options, self.run = options, run
+        self.net = Networks()
+        self.net.start_with(start)
+        rate = options.learning_rate or (FRESH_RATE if start is None else CONTINUED_RATE)
+        self.optimizer = torch.optim.AdamW(
+            self.net.parameters(), lr=rate, weight_decay=options.weight_decay, fused=True
+        )
+        self.progress = begun_or_resumed(run, VERSION, self.net, self.optimizer)
+        self.progress.options = msgspec.to_builtins(msgspec.structs.replace(options, learning_rate=rate))
+        self.made_with = {
+            "start": address_of_model(start) if start else None,
+            "teacher": address_of(teacher) if teacher else None,
+        }
+        self.found = records.load(folder)
+        self.samples = Samples(
+            self.found, options.positions, options.candidates, options.half_visits, options.held_out, run.seed
+        )
+        self.held_out = HeldOut(self.found, self.samples, options.measured)
+        self.rehearsal = Rehearsal(teacher, options.rehearsed, run.seed) if teacher else None
+
+    def train(self, report: ReportProgress) -> dict[str, Any]:
+        """Make steps until the epochs or the time are over, and publish the version."""
+        progress, optimizer = self.progress, self.optimizer
+        before, started = progress.seconds, time.monotonic()
+        losses: list[float] = []
+        with Metrics(self.run.out, after=progress.iteration, tensorboard=False) as metrics:
+            while (part := self._part_done()) < 1.0:
+                set_learning_rate(optimizer, optimizer.defaults["lr"] * (1.0 - part))
+                losses.append(self._step())
+                progress.seconds = before + time.monotonic() - started
+                if self._part_done() >= 1.0 or progress.iteration % self.options.checkpoint_every == 0:
+                    figures = self.held_out.measure(self.net) | {"l1_train": float(np.mean(losses))}
+                    epoch = progress.iteration / self.samples.steps
+                    metrics.write(progress.iteration, {"epoch": epoch, "samples": progress.samples, **figures})
+                    losses.clear()
+                    checkpoint.save(self.run.out, progress, self.net, optimizer)
+                    self._tell(report, f"epoch {epoch:.2f}, L1 {figures['l1']:.4f}")
+        plot(read(metrics.path), PLOTTED, self.run.out / "training.png", x="epoch")
+        return self._publish()
+
+    def _step(self) -> float:
+        """Make one gradient step. Returns the L1 of the records' values."""
+        batch = self.samples.batch(self.progress.iteration)
+        loss, l1 = loss_of(self.net, batch, self.options)
+        if self.rehearsal is not None:
+            loss = loss + self.rehearsal.loss(self.net, self.progress.iteration)
+        self.optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        torch.nn.utils.clip_grad_norm_(self.net.parameters(), 1.0)
+        self.optimizer.step()
+        self.progress.iteration += 1
+        self.progress.samples += len(batch.values)
+        return float(l1.detach())
+
+    def _part_done(self) -> float:
+        progress, epochs, minutes = self.progress, self.options.epochs, self.run.minutes
+        by_epochs = progress.iteration / (epochs * self.samples.steps) if epochs else 0.0
+        return max(by_epochs, progress.seconds / (60 * minutes) if minutes else 0.0)
+
+    def _tell(self, report: ReportProgress, note: str) -> None:
+        if self.options.epochs is not None:
+            report(self.progress.iteration, note, int(np.ceil(self.options.epochs * self.samples.steps)))
+        elif self.run.minutes is not None:
+            report(int(self.progress.seconds), note, int(60 * self.run.minutes))
+
+    def _publish(self) -> dict[str, Any]:
+        """Write the version and its lineage to ``out/weights``, and return the figures."""
+        run, progress, found = self.run, self.progress, self.found
+        curve = read(run.out / "metrics.jsonl")
+        final: Mapping[str, float] = curve[-1]
+        versions = {"v1": write_version(run.out / "weights" / "v1", self.net.in_16_bits(), graphs(), VERSION)}
+        rounded = {name: round(value, 4) for name, value in final.items() if name not in ("iteration", "samples")}
+        figures = {"steps": progress.iteration, "samples": progress.samples, "minutes": round(progress.seconds / 60, 2)}
+        figures |= {"records": len(found.actions), "positions": len(found), "deals": len(set(found.deals)), **rounded}
+        told = {
+            **figures,
+            **self.made_with,
+            "value": "2 P(win) - 1 of the side that moves; L1 on this scale, halve it for win probabilities",
+            "constant": {name: round(value, 4) for name, value in self.held_out.constant.items()},
+            "records_made_by": found.made_by,
+            "l1_curve": [[round(point["epoch"], 2), round(point["l1"], 4)] for point in curve],
+        }
+        write_manifest(run.out / "weights", versions, {"champion": "v1"}, lineage_of(run, progress, VERSION, told))
+        return {"out": str(run.out), **figures}
 
 
-def _fit(
-    options: Options,
-    run: TrainingRun,
-    net: Networks,
-    optimizer: torch.optim.Optimizer,
-    progress: Progress,
-    samples: Samples,
-    held_out: HeldOut,
-    report: ReportProgress,
-) -> None:
-    before, started = progress.seconds, time.monotonic()
-    losses: list[float] = []
-    with Metrics(run.out, after=progress.iteration, tensorboard=False) as metrics:
-        while (part := _part_done(progress, options, run, samples)) < 1.0:
-            set_learning_rate(optimizer, optimizer.defaults["lr"] * (1.0 - part))
-            batch = samples.batch(progress.iteration)
-            losses.append(_step(net, optimizer, batch, options))
-            progress.iteration += 1
-            progress.samples += len(batch.values)
-            progress.seconds = before + time.monotonic() - started
-            over = _part_done(progress, options, run, samples) >= 1.0
-            if over or progress.iteration % options.checkpoint_every == 0:
-                figures = held_out.measure(net) | {"l1_train": float(np.mean(losses))}
-                epoch = progress.iteration / samples.steps
-                metrics.write(progress.iteration, {"epoch": epoch, "samples": progress.samples, **figures})
-                losses.clear()
-                checkpoint.save(run.out, progress, net, optimizer)
-                _tell(report, progress, run, f"epoch {epoch:.2f}, L1 {figures['l1']:.4f}", samples, options)
-    plot(read(metrics.path), PLOTTED, run.out / "training.png", x="epoch")
-
-
-def _step(
-    net: Networks,
-    optimizer: torch.optim.Optimizer,
-    batch: Batch,
-    options: Options,
-) -> float:
-    """Make one gradient step. Returns the L1 of the values."""
+def loss_of(net: Networks, batch: Batch, options: Options) -> tuple[Tensor, Tensor]:
+    """The loss of a batch of records, and the L1 of its values."""
     with torch.autocast("cpu", torch.bfloat16, enabled=options.bf16):
         out = net(batch.inputs, batch.roles)
     error, weight = out.float() - torch.from_numpy(batch.values), torch.from_numpy(batch.weights)
     owner, outcomes = torch.from_numpy(batch.inputs.owner), torch.from_numpy(batch.outcomes)
-    l1 = weighted_mean(error.abs(), weight)
     # For results of hands use the square, which is minimal at their mean. L1 is minimal at their median, 1 or -1.
     distance = torch.where(outcomes, error.square(), error.abs())
     centred = (error - mean_of_position(error, weight, owner)).abs()
-    loss = weighted_mean(distance, weight) + options.differences * weighted_mean(centred, weight)
-    optimizer.zero_grad()
-    loss.backward()  # type: ignore[no-untyped-call]
-    torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
-    optimizer.step()
-    return float(l1.detach())
+    loss = options.values * weighted_mean(distance, weight) + options.differences * weighted_mean(centred, weight)
+    return loss, weighted_mean(error.abs(), weight)
 
 
 def weighted_mean(distance: Tensor, weight: Tensor) -> Tensor:
@@ -184,38 +231,3 @@ def mean_of_position(error: Tensor, weight: Tensor, owner: Tensor) -> Tensor:
     positions = int(owner[-1]) + 1
     total = torch.zeros(positions).index_add(0, owner, weight * error)
     return (total / torch.zeros(positions).index_add(0, owner, weight))[owner]
-
-
-def _part_done(progress: Progress, options: Options, run: TrainingRun, samples: Samples) -> float:
-    by_epochs = progress.iteration / (options.epochs * samples.steps) if options.epochs else 0.0
-    return max(by_epochs, progress.seconds / (60 * run.minutes) if run.minutes else 0.0)
-
-
-def _tell(
-    report: ReportProgress, progress: Progress, run: TrainingRun, note: str, samples: Samples, options: Options
-) -> None:
-    if options.epochs is not None:
-        report(progress.iteration, note, int(np.ceil(options.epochs * samples.steps)))
-    elif run.minutes is not None:
-        report(int(progress.seconds), note, int(60 * run.minutes))
-
-
-def publish(
-    run: TrainingRun, net: Networks, progress: Progress, held_out: HeldOut, found: records.Records
-) -> dict[str, Any]:
-    """Write the version and its lineage to ``out/weights``, and return the figures."""
-    curve = read(run.out / "metrics.jsonl")
-    final: Mapping[str, float] = curve[-1]
-    versions = {"v1": write_version(run.out / "weights" / "v1", net.in_16_bits(), graphs(), VERSION)}
-    rounded = {name: round(value, 4) for name, value in final.items() if name not in ("iteration", "samples")}
-    figures = {"steps": progress.iteration, "samples": progress.samples, "minutes": round(progress.seconds / 60, 2)}
-    figures |= {"records": len(found.actions), "positions": len(found), "deals": len(set(found.deals)), **rounded}
-    told = {
-        **figures,
-        "value": "2 P(win) - 1 of the side that moves; L1 on this scale, halve it for win probabilities",
-        "constant": {name: round(value, 4) for name, value in held_out.constant.items()},
-        "records_made_by": held_out.made_by,
-        "l1_curve": [[round(point["epoch"], 2), round(point["l1"], 4)] for point in curve],
-    }
-    write_manifest(run.out / "weights", versions, {"champion": "v1"}, lineage_of(run, progress, VERSION, told))
-    return {"out": str(run.out), **figures}

@@ -22,10 +22,12 @@ from bothost_doudizhu_mcts.collect import SelfPlay
 from bothost_doudizhu_mcts.distil import Distiller, Source, measure
 from bothost_doudizhu_mcts.distil import Options as DistilOptions
 from bothost_doudizhu_mcts.encode import ROLES, encode, encode_leaves, roles, supports, whole
+from bothost_doudizhu_mcts.measure import HeldOut
 from bothost_doudizhu_mcts.model import Networks, RoleNet, graphs, tensors
 from bothost_doudizhu_mcts.network import GRAPHS
+from bothost_doudizhu_mcts.rehearsal import STEPS, Rehearsal
 from bothost_doudizhu_mcts.samples import Samples
-from bothost_doudizhu_mcts.train import Fitter, Options
+from bothost_doudizhu_mcts.train import Fitter, Options, loss_of
 
 GAME = game("doudizhu")
 RANKS = "3456789TJQKA2BR"
@@ -225,10 +227,10 @@ def folder(tmp_path_factory):
     return out
 
 
-def fit(folder, out, *, resume=False, start=None, **options):
+def fit(folder, out, *, resume=False, start=None, taught_by=None, **options):
     told = []
     settled = {"positions": 16, "held_out": 0.3, "checkpoint_every": 10, "half_visits": 5.0, "measured": 80} | options
-    evaluators = {"start": start} if start else {}
+    evaluators = ({"start": start} if start else {}) | ({"teacher": taught_by} if taught_by else {})
     run = TrainingRun(out=out, seed=3, resume=resume, command="bothost train doudizhu-mcts fit", evaluators=evaluators)
     return Fitter(Options(records=str(folder), **settled)).train(run, lambda *args: told.append(args)), told
 
@@ -253,6 +255,52 @@ def test_a_fit_that_continues_has_a_smaller_learning_rate(folder, tmp_path):
     for out, first, rate in ((tmp_path / "fresh", None, 0.002), (tmp_path / "continued", start, 0.0002)):
         fit(folder, out, start=first, epochs=0.2)
         assert json.loads((out / "weights" / "lineage.json").read_text())["options"]["learning_rate"] == rate
+
+
+def test_a_fit_with_a_teacher_also_learns_its_values(folder, tmp_path):
+    """Only the teacher values whole positions, so without it the layer of these values keeps its parameters."""
+    fit(folder, tmp_path, taught_by=RuleValues(NoOptions()), rehearsed=4, epochs=0.1, measured=4, weight_decay=0.0)
+    torch.manual_seed(3)  # of the fit
+    learnt, begun = weights_of(tmp_path)["of.landlord.state2.weight"], Networks().of["landlord"].state2.weight
+    assert (learnt - begun).abs().max() > 1e-3
+    lineage = json.loads((tmp_path / "weights" / "lineage.json").read_text())
+    assert lineage["teacher"] == "rule-values" and lineage["start"] is None
+
+
+def test_what_is_rehearsed_depends_on_the_step_alone():
+    torch.manual_seed(1)
+    net, teacher = Networks(), RuleValues(NoOptions())
+    one, other = Rehearsal(teacher, 4, seed=2), Rehearsal(teacher, 4, seed=2)
+    losses = {step: float(one.loss(net, step).detach()) for step in (0, 3, STEPS, STEPS + 3)}
+    assert all(float(other.loss(net, step).detach()) == losses[step] for step in (STEPS + 3, 3))
+    assert len(set(losses.values())) == len(losses)
+
+
+def test_without_the_weight_of_values_only_differences_count(folder):
+    torch.manual_seed(1)
+    net, batch = Networks(), Samples(records.load(folder), 8, 4, 5.0, 0.3, 1).batch(0)
+    raised = batch._replace(values=batch.values + 0.5)
+
+    def loss(batch, values):
+        return float(loss_of(net, batch, Options(records="", values=values))[0].detach())
+
+    assert loss(raised, 0.0) == pytest.approx(loss(batch, 0.0), abs=1e-6) and loss(batch, 0.0) > 0
+    assert loss(raised, 1.0) != pytest.approx(loss(batch, 1.0), abs=1e-3)
+
+
+def test_agreement_and_regret_are_those_of_the_moves_that_would_be_played(folder):
+    found = records.load(folder)
+    held_out = HeldOut(found, Samples(found, 8, 4, 5.0, 0.3, 1), 40)
+
+    def measured(values):
+        """Of a network with these values of all records, in one batch."""
+        return held_out.measure(lambda *_: torch.from_numpy(values[np.concatenate(held_out.rows)]))
+
+    visits, values = found.visits.astype(np.float32), found.values
+    assert (measured(visits)["best_move"], measured(visits)["regret"]) == (1.0, 0.0)
+    several = [rows for rows in held_out.rows if len(rows) > 1]
+    lost = [values[rows[visits[rows].argmax()]] - values[rows].min() for rows in several]
+    assert measured(-values)["regret"] == pytest.approx(np.mean(lost), abs=1e-6) and np.mean(lost) > 0
 
 
 def test_both_stages_from_the_command_line(tmp_path, capsys):
