@@ -5,7 +5,8 @@
 Four of these players play. At some of their decisions the chosen action and the next best ones are played to the end
 on the same wall. Prints how much more an alternative scores than the choice, by kind of decision and by margin. Then
 what a fixed correction would win: a ridge regression of the differences on features of both actions, fitted to nine
-tenths of the hands, decides in the other tenth.
+tenths of the hands, decides in the other tenth. Last, how well the difference is foretold by the critic that sees all
+hands and values both actions one draw later.
 """
 
 from __future__ import annotations
@@ -47,6 +48,8 @@ class Alternative(NamedTuple):
     """The choice's value less the alternative's, against the best."""
     difference: float
     """Points that the alternative scores more."""
+    valued: float
+    """The same by the critic, one draw later."""
     weight: float
     """Decisions that it stands for, a hand and seat."""
     features: Floats
@@ -88,15 +91,21 @@ def branches(hands: int, seed: int) -> Iterator[Alternative]:
             view = state.view(state.to_act[0])
             if (found := alternatives_of(view, rng)) is not None:
                 actions, appraisals, share = found
-                scores = mahjong.branches(state, view.seat, actions, acceptance_weighted=True)[:, view.seat]
+                scores, values = (
+                    mahjong.branches(state, view.seat, actions, acceptance_weighted=True, draws=draws)[:, view.seat]
+                    for draws in (0, 1)
+                )
                 numbers = view.encode("numbers").astype(np.float64)
-                for action, other, score in zip(actions[1:], appraisals[1:], scores[1:], strict=True):
+                for action, other, score, value in zip(
+                    actions[1:], appraisals[1:], scores[1:], values[1:], strict=True
+                ):
                     yield Alternative(
                         hand,
                         decision,
                         f"{kind(int(actions[0]))} to {kind(int(action))}",
                         appraisals[0, VALUE] - other[VALUE],
                         float(score - scores[0]),
+                        float(value - values[0]),
                         1.0 / share / 4.0,
                         features(appraisals[0], other, numbers),
                     )
@@ -128,6 +137,23 @@ def gain(found: list[Alternative], hands: int, penalty: float = 300.0) -> tuple[
     return won, changed
 
 
+def slope(x: Floats, y: Floats) -> str:
+    """Slope of y over x through the origin, and half of its 95 % interval."""
+    least = (x @ y) / (x @ x)
+    return f"{least:.2f} ± {1.96 * np.sqrt(np.square(y - least * x).mean() / (x @ x)):.2f}"
+
+
+def print_critic(found: list[Alternative]) -> None:
+    """Differences to the end of the hand beside those that the critic sees one draw later."""
+    ends, valued = np.array([a.difference for a in found]), np.array([a.valued for a in found])
+    discards = np.array([a.kinds == "discard to discard" for a in found])
+    close = discards & np.array([a.margin < CLOSE for a in found])
+    print("\n| alternatives | standard deviation | valued one draw later | slope |\n|---|---|---|---|")
+    for name, rows in (("claims", ~discards), ("close discards", close), ("other discards", discards & ~close)):
+        x, y = valued[rows], ends[rows]
+        print(f"| {rows.sum():,} {name} | {y.std():.1f} | {x.std():.1f} | {slope(x, y)} |")
+
+
 def main(hands: int, seed: int) -> None:
     """Print all tables."""
     found = list(branches(hands, seed))
@@ -146,6 +172,7 @@ def main(hands: int, seed: int) -> None:
     for name in ("discard to discard", "pass to chow", "pass to pung", "chow to pass", "pung to pass"):
         won, changed = gain([a for a in found if a.kinds == name], hands)
         print(f"| {name} | {changed:,} | {interval(won)} |")
+    print_critic(found)
 
 
 if __name__ == "__main__":

@@ -229,7 +229,12 @@ def mahjong_rule_choice(
     view: View, simple: bool = False, acceptance_weighted: bool = False
 ) -> tuple[int, str, float]: ...
 def mahjong_branches(
-    state: State, seat: SupportsIndex, actions: npt.NDArray[np.int64], acceptance_weighted: bool = False
+    state: State,
+    seat: SupportsIndex,
+    actions: npt.NDArray[np.int64],
+    acceptance_weighted: bool,
+    draws: int,
+    weights: npt.NDArray[np.float32],
 ) -> FloatArray: ...
 
 _Prospect = tuple[float, float, int, int, int, list[int], list[int], list[int]]

@@ -184,18 +184,27 @@ def acceptance_weighted_choice(view: View) -> tuple[int, str, float]:
     return _native.mahjong_rule_choice(_own(view), False, True)
 
 
-def branches(state: State, seat: int, actions: ActionArray, *, acceptance_weighted: bool = False) -> FloatArray:
+def branches(
+    state: State, seat: int, actions: ActionArray, *, acceptance_weighted: bool = False, draws: int = 0
+) -> FloatArray:
     """Scores float32 (n, 4) of all seats, in points, after each of ``actions`` (n,) of ``seat``.
 
     Rule players decide all that follows, on the same wall: those of :func:`rule_choice`, or of
     :func:`acceptance_weighted_choice`. ``state`` stays as it is. A branch takes about a millisecond, without the GIL.
-    Raises ValueError if an action is not legal, TypeError for a state of another game.
+
+    With ``draws`` a branch ends at that many draws from now, if the hand does not end before. There the network of
+    :func:`luck` values it. It sees all hands, but not the tile that is drawn or the order of the wall. Such branches
+    take a quarter of a millisecond and vary far less. They have the errors of the network, which knows rule players.
+
+    Raises ValueError if an action is not legal or the game has flowers, TypeError for a state of another game.
 
     Source: "vine" sampling of Schulman et al., "Trust Region Policy Optimization", arXiv:1502.05477 (2015).
     """
     if not isinstance(state, _native.State):
         raise TypeError("state must be a State of mahjong")
-    return _native.mahjong_branches(state, seat, np.asarray(actions, np.int64), acceptance_weighted)
+    return _native.mahjong_branches(
+        state, seat, np.asarray(actions, np.int64), acceptance_weighted, draws, _luck_weights()
+    )
 
 
 @cache

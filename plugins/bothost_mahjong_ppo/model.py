@@ -49,6 +49,8 @@ class MahjongNet(nn.Module):
         self.look_ahead = look_ahead
         self.learns_trunk = True
         """Whether gradients reach the trunk, or what reads it alone."""
+        self.learns_policy_layer = True
+        """Whether they reach the layer from the trunk to the logits."""
         self.discard = nn.Linear(KINDS, DISCARD_WIDTH, bias=False)
         self.state = nn.Linear(TRUNK_INPUT, WIDTH)
         self.hidden = nn.Linear(HIDDEN, WIDTH, bias=False) if oracle else None
@@ -72,7 +74,9 @@ class MahjongNet(nn.Module):
     def forward(self, observations: Tensor) -> tuple[Tensor, Tensor]:
         with torch.set_grad_enabled(torch.is_grad_enabled() and self.learns_trunk):
             body = self._body(observations)
-        logits, values = self.policy(body), self.value(body)
+        with torch.set_grad_enabled(torch.is_grad_enabled() and self.learns_policy_layer):
+            logits: Tensor = self.policy(body)
+        values = self.value(body)
         if self.look_ahead:
             prospects = _prospects(observations)
             logits = logits + self._of_prospects(prospects, _actions(observations), body)

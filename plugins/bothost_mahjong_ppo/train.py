@@ -30,6 +30,7 @@ from bothost_mahjong_ppo.selfplay import CURRICULUM, Hands, Opponents, play, sta
 from bothost_mahjong_ppo.vine import BranchedHands, BranchOptions, play_branching
 
 DEFAULT_MINUTES = 60.0
+SHIPPED = Path(__file__).with_name("weights")
 
 
 class Options(LoopOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -57,6 +58,8 @@ class Options(LoopOptions, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Iterations over which progress is measured."""
     least_score: float = 2.0
     """Mean points a hand over the window that open the next stage."""
+    start: str | None = None
+    """Shipped version to begin with, such as ``v6``. None: a fresh network."""
     imitation_hands: int = 0
     """Hands of the teacher to imitate before. 0: none."""
     teacher: Teacher = "rule"
@@ -69,6 +72,9 @@ class Options(LoopOptions, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Hands of the teacher that the critic is fitted to after the imitation. 0: none."""
     trunk: bool = True
     """Whether PPO changes the trunk. False: only the layers that read it."""
+    policy_layer: bool = True
+    """Whether PPO changes the layer from the trunk to the logits. False, without the trunk: what scores each action by
+    its prospect, and the value, are all that learns. That is 15,000 weights, which need fewer samples."""
     pool_every: int = 10
     newest_share: float = 0.5
     """Share of the hands against past selves that use the newest version."""
@@ -170,8 +176,10 @@ class MahjongLearner(Learner):
         self.model.begin_with(file)
 
     def warm_start(self, report: ReportProgress) -> dict[str, float]:
-        """Imitate the teacher, and fit the critic to the teacher's hands, as the options ask."""
+        """Begin with a shipped version, imitate the teacher, and fit the critic to its hands, as the options ask."""
         options = self.options
+        if options.start is not None:
+            self.load_start(SHIPPED / options.start / WEIGHTS)
         if not options.imitation_hands:
             return {}
         report(0, f"imitating the {options.teacher} player")
@@ -217,7 +225,7 @@ class MahjongLearner(Learner):
         options, rng = self.options, iteration.rng
         settled = self._ppo.at(iteration.part_done)
         set_learning_rate(self.optimizer, options.learning_rate * (1.0 - iteration.part_done))
-        self.model.learns_trunk = options.trunk
+        self.model.learns_trunk, self.model.learns_policy_layer = options.trunk, options.policy_layer
         generator = torch.Generator().manual_seed(int(rng.integers(2**63)))
         figures = {
             **self._learn(collected, settled, generator, rng),

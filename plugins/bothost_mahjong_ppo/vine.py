@@ -1,7 +1,8 @@
 """Hands of the learner in which uncertain decisions branch: each likely action is played to the end on the same wall.
 
 A rule player decides what follows in all four seats (``mahjong.branches``). So a branch says what an action is worth if
-all play on as that player does: the policy that learns from them improves on it by one step.
+all play on as that player does: the policy that learns from them improves on it by one step. With ``draws`` a critic
+that sees all hands values branches after so many draws, and nothing that luck brings later counts.
 """
 
 from __future__ import annotations
@@ -33,12 +34,16 @@ class BranchOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """Share of the other decisions that branch."""
     continuation: Teacher = "discerning"
     """The player that continues in all seats."""
+    draws: int = 0
+    """Draws after which the critic of ``mahjong.luck`` values a branch. 0: it is played to the end of the hand."""
 
     def __post_init__(self) -> None:
         if self.candidates < 0 or self.candidates == 1:
             raise ValueError("candidates must be 0 or at least 2")
         if not 0.0 < self.share <= 1.0 or not 0.0 <= self.least_probability < 0.5:
             raise ValueError("share must be within 0 and 1, least_probability within 0 and 0.5")
+        if self.draws < 0:
+            raise ValueError("draws must be 0 or more")
 
 
 class BranchedHands(NamedTuple):
@@ -76,8 +81,9 @@ class _Branches:
         tried = candidates(np.exp(log_probs), self.options)
         if len(tried) < 2:
             return
-        weighted = self.options.continuation == "discerning"
-        self.scores.append(mahjong.branches(state, seat, tried, acceptance_weighted=weighted)[:, seat])
+        weighted, draws = self.options.continuation == "discerning", self.options.draws
+        scores = mahjong.branches(state, seat, tried, acceptance_weighted=weighted, draws=draws)
+        self.scores.append(scores[:, seat])
         self.observations.append(observation)
         self.masks.append(mask)
         self.log_probs.append(log_probs)

@@ -9,11 +9,14 @@ import safetensors.torch
 import torch
 
 from bothost import TrainingRun, rules
+from bothost.errors import ModelError
+from bothost.training.loop import Iteration
 from bothost.training.metrics import read
+from bothost.training.model_pool import ModelPool
 from bothost_mahjong_ppo.encode import REWARD_SCALE
 from bothost_mahjong_ppo.model import MahjongNet
 from bothost_mahjong_ppo.selfplay import CURRICULUM, Opponents
-from bothost_mahjong_ppo.train import MahjongPpoTrainer, Options
+from bothost_mahjong_ppo.train import SHIPPED, MahjongLearner, MahjongPpoTrainer, Options
 from bothost_mahjong_ppo.vine import BranchOptions, candidates, play_branching
 
 GAME = rules.game("mahjong")
@@ -57,6 +60,35 @@ def test_branches_of_a_decision_are_compared_with_their_own_mean(seats):
     again = play_branching(GAME, net, Opponents(seats), 2, 7, options, share=0.5)
     assert all(torch.equal(one, other) for one, other in zip(batch, again.batch, strict=True))
     assert (hands.scores == again.scores).all()
+
+
+def test_branches_that_a_critic_values_vary_less():
+    torch.manual_seed(1)
+    net, ends = MahjongNet(), BranchOptions(candidates=2, share=0.1, least_probability=0.001, continuation="rule")
+    valued = msgspec.structs.replace(ends, draws=1)
+    one, other = (play_branching(GAME, net, Opponents(CURRICULUM[2]), 2, 7, of).batch for of in (ends, valued))
+    assert torch.equal(one.actions, other.actions) and torch.equal(one.weights, other.weights)
+    spreads = [float((batch.weights * batch.advantages.square()).sum()) for batch in (one, other)]
+    assert 0.0 < spreads[1] < 0.5 * spreads[0]
+    with pytest.raises(ValueError, match="draws"):
+        BranchOptions(draws=-1)
+
+
+def test_a_training_from_a_shipped_version_changes_the_layers_that_it_may(tmp_path):
+    champion = json.loads((SHIPPED / "manifest.json").read_text())["aliases"]["champion"]
+    branches = {**TINY["branches"], "draws": 1}
+    given = {**TINY, "start": champion, "trunk": False, "policy_layer": False, "branches": branches}
+    learner = MahjongLearner(msgspec.convert(given, Options), 1)
+    learner.warm_start(lambda *_: None)
+    before = safetensors.torch.load_file(SHIPPED / champion / "model.safetensors")
+    assert all(torch.equal(learner.model.state_dict()[name], value) for name, value in before.items())
+    learner.iterate(Iteration(1, 0.0, np.random.default_rng(0), ModelPool(tmp_path)))
+    changed = {name for name, value in before.items() if not torch.equal(learner.model.state_dict()[name], value)}
+    assert {name.split(".")[0] for name in changed} == {
+        "prospect_first", "prospect_context", "prospect_second", "prospect_value", "value"
+    }  # fmt: skip
+    with pytest.raises(ModelError, match="v0"):
+        MahjongLearner(msgspec.convert({**given, "start": "v0"}, Options), 1).warm_start(lambda *_: None)
 
 
 def test_a_policy_that_is_certain_has_nothing_to_learn_from():

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import safetensors.torch
 import torch
+from mahjong_positions import positions
 from onnx import TensorProto, helper
 
 from bothost import Budget, Model, Request, Table, TrainingRun, rules
@@ -54,21 +55,6 @@ TINY = {
 
 def options(**changes):
     return msgspec.convert({**TINY, **changes}, Options)
-
-
-def positions(hands=2):
-    """States with a seat that is asked, from play of all kinds."""
-    rng = np.random.default_rng(0)
-    found = []
-    for seed in range(hands):
-        state = GAME.new_state(seed)
-        while not state.terminal:
-            seat = state.to_act[0]
-            found.append((state.clone(), seat))
-            state.apply(
-                seat, mahjong.rule_choice(state.view(seat))[0] if rng.random() < 0.8 else int(state.legal(seat)[0])
-            )
-    return found
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from mahjong_positions import positions
 
 from bothost import rules
 from bothost.rules import mahjong
@@ -22,21 +23,6 @@ from bothost_mahjong_ppo.encode import (
 )
 
 GAME = rules.game("mahjong")
-
-
-def positions(hands=2):
-    """States with a seat that is asked, from play of all kinds."""
-    rng = np.random.default_rng(0)
-    found = []
-    for seed in range(hands):
-        state = GAME.new_state(seed)
-        while not state.terminal:
-            seat = state.to_act[0]
-            found.append((state.clone(), seat))
-            state.apply(
-                seat, mahjong.rule_choice(state.view(seat))[0] if rng.random() < 0.8 else int(state.legal(seat)[0])
-            )
-    return found
 
 
 def test_rows_that_are_all_ones_or_zeros_are_one_number():

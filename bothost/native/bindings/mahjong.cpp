@@ -68,8 +68,10 @@ const View& view_of(const AnyView& view) {
   return own->native();
 }
 
-nb::object branches(const AnyState& state, nb::handle seat, const Actions& actions,
-                    bool acceptance_weighted) {
+using Weights = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+nb::object branches(const AnyState& state, nb::handle seat, const Actions& actions, bool acceptance_weighted,
+                    int draws, const Weights& weights) {
   const auto* own = dynamic_cast<const erased::StateOf<Mahjong>*>(&state);
   if (!own) throw nb::type_error("the state is not one of mahjong");
   const auto& game = own->game();
@@ -81,7 +83,8 @@ nb::object branches(const AnyState& state, nb::handle seat, const Actions& actio
   std::vector<float> out;
   {
     const nb::gil_scoped_release release;
-    for (const auto& scores : branch(start, who, list, appraisal))
+    const LuckNetwork critic({weights.data(), weights.shape(0)});
+    for (const auto& scores : branch(start, who, list, appraisal, {draws, &critic}))
       for (const double score : scores) out.push_back(static_cast<float>(score));
   }
   return array_of(std::move(out), {list.size(), std::size_t{kSeats}});
@@ -124,8 +127,6 @@ const State& state_of(const AnyState& state) {
   if (!own) throw nb::type_error("the state is not one of mahjong");
   return own->native();
 }
-
-using Weights = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 nb::object luck_points(const AnyState& any, const Weights& weights) {
   const auto& state = state_of(any);
@@ -252,7 +253,7 @@ void bind_mahjong(nb::module_& m) {
         nb::arg("acceptance_weighted") = false);
 
   m.def("mahjong_branches", &branches, nb::arg("state"), nb::arg("seat"), nb::arg("actions"),
-        nb::arg("acceptance_weighted") = false);
+        nb::arg("acceptance_weighted"), nb::arg("draws"), nb::arg("weights"));
 
   m.def("mahjong_look_ahead", &look_ahead_of, nb::arg("view"), nb::arg("depth"));
 

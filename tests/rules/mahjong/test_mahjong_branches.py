@@ -1,5 +1,7 @@
 """Branches of a mahjong hand: the same scores as hands that are played through the State, and nothing else changes."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -55,6 +57,36 @@ def test_both_rule_players_go_on_in_their_own_ways():
     assert not np.array_equal(plain, weighted)
 
 
+def estimate(state):
+    """Values (4,) of the hands before the last draw, by the weights of ``mahjong.luck``."""
+    inputs, drawers, wall = (of[-1] for of in mahjong.luck_inputs(state))
+    weights, widths = np.load(mahjong.LUCK_WEIGHTS), (4 * inputs.shape[1] + 5, 48, 24, 1)
+    place = np.eye(4)[(np.arange(4) - drawers) % 4]
+    x = np.array([[*np.roll(inputs, -seat, axis=0).ravel(), *place[seat], wall / 84] for seat in range(4)])
+    for n, m in pairwise(widths):
+        layer, weights = weights[: (n + 1) * m].reshape(n + 1, m), weights[(n + 1) * m :]
+        x = np.maximum(x, 0.0) @ layer[:-1] + layer[-1]  # no input of the first layer is negative
+    return (x - x.mean())[:, 0]
+
+
+@pytest.mark.parametrize("draws", [1, 3])
+def test_a_branch_with_draws_is_valued_before_the_last_of_them_is_seen(draws):
+    ended = valued = 0
+    for start, seat in (found for seed in range(2) for found in positions(seed)):
+        seen = len(mahjong.luck_inputs(start)[1])
+        actions = start.legal(seat)[:2]
+        for action, scores in zip(actions, mahjong.branches(start, seat, actions, draws=draws), strict=True):
+            state, who = start.clone(), seat
+            state.apply(who, action)
+            while not state.terminal and len(mahjong.luck_inputs(state)[1]) < seen + draws:
+                who = state.to_act[0]
+                state.apply(who, mahjong.rule_choice(state.view(who))[0])
+            expected = state.returns if state.terminal else estimate(state)
+            np.testing.assert_allclose(scores, expected, atol=1e-3)
+            ended, valued = ended + state.terminal, valued + (not state.terminal)
+    assert ended > 0 and valued > 10
+
+
 def test_what_may_not_be_done_does_not_branch():
     state = GAME.new_state(1)
     illegal = np.setdiff1d(np.arange(GAME.num_actions), state.legal(0))[:1]
@@ -63,4 +95,7 @@ def test_what_may_not_be_done_does_not_branch():
             mahjong.branches(state, seat, np.array(actions))
     with pytest.raises(TypeError, match="mahjong"):
         mahjong.branches(rules.game("othello").new_state(1), 0, np.array([0]))
+    flowers = rules.game("mahjong", flowers=True).new_state(1)
+    with pytest.raises(ValueError, match="flowers"):
+        mahjong.branches(flowers, 0, flowers.legal(0)[:1], draws=1)
     assert mahjong.branches(state, 0, np.array([], np.int32)).shape == (0, 4)

@@ -1,32 +1,44 @@
 #include "mahjong/branches.h"
 
 #include <bit>
-#include <utility>
 
 #include "mahjong/policy.h"
 #include "mahjong/view.h"
 
 namespace bothost::mahjong {
 
-BySeat<double> play_out(State state, Appraisal appraisal) {
-  while (!state.terminal()) {
-    const auto seat = static_cast<Seat>(std::countr_zero(state.to_act()));
+namespace {
+
+/// Whether `state` waits for a horizon that is yet to come. Counts the draws.
+bool goes_on(const State& state, int log_before, int& draws) {
+  if (state.terminal()) return false;
+  return !(state.has_drawn() && state.log().size > log_before && --draws == 0);
+}
+
+/// Takes `action`, and lets rule players go on until the horizon.
+BySeat<double> play_out(State state, Seat seat, Action action, Appraisal appraisal, Horizon horizon) {
+  int before = state.log().size;
+  state.apply(seat, action, NoEvents{});
+  while (goes_on(state, before, horizon.draws)) {
+    before = state.log().size;
+    seat = static_cast<Seat>(std::countr_zero(state.to_act()));
     state.apply_legal(seat, choose(state.view(seat), appraisal).action, NoEvents{});
   }
+  if (!state.terminal()) return BeforeDraw(state).value(*horizon.critic);
   BySeat<double> scores;
   state.returns(scores.data());
   return scores;
 }
 
+}  // namespace
+
 std::vector<BySeat<double>> branch(const State& state, Seat seat, std::span<const Action> actions,
-                                   Appraisal appraisal) {
+                                   Appraisal appraisal, Horizon horizon) {
+  if (horizon.draws > 0 && state.rules().flowers)
+    throw InvalidInput("the value of hands with flowers is not known");
   std::vector<BySeat<double>> out;
   out.reserve(actions.size());
-  for (const auto action : actions) {
-    State next = state;
-    next.apply(seat, action, NoEvents{});
-    out.push_back(play_out(std::move(next), appraisal));
-  }
+  for (const auto action : actions) out.push_back(play_out(state, seat, action, appraisal, horizon));
   return out;
 }
 

@@ -1,22 +1,30 @@
 // Branches of a hand: the scores when a seat takes one action or another and rule players play on.
 //
-// All branches of a position share its wall, so most of their luck is the same. Their differences have less
-// than half of the standard deviation of a score. Source: "vine" sampling of Schulman, Levine, Moritz,
-// Jordan, Abbeel, "Trust Region Policy Optimization", arXiv:1502.05477 (2015).
+// All branches of a position share its wall, so some of their luck is the same. A branch may also end after a
+// few draws. Then the network of luck.h, which sees all hands, values it: less luck, but the network's
+// errors. Source: "vine" sampling of Schulman, Levine, Moritz, Jordan, Abbeel, "Trust Region Policy
+// Optimization", arXiv:1502.05477 (2015).
 #pragma once
 #include <span>
 #include <vector>
 
 #include "mahjong/appraisal.h"
+#include "mahjong/luck.h"
 #include "mahjong/state.h"
 
 namespace bothost::mahjong {
 
-/// Scores of the seats, in points, when the rule player decides all that is left of the hand.
-BySeat<double> play_out(State state, Appraisal appraisal);
+/// Where branches end, and who values them there.
+struct Horizon {
+  /// Draws until then; 0: the end of the hand.
+  int draws = 0;
+  /// Values the hands before the last of these draws is seen. Needed if there are draws.
+  const LuckNetwork* critic = nullptr;
+};
 
-/// The same after each of `actions` of `seat`. Throws IllegalAction if one is not legal.
+/// Points of the seats after each of `actions` of `seat` when rule players go on until the horizon. Throws
+/// IllegalAction if an action is not legal, InvalidInput if draws are counted in a game with flowers.
 std::vector<BySeat<double>> branch(const State& state, Seat seat, std::span<const Action> actions,
-                                   Appraisal appraisal);
+                                   Appraisal appraisal, Horizon horizon = {});
 
 }  // namespace bothost::mahjong

@@ -52,6 +52,8 @@ class BeforeDraw {
   /// Copies of each kind that may come, and their sum.
   const Counts& wall() const { return wall_; }
   int wall_tiles() const { return wall_tiles_; }
+  /// V before the tile is known: what the network makes of the hands as they are.
+  BySeat<double> value(const LuckNetwork& network) { return network(inputs(), drawer_, wall_tiles_); }
   /// V of a tile that may come.
   BySeat<double> value(Tile tile, const LuckNetwork& network);
 
