@@ -59,7 +59,7 @@ class Options(LoopOptions, frozen=True, kw_only=True, forbid_unknown_fields=True
     least_score: float = 2.0
     """Mean points a hand over the window that open the next stage."""
     start: str | None = None
-    """Shipped version to begin with, such as ``v6``. None: a fresh network."""
+    """Shipped version to begin with, such as ``v7``. None: a fresh network."""
     imitation_hands: int = 0
     """Hands of the teacher to imitate before. 0: none."""
     teacher: Teacher = "rule"
