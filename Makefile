@@ -20,6 +20,8 @@ TEST_PROCESSES ?= $(shell $(PYTHON) -c 'import os; print(min(4, (os.cpu_count() 
 # Two active-wait thread pools under load starve each other: one thread per process, and passive waiting.
 export OMP_NUM_THREADS ?= 1
 export OMP_WAIT_POLICY ?= PASSIVE
+# Where it is set, all of the tests' processes would compile the same modules again and again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help install run test lint format docs images test-long test-extras lock wheel sanitize clean
 
