@@ -32,7 +32,7 @@ PLAY = "play.json"
 MAX_PLAY_BYTES = 64 << 10
 
 
-class Version(msgspec.Struct, frozen=True):
+class Version(msgspec.Struct, frozen=True, omit_defaults=True):
     """One version of the manifest: file name → sha256 in hex."""
 
     files: dict[str, str]

@@ -82,7 +82,7 @@ def decide(one: Request, ms: float = 5000.0) -> Any:
 
 def test_a_strategy_played_as_a_program_plays_whole_games() -> None:
     address = f"exec:{sys.executable} -m bothost play random --stdio"
-    report = check_strategy(address, games=[GAME], hands=5, budget_ms=20_000, options={"pool": 1})
+    report = check_strategy(address, games=[GAME], hands=5, budget_ms=20_000, options={"pool": 1, "start_ms": 60_000})
     report.require()
     assert report.decisions > 20
 
@@ -91,7 +91,7 @@ def test_a_strategy_played_as_a_program_plays_whole_games() -> None:
 def test_the_python_example_plays_whole_games(game: str) -> None:
     file = ROOT / "examples" / "exec" / "random_bot.py"
     address = f"exec:{sys.executable} -S {file}"
-    check_strategy(address, games=[game], hands=2, budget_ms=20_000, options={"pool": 1}).require()
+    check_strategy(address, games=[game], hands=2, budget_ms=20_000, options={"pool": 1, "start_ms": 60_000}).require()
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
