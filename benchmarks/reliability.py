@@ -49,6 +49,7 @@ def campaign(
     minutes: Annotated[float, typer.Option(help="Length of a round.")] = 1.0,
     most_minutes: Annotated[float, typer.Option(help="Start no round after so long.")] = float("inf"),
     plot: Annotated[Path | None, typer.Option(help="Draw the times back at the table into this file.")] = None,
+    standby: Annotated[bool, typer.Option(help="Keep a second host that waits: bothost run --standby.")] = False,
 ) -> None:
     """Run rounds until there were so many kills. Exit code 1: an invariant was broken."""
     logs.configure(level="error")
@@ -62,7 +63,7 @@ def campaign(
             if next_database(rounds) == "postgresql":
                 server = server or stack.enter_context(temporary_postgres())
                 url = new_database(server, f"reliability_{number}")
-            done = play_round(number, minutes, url)
+            done = play_round(number, minutes, url, standby)
             out.parent.mkdir(parents=True, exist_ok=True)
             with out.open("a") as file:
                 file.write(json.dumps(done) + "\n")
@@ -92,11 +93,11 @@ def next_database(rounds: Sequence[Json]) -> str:
     return "postgresql" if kills < POSTGRESQL_SHARE * sum(done["kills"] for done in rounds) else "sqlite"
 
 
-def play_round(number: int, minutes: float, url: str | None) -> Json:
+def play_round(number: int, minutes: float, url: str | None, standby: bool = False) -> Json:
     """Play under faults, drain, and count. ``url``: of an empty PostgreSQL database; None: SQLite."""
     with tempfile.TemporaryDirectory(prefix="bothost-reliability-") as folder:
         store = StoreSettings(url=url or f"sqlite:///{folder}/chaos.db")
-        chaos = Chaos(Path(folder), store, random.Random(number))
+        chaos = Chaos(Path(folder), store, random.Random(number), hosts=2 if standby else 1)
         chaos.write_configuration(ACCOUNTS, TABLES, FAULT_CHANCE, PACE_MS)
         figures = asyncio.run(chaos.run(minutes * 60.0, PER_MINUTE))
     return {
@@ -104,6 +105,7 @@ def play_round(number: int, minutes: float, url: str | None) -> Json:
         "database": "sqlite" if url is None else "postgresql",
         "version": __version__,
         "commit": commit(),
+        "standby": standby,
         "load": os.getloadavg()[0],
         "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         **figures,
@@ -126,7 +128,8 @@ def groups(rounds: Sequence[Json]) -> dict[tuple[str, str], list[Json]]:
     """(commit, database) → its rounds. The first rounds did not say their commit."""
     grouped: dict[tuple[str, str], list[Json]] = {}
     for done in rounds:
-        grouped.setdefault((done.get("commit", "older"), done["database"]), []).append(done)
+        name = done.get("commit", "older") + (" with a standby" if done.get("standby") else "")
+        grouped.setdefault((name, done["database"]), []).append(done)
     return grouped
 
 

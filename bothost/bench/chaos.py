@@ -1,9 +1,10 @@
 """``bothost bench chaos``: a host under SIGKILL, with a database, a lobby and plugins that fail at random.
 
-The host is ``bothost run`` as an operator starts it, in its own process, which is restarted whenever it ends. The lobby
-runs in this process, plays correctly and counts. Accounts play with `random`, with strategies that misbehave in a
-thread, and with strategies that misbehave in a process. Faults occur at random moments, in the given numbers. Then the
-host is drained, and the database is checked for every move that the lobby received.
+The host is ``bothost run`` as an operator starts it, in its own process, which is restarted whenever it ends. With
+``--standby`` there are two: one plays and is killed, the other waits, as ``bothost run --standby`` does. The lobby runs
+in this process, plays correctly and counts. Accounts play with `random`, and with strategies that misbehave in a thread
+and in a process. Faults occur at random moments, in the given numbers. Then the host is drained, and the database is
+checked for every move that the lobby received.
 
 - ``moves``: answers that the lobby received; ``rows_lost``: answers without a row; ``rows_doubled``: answers with
   several rows, and requests that were answered with two different moves;
@@ -17,15 +18,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
-import os
 import random
-import signal
 import sqlite3
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -97,6 +96,7 @@ def command(
     postgresql: Annotated[
         str | None, typer.Option(help="URL of an empty PostgreSQL database to use; its role must be a superuser.")
     ] = None,
+    standby: Annotated[bool, typer.Option(help="Keep a second host that waits: bothost run --standby.")] = False,
     seed: Annotated[int, typer.Option(help="Of the blows.")] = 1,
     folder: Annotated[Path | None, typer.Option(help="Where all files are made and kept; default: none is.")] = None,
 ) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def command(
         folder.mkdir(parents=True, exist_ok=True)
         per_minute = {"kill": kills, "outage": outages, "restart": restarts}
         url = postgresql or f"sqlite:///{folder.resolve()}/chaos.db"
-        chaos = Chaos(folder, StoreSettings(url=url), random.Random(seed))
+        chaos = Chaos(folder, StoreSettings(url=url), random.Random(seed), hosts=2 if standby else 1)
         chaos.write_configuration(accounts, tables, chance, pace_ms)
         return asyncio.run(chaos.run(minutes * 60.0, per_minute))
 
@@ -116,14 +116,17 @@ def command(
 class Chaos:
     """One run."""
 
-    def __init__(self, folder: Path, store: StoreSettings, rng: random.Random) -> None:
+    def __init__(self, folder: Path, store: StoreSettings, rng: random.Random, *, hosts: int = 1) -> None:
+        """``hosts``: how many processes to keep; all but one of them wait for their turn."""
         self.folder = folder
         self.store = store
         self.rng = rng
         self.database: Database = SqliteDatabase(store) if sqlite_path(store.url) else PostgresDatabase(store)
         self.recoveries: list[float] = []
         self.struck: Counter[str] = Counter()
-        self.host: asyncio.subprocess.Process | None = None
+        self.processes = hosts
+        self.hosts: list[asyncio.subprocess.Process] = []
+        """The running ones, in the order of their starts."""
         self.stopping = False
         self.lobby: CountingLobby
         self.lobby_settings: dict[str, Any] = {}
@@ -160,15 +163,16 @@ class Chaos:
         settings: dict[str, Any] = {"games": GAMES, "hands": 2, "tables": 10_000, **self.lobby_settings}
         async with CountingLobby(tokens, **settings) as self.lobby:
             (self.folder / "config.toml").write_text(self.config.replace("{lobby}", self.lobby_url()))
-            keeping = asyncio.create_task(self._keep_host())
+            keeping = [asyncio.create_task(self._keep_host()) for _ in range(self.processes)]
             try:
                 await self.until_all_played(0)
                 await self._strike(schedule(self.rng, seconds, per_minute))
                 await self._drain(keeping)
             finally:
                 self.stopping = True
-                keeping.cancel()
-                await asyncio.gather(keeping, return_exceptions=True)
+                for task in keeping:
+                    task.cancel()
+                await asyncio.gather(*keeping, return_exceptions=True)
             return self._figures(await asyncio.to_thread(rows_of, self.store))
 
     # -------------------------------------------------------------------------------------------------------- the host
@@ -179,25 +183,37 @@ class Chaos:
 
     async def _keep_host(self) -> None:
         """Start the host, and restart it whenever it ends, as systemd does."""
-        command = (sys.executable, "-m", "bothost", "run", "--config", str(self.folder / "config.toml"))
+        command = [sys.executable, "-m", "bothost", "run", "--config", str(self.folder / "config.toml")]
+        if self.processes > 1:
+            command.append("--standby")
         while not self.stopping:
             with (self.folder / "host.out").open("ab") as out:
-                self.host = await asyncio.create_subprocess_exec(*command, stdout=out, stderr=out)
+                host = await asyncio.create_subprocess_exec(*command, stdout=out, stderr=out)
+            self.hosts.append(host)
             try:
-                await self.host.wait()
+                await host.wait()
             except asyncio.CancelledError:
-                self.host.kill()
-                await self.host.wait()
+                host.kill()
+                await host.wait()
                 raise
+            finally:
+                self.hosts.remove(host)
             await asyncio.sleep(RESTART_S)
 
-    async def _drain(self, keeping: asyncio.Task[None]) -> None:
+    async def _drain(self, keeping: Sequence[asyncio.Task[None]]) -> None:
         """Drain the host, so that all of its rows are in the database."""
         await self.until_all_played(self.lobby.newest_line() - len(self.names))
         self.stopping = True
-        assert self.host is not None
-        self.host.send_signal(signal.SIGTERM)
-        await asyncio.wait_for(keeping, DRAIN_S)
+        for host in sorted(self.hosts, key=lambda host: host is self.playing()):  # first those that wait
+            host.terminate()
+        async with asyncio.timeout(DRAIN_S):
+            await asyncio.gather(*keeping)
+
+    def playing(self) -> asyncio.subprocess.Process | None:
+        """The host that has locked the ``data_dir``; until one has, the one that started first."""
+        running = [host for host in self.hosts if host.returncode is None]
+        holder = locker(self.folder / "data" / "host.id")
+        return next((host for host in running if host.pid == holder), running[0] if running else None)
 
     async def until_all_played(self, line: int, most_s: float = 60.0) -> float:
         """The time at which all accounts have moved on connections newer than ``line``. Raises TimeoutError."""
@@ -233,9 +249,8 @@ class Chaos:
 
     async def _kill(self) -> None:
         line, now = self.lobby.newest_line(), time.monotonic()
-        assert self.host is not None
-        if self.host.returncode is None:
-            os.kill(self.host.pid, signal.SIGKILL)
+        if (host := self.playing()) is not None:
+            host.kill()
         self.recoveries.append(await self.until_all_played(line) - now)
 
     async def _take_database_away(self) -> None:
@@ -277,6 +292,18 @@ def schedule(rng: random.Random, seconds: float, per_minute: dict[str, float]) -
         for _ in range(max(1, round(rate * seconds / 60.0)) if rate > 0 else 0)
     ]
     return [*sorted(blows), (seconds, "end")]
+
+
+def locker(file: Path) -> int | None:
+    """The process that has locked ``file`` by ``flock``, as Linux lists it."""
+    if not file.exists():
+        return None
+    inode = file.stat().st_ino
+    for line in Path("/proc/locks").read_text().splitlines():
+        _number, kind, _advisory, _write, pid, where, *_ = line.split()  # of one that waits, ``kind`` is an arrow
+        if kind == "FLOCK" and int(where.rpartition(":")[2]) == inode:
+            return int(pid)
+    return None
 
 
 class SqliteDatabase:

@@ -26,6 +26,9 @@ def command(
         bool, typer.Option("--fail-fast", help="End with exit code 75 if a lobby cannot be reached at the start.")
     ] = False,
     workers: Annotated[int, typer.Option(min=1, max=256, help="Number of processes to spread the accounts over.")] = 1,
+    standby: Annotated[
+        bool, typer.Option("--standby", help="While another host uses this data_dir, wait; play when it has ended.")
+    ] = False,
     worker: Annotated[str | None, typer.Option(hidden=True, help="K/N: be worker K of N.")] = None,
 ) -> None:
     """Connect to the lobbies and play. The first Ctrl-C or SIGTERM finishes the open hands, the second quits.
@@ -38,13 +41,14 @@ def command(
     settings = options.settings(file)
     if worker is not None:
         share = share_of(settings, worker)
-        _play(share, lambda: share_of(config.load(file), worker), file.parent, fail_fast, is_worker=True)
-        return
-    with _pages(settings, file):
-        if (processes := min(workers, sum(len(lobby.accounts) for lobby in settings.lobbies))) > 1:
+        _play(share, lambda: share_of(config.load(file), worker), file, fail_fast, is_worker=True)
+    elif (processes := min(workers, sum(len(lobby.accounts) for lobby in settings.lobbies))) <= 1:
+        _play(settings, lambda: config.load(file), file, fail_fast, standby=standby)
+    elif standby:
+        raise UsageError("--standby goes with one process", advice="leave out --workers")
+    else:
+        with _pages(settings, file):
             _play_in_processes(settings, file, processes, fail_fast)
-        else:
-            _play(settings, lambda: config.load(file), file.parent, fail_fast)
 
 
 @contextlib.contextmanager
@@ -65,12 +69,13 @@ def _pages(settings: config.Settings, file: Path) -> Iterator[None]:
 def _play(
     settings: config.Settings,
     read: Callable[[], config.Settings],
-    folder: Path,
+    file: Path,
     fail_fast: bool,
     *,
     is_worker: bool = False,
+    standby: bool = False,
 ) -> None:
-    """Play with these settings. ``read`` reads them again, for SIGHUP."""
+    """Play with these settings. ``read`` reads them again, for SIGHUP, and when a standby's wait is over."""
     start_logs(settings)
     children.hide()
     gc.disable()  # imports make no garbage, and a host that was killed must be back soon; `launch` enables it again
@@ -78,12 +83,17 @@ def _play(
     from bothost.plugins import Plugins
 
     plugins = Plugins.load(settings.host.plugins_dir)
-    plugins.folder = folder
+    plugins.folder = file.parent
     spares = Spares(number_for(settings, plugins), settings.host.plugin_environment)
-    from bothost.host import fleet, launch  # half a second, in which the worker processes import too
+    from bothost.host import fleet, launch, leases  # half a second, in which the worker processes import too
+
+    identity = None
+    if standby:
+        identity = leases.Identity.of(settings.host.data_dir, settings.host.name, wait=True)
+        settings = read()
 
     async def play() -> None:
-        async with launch.opened(settings, plugins, read=read, spares=spares) as host:
+        async with launch.opened(settings, plugins, read=read, spares=spares, identity=identity) as host:
             watching = asyncio.create_task(fleet.drain_without_parent(host.drain)) if is_worker else None
             try:
                 await host.run(fail_fast=fail_fast)
@@ -91,7 +101,8 @@ def _play(
                 if watching is not None:
                     watching.cancel()
 
-    launch.run(play())
+    with contextlib.nullcontext() if is_worker else _pages(settings, file):
+        launch.run(play())
 
 
 def _play_in_processes(settings: config.Settings, file: Path, processes: int, fail_fast: bool) -> None:

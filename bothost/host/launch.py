@@ -45,19 +45,18 @@ async def opened(
     connection: ConnectionSettings | None = None,
     read: Callable[[], Settings] | None = None,
     spares: Spares | None = None,
+    identity: Identity | None = None,
 ) -> AsyncIterator[Host]:
     """A host with its database and control socket, ready to ``run``. The first signal drains it, the second quits.
 
     ``read`` reads the settings again, for SIGHUP; without it SIGHUP is ignored. ``spares``: worker processes that are
-    already started.
+    already started. ``identity``: of this ``data_dir``, if the caller has locked it already; it is closed at the end.
     Raises ConfigError, SchemaOutdated, StoreUnavailable, and HostRunning if another host uses this ``data_dir``.
     """
     loop = asyncio.get_running_loop()
-    settings.host.data_dir.mkdir(parents=True, exist_ok=True)
     host: Host | None = None
-    identity = Identity.of(
-        settings.host.data_dir, settings.host.name
-    )  # first, because its lock also protects the socket
+    # First, because its lock also protects the socket.
+    identity = identity or Identity.of(settings.host.data_dir, settings.host.name)
     control = Control(
         socket_path(settings.host.data_dir),
         commands.of(lambda: host),

@@ -58,12 +58,15 @@ class Identity:
         self._file = file
 
     @classmethod
-    def of(cls, data_dir: Path, name: str) -> Self:
-        """Read or make the identity. Raises HostRunning if another process uses this ``data_dir``."""
-        path = data_dir / "host.id"
-        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    def of(cls, data_dir: Path, name: str, *, wait: bool = False) -> Self:
+        """Read or make the identity. Raises HostRunning if another process uses this ``data_dir``.
+
+        ``wait``: block until no other process uses it. The kernel unlocks the file of a killed process at once.
+        """
+        data_dir.mkdir(parents=True, exist_ok=True)
+        file = os.open(data_dir / "host.id", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             os.close(file)
             raise HostRunning(

@@ -16,7 +16,7 @@ FIGURES |= {"rows_doubled": 0, "illegal_moves": 0, "missed_deadlines": 0, "recov
 def played(monkeypatch):
     rounds = []
 
-    def play(number, minutes, url):
+    def play(number, minutes, url, standby):
         rounds.append({"round": number, "database": "sqlite" if url is None else "postgresql", **FIGURES})
         return rounds[-1]
 
@@ -40,10 +40,12 @@ def test_it_continues_and_gives_postgresql_its_share(played, tmp_path, capsys):
     assert (tmp_path / "plot.png").stat().st_size > 1000
 
 
-def test_each_commit_is_counted_apart():
-    rounds = [{"database": "sqlite", **FIGURES}, {"database": "sqlite", "commit": "1234567", **FIGURES}] * 2
+def test_each_commit_with_and_without_a_standby_is_counted_apart():
+    later = {"database": "sqlite", "commit": "1234567", **FIGURES}
+    rounds = [{"database": "sqlite", **FIGURES}, later, {**later, "standby": True}] * 2
     lines = reliability.summary(rounds).splitlines()[2:]
-    assert [line.split(" | ")[:3] for line in lines] == [["| older", "sqlite", "20"], ["| 1234567", "sqlite", "20"]]
+    names = ["older", "1234567", "1234567 with a standby"]
+    assert [line.split(" | ")[:3] for line in lines] == [[f"| {name}", "sqlite", "20"] for name in names]
 
 
 def test_a_broken_invariant_ends_it_with_an_error(played, tmp_path, monkeypatch):
@@ -55,6 +57,7 @@ def test_a_broken_invariant_ends_it_with_an_error(played, tmp_path, monkeypatch)
 
 def test_a_round_plays_under_faults(tmp_path, monkeypatch):
     monkeypatch.setattr(reliability, "PER_MINUTE", {"kill": 6.0})
-    done = reliability.play_round(1, 0.1, None)
+    done = reliability.play_round(1, 0.1, None, standby=True)
+    assert done["recovery_s_max"] > 0 and done["standby"]
     assert done["kills"] == 1 and len(done["recoveries_s"]) == 1 and done["moves"] > 0
     assert reliability.wrong(done) == {}

@@ -158,14 +158,16 @@ def test_robots_fill_a_demo_only_where_our_accounts_do_not():
     assert demo_settings(apart, ("pairing",)).lobby_server.robots_after_s
 
 
-def test_a_host_plays_is_asked_for_its_status_and_is_drained(shell):
+def test_a_host_plays_is_asked_for_its_status_killed_replaced_by_its_standby_and_drained(shell):
     shell.configure()
     shell.env["BOTHOST_LOBBY_TOKENS"] = "ada:planted-token-of-ada,bob:planted-token-of-bob"
     shell.make_database()
     lobby = shell.start("lobby", "serve", "--port", str(shell.port))
     host = shell.start("run")
+    standby: subprocess.Popen[str] | None = None
     try:
         until_it_answers(shell, host, lambda status: status["decisions"])
+        standby = shell.start("run", "--standby")
         code, out, _err = shell.run("status", "--json")
         status = json.loads(out)
         assert status["tables"] >= 1 and status["decisions"] > 0
@@ -177,14 +179,24 @@ def test_a_host_plays_is_asked_for_its_status_and_is_drained(shell):
         assert "paused" in shell.run("status")[1]
         assert shell.run("account", "resume", "home/ada")[0] == 0
         assert "quarantine" in shell.run("plugin", "release", "random")[2]
+        assert standby.poll() is None, "it waits"
+        host.kill()
+        until_it_answers(shell, standby, lambda status: status["decisions"])
         assert shell.run("drain")[0] == 0
-        _out, err = host.communicate(timeout=20)
-        assert host.returncode == 0, err
+        _out, err = standby.communicate(timeout=20)
+        assert standby.returncode == 0, err
         assert "planted-token" not in err
     finally:
-        for process in (host, lobby):
-            process.kill()
-            process.communicate()
+        for process in (host, standby, lobby):
+            if process is not None:
+                process.kill()
+                process.communicate()
+
+
+def test_a_standby_with_several_processes_is_refused(shell):
+    shell.configure()
+    code, _out, err = shell.run("run", "--standby", "--workers", "2")
+    assert code == 2 and "--workers" in err
 
 
 def test_a_reload_that_comes_before_the_host_listens_does_not_end_it(tmp_path, monkeypatch):

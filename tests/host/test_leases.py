@@ -5,6 +5,7 @@ import contextlib
 import os
 import signal
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -207,6 +208,23 @@ def test_a_data_dir_has_one_host_which_is_known_again_after_a_restart(tmp_path):
     other = Identity.of(tmp_path / "other", "host")
     assert other.holder != first.holder
     other.close()
+
+
+def test_a_standby_waits_until_the_data_dir_is_free(tmp_path):
+    first, taken = Identity.of(tmp_path, "host"), threading.Event()
+
+    def wait():
+        second = Identity.of(tmp_path, "host", wait=True)
+        assert second.holder == first.holder
+        taken.set()
+        second.close()
+
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    assert not taken.wait(0.1)
+    first.close()
+    assert taken.wait(5.0)
+    waiting.join()
 
 
 async def test_after_kill_9_another_host_takes_over_when_the_lease_has_expired(kit, pair, tmp_path):
