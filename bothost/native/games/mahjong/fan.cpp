@@ -10,8 +10,6 @@
 namespace bothost::mahjong {
 namespace {
 
-constexpr TileMask bit(int t) { return TileMask{1} << t; }
-
 class Calculator {
  public:
   Calculator(const Counts& standing, std::span<const Meld> melds, const WinContext& win)
@@ -109,7 +107,7 @@ class Calculator {
       Counts rest = standing_;
       bool holds = true;
       for (auto m = perm; m; m &= m - 1) {
-        auto& c = rest[static_cast<std::size_t>(std::countr_zero(m))];
+        auto& c = rest[lowest(m)];
         holds = holds && c > 0;
         c = static_cast<std::uint8_t>(c - (c > 0));
       }

@@ -11,9 +11,8 @@ namespace {
 constexpr TileMask kWinds = TileMask{0xf} << 27, kDragons = TileMask{7} << 31;
 constexpr TileMask kTerminals = ranks(0x101);
 constexpr TileMask kEven = ranks(0b010101010);
-constexpr TileMask kGreen = TileMask{0b10101110} << 9 | TileMask{1} << kDragonGreen;
-constexpr TileMask kReversible =
-    TileMask{0b110111010} << 9 | TileMask{0b110011111} << 18 | TileMask{1} << kDragonWhite;
+constexpr TileMask kGreen = TileMask{0b10101110} << 9 | bit(kDragonGreen);
+constexpr TileMask kReversible = TileMask{0b110111010} << 9 | TileMask{0b110011111} << 18 | bit(kDragonWhite);
 
 /// The fans that tiles of these kinds allow, if all other tiles do.
 FanSet allowed_by_kinds(TileMask kinds) {
@@ -172,8 +171,8 @@ void add_number_pungs(Tally& t, TileMask pungs) {
 }
 
 void add_pungs(Tally& t, TileMask pungs, int pair, const Circumstances& how) {
-  const TileMask seat = TileMask{1} << (kWindEast + how.seat_wind);
-  const TileMask prevalent = TileMask{1} << (kWindEast + how.prevalent_wind);
+  const TileMask seat = bit(kWindEast + how.seat_wind);
+  const TileMask prevalent = bit(kWindEast + how.prevalent_wind);
   const TileMask winds = pungs & kWinds;
   const int dragons = std::popcount(pungs & kDragons);
   int honours = std::popcount(winds & ~seat & ~prevalent), terminals = std::popcount(pungs & kTerminals);
@@ -226,7 +225,7 @@ const FanTables& FanTables::get() {
 FanTables::FanTables() {
   for (std::size_t s = 0; s < kSets; ++s)
     set[s] = part_of(tiles_of(set_at(s)), s >= kChowSets, s < kChowSets);
-  for (int t = 0; t < kKinds; ++t) pair[at(t)] = part_of(TileMask{1} << t, true, is_number(t));
+  for (int t = 0; t < kKinds; ++t) pair[at(t)] = part_of(bit(t), true, is_number(t));
   for (std::size_t types = 0; types < of_types.size(); ++types)
     of_types[types] = fans_of_types(static_cast<unsigned>(types));
   // Combinations in ascending order of their size. Each is found from its parts in ascending order.

@@ -23,7 +23,7 @@ constexpr Meld set_at(std::size_t index) {
 }
 /// The kinds of a set.
 constexpr TileMask tiles_of(const Meld& set) {
-  return set.kind == Meld::chow ? TileMask{7} << (set.tile - 1) : TileMask{1} << set.tile;
+  return set.kind == Meld::chow ? TileMask{7} << (set.tile - 1) : bit(set.tile);
 }
 
 /// Suit 0-2, winds 3, dragons 4.
@@ -78,7 +78,7 @@ struct HandParts {
     if (set < kChowSets)
       chows = tables.with_chow(chows, set);
     else
-      pungs |= TileMask{1} << (set - kChowSets);
+      pungs |= bit(set - kChowSets);
   }
   void add_pair(const FanTables& tables, int tile) { add(tables.pair[static_cast<std::size_t>(tile)]); }
   /// Tiles that form no set: those of a knitted straight, beside which all other sets may be chows, or those

@@ -1,7 +1,6 @@
 #include "mahjong/lookahead.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 namespace bothost::mahjong {
@@ -144,8 +143,7 @@ class Evaluation {
       sum.best = &target;
     };
     add(sums_[kKinds]);
-    for (auto spare = target.spare; spare; spare &= spare - 1)
-      add(sums_[static_cast<std::size_t>(std::countr_zero(spare))]);
+    for (auto spare = target.spare; spare; spare &= spare - 1) add(sums_[lowest(spare)]);
   }
 
   static FanSet both(const Wait& wait) {

@@ -28,7 +28,7 @@ Lanes scale(float share, int points) {
 
 int copies(const Counts& counts, TileMask kinds) {
   int sum = 0;
-  for (; kinds; kinds &= kinds - 1) sum += counts[static_cast<std::size_t>(std::countr_zero(kinds))];
+  for (; kinds; kinds &= kinds - 1) sum += counts[lowest(kinds)];
   return sum;
 }
 
@@ -157,9 +157,9 @@ BeforeDraw::Reach BeforeDraw::reach_of(int seat, const Holding& holding) const {
       const std::size_t tile = target.missing[0] / 5 % kKinds;
       const auto points =
           target.wait >= 0 ? targets.wait(target).points : std::array<int, 2>{target.points, target.points};
-      if (points[0] > 0) reach.claimed_wins |= TileMask{1} << tile;
+      if (points[0] > 0) reach.claimed_wins |= bit(tile);
       if (points[1] == 0) continue;
-      reach.drawn_wins |= TileMask{1} << tile;
+      reach.drawn_wins |= bit(tile);
       reach.chances +=
           chances[arrival(points[0] > 0 ? any : own, tile, targets.unseen()[tile])] * scale(1, points[1]);
       continue;

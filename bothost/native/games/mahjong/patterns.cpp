@@ -101,7 +101,7 @@ void Patterns::add_kinds() {
   within(ranks(0x00f));                                                                    // lower four
   within(ranks(0x038));                                                                    // middle tiles
   // reversible tiles
-  within(TileMask{0b110111010} << 9 | TileMask{0b110011111} << 18 | TileMask{1} << kDragonWhite);
+  within(TileMask{0b110111010} << 9 | TileMask{0b110011111} << 18 | bit(kDragonWhite));
   add(0, [](std::size_t s) { return s >= 21; }, [](int) { return true; });  // all pungs
   const TileMask outer = ranks(0x101) | kHonourMask;
   add(

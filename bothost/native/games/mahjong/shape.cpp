@@ -162,7 +162,7 @@ int needed_pairs(TileMask two, TileMask four, TileMask odd) {
 Counts without(const Counts& hand, TileMask tiles) {
   Counts rest = hand;
   for (; tiles; tiles &= tiles - 1) {
-    auto& c = rest[static_cast<std::size_t>(std::countr_zero(tiles))];
+    auto& c = rest[lowest(tiles)];
     c = static_cast<std::uint8_t>(c - (c > 0));
   }
   return rest;

@@ -5,6 +5,8 @@
 // not count as waiting.
 #pragma once
 #include <array>
+#include <bit>
+#include <concepts>
 #include <cstdint>
 #include <vector>
 
@@ -76,6 +78,9 @@ struct Distances {
 
 /// The tiles 0..33 as bits.
 using TileMask = std::uint64_t;
+constexpr TileMask bit(std::integral auto tile) { return TileMask{1} << tile; }
+/// The first tile of a mask that is not empty.
+constexpr std::size_t lowest(TileMask tiles) { return static_cast<std::size_t>(std::countr_zero(tiles)); }
 
 /// The six ways to lay 147, 258, 369 over the three suits.
 extern const std::array<TileMask, 6> kKnitted;

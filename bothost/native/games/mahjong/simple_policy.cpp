@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 #include "mahjong/fan.h"
@@ -277,7 +276,7 @@ class Judge {
     Counts with = h.hand;
     auto tiles = useful_tiles(h.hand, h.num_melds).tiles;
     for (; tiles; tiles &= tiles - 1) {
-      const auto t = static_cast<std::size_t>(std::countr_zero(tiles));
+      const auto t = lowest(tiles);
       if (unseen_[t] == 0) continue;
       ++with[t];
       win.win_tile = static_cast<Tile>(t);

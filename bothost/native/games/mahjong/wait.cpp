@@ -83,10 +83,10 @@ bool waits_knitted(const Counts& h, Tile but) {
   for (const auto perm : kKnitted) {
     if (std::popcount(one & perm) < 8) continue;
     for (std::size_t t = 0; t < kKinds; ++t) {
-      if (t == but || (perm & ~(one | TileMask{1} << t))) continue;
+      if (t == but || (perm & ~(one | bit(t)))) continue;
       Counts rest = h;
       ++rest[t];
-      for (auto m = perm; m; m &= m - 1) --rest[static_cast<std::size_t>(std::countr_zero(m))];
+      for (auto m = perm; m; m &= m - 1) --rest[lowest(m)];
       if (splits(rest, 0, true)) return true;
     }
   }
