@@ -7,12 +7,11 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from urllib.parse import quote
 
 from bothost.config import StoreSettings
 from bothost.errors import StoreError, StoreUnavailable
 from bothost.store import schema
-from bothost.store.engine import sqlite_path
+from bothost.store.engine import open_sqlite, sqlite_path
 
 PAGES_PER_STEP = 2048
 """Pages copied in one step. Other processes can write between steps."""
@@ -42,7 +41,7 @@ def restore(settings: StoreSettings, source: Path, *, progress: Progress | None 
     if not source.is_file():
         raise StoreError(f"no backup at {source}")
     try:
-        with closing(_open(source)) as backup:
+        with closing(open_sqlite(source, timeout=10, isolation_level=None)) as backup:
             row = backup.execute("SELECT version_num FROM alembic_version").fetchone()
     except sqlite3.Error as error:
         raise StoreError(f"{source} is not a backup of a bothost database: {error}") from error
@@ -64,7 +63,10 @@ def _copy(source: Path, target: Path, advice: str, progress: Progress | None) ->
             progress(total - remaining, total)
 
     try:
-        with closing(_open(source)) as live, closing(sqlite3.connect(partial)) as copy:
+        with (
+            closing(open_sqlite(source, timeout=10, isolation_level=None)) as live,
+            closing(sqlite3.connect(partial)) as copy,
+        ):
             # A read transaction fixes the state that is copied. Without it SQLite would start again whenever others
             # write between two steps, and never finish beside a busy host.
             live.execute("BEGIN")
@@ -81,10 +83,6 @@ def _copy(source: Path, target: Path, advice: str, progress: Progress | None) ->
     finally:
         partial.unlink(missing_ok=True)
     return target.stat().st_size
-
-
-def _open(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(f"file:{quote(str(path.resolve()))}?mode=rw", uri=True, timeout=10, isolation_level=None)
 
 
 def _file(settings: StoreSettings) -> Path:

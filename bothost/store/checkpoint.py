@@ -17,9 +17,8 @@ import sys
 import threading
 from contextlib import closing, suppress
 from pathlib import Path
-from urllib.parse import quote
 
-from bothost.store.engine import set_up_sqlite
+from bothost.store.engine import open_sqlite, set_up_sqlite
 
 ROWS = 2_048
 """Rows between two checkpoints. Fewer: pages that several transactions change are copied more often. More: a host with
@@ -67,8 +66,7 @@ class Checkpointer:
         if sys.platform == "linux":
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
         # Failures are harmless: the rows are in the log, and in the end the writer checkpoints it.
-        uri = f"file:{quote(str(self._path))}?mode=rw"
-        with suppress(sqlite3.Error), closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as connection:
+        with suppress(sqlite3.Error), closing(open_sqlite(self._path, isolation_level=None)) as connection:
             set_up_sqlite(connection, busy_ms=0)
             while self._wanted.wait() and not self._closing:
                 self._wanted.clear()

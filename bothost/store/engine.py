@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
+from urllib.parse import quote
 
 import sqlalchemy as sa
 from sqlalchemy.engine import URL, make_url
@@ -86,6 +87,17 @@ def set_up_sqlite(connection: Executes, *, synchronous: str = "normal", busy_ms:
     connection.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
 
 
+def open_sqlite(path: Path, *, create: bool = False, **options: Any) -> sqlite3.Connection:
+    """Connect to a database file, with ``options`` of :func:`sqlite3.connect`. Raises sqlite3.Error if it is missing.
+
+    A file that is moved away for a moment must not be made anew: SQLite deletes the write-ahead log beside an empty
+    file, and with it the newest rows of the moved one.
+    """
+    uri = f"file:{quote(str(path.resolve()))}?mode={'rwc' if create else 'rw'}"
+    connection: sqlite3.Connection = sqlite3.connect(uri, uri=True, **options)
+    return connection
+
+
 def bind_without_adapters() -> None:
     """Make the sqlite3 module bind bytes and None faster, in this process.
 
@@ -111,7 +123,7 @@ def make_engine(settings: StoreSettings, *, create: bool = False, answer_s: floa
         path.parent.mkdir(parents=True, exist_ok=True)
     elif not path.exists():
         raise StoreUnavailable(f"no database at {path}", advice="create it with: bothost db upgrade")
-    engine = sa.create_engine(url)
+    engine = sa.create_engine(url, creator=lambda: open_sqlite(path, create=create, check_same_thread=False))
 
     def on_connect(connection: Any, _record: object) -> None:
         # We begin transactions ourselves: the sqlite3 module would run DDL outside of them.

@@ -17,7 +17,7 @@ from pathlib import Path
 from bothost.config import StoreSettings
 from bothost.errors import StoreError, UsageError
 from bothost.store.decision_log import make_sink
-from bothost.store.engine import sqlite_path
+from bothost.store.engine import open_sqlite, sqlite_path
 from bothost.store.models import COLUMNS, leases, memos
 from bothost.store.spool import Spool
 from bothost.store.store import Store
@@ -101,7 +101,7 @@ def rewrite_database(settings: StoreSettings) -> None:
         f"The rows are deleted. Free as much disk space as {path.name} uses, stop its readers, and repeat the command."
     )
     try:
-        with closing(sqlite3.connect(path, timeout=WAIT_S, isolation_level=None)) as connection:
+        with closing(open_sqlite(path, timeout=WAIT_S, isolation_level=None)) as connection:
             connection.execute("PRAGMA secure_delete = ON")
             connection.execute("VACUUM")
             busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()

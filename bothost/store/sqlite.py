@@ -15,7 +15,6 @@ from collections.abc import Iterable
 from itertools import chain
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import sqlite as dialect
@@ -23,7 +22,7 @@ from sqlalchemy.dialects import sqlite as dialect
 from bothost.errors import StoreError, StoreUnavailable
 from bothost.store import schema
 from bothost.store.checkpoint import LOG_PAGES_AT_MOST, Checkpointer
-from bothost.store.engine import bind_without_adapters, set_up_sqlite
+from bothost.store.engine import bind_without_adapters, open_sqlite, set_up_sqlite
 from bothost.store.sinks import BadRow, Chunk
 
 ROWS_PER_STEP = 64
@@ -47,9 +46,8 @@ class SqliteSink:
     def connect(self) -> None:
         try:
             self._identity = self._file()
-            uri = f"file:{quote(str(self._path.resolve()))}?mode=rw"
-            connection = sqlite3.connect(
-                uri, uri=True, isolation_level=None, check_same_thread=False, cached_statements=STATEMENTS
+            connection = open_sqlite(
+                self._path, isolation_level=None, check_same_thread=False, cached_statements=STATEMENTS
             )
         except (OSError, sqlite3.Error) as error:
             raise StoreUnavailable(f"database {self._path}: {error}", advice=_CREATE) from error

@@ -78,3 +78,19 @@ def test_a_locked_database_is_unavailable(settings):
             connection.exec_driver_sql("PRAGMA busy_timeout = 1")
         with pytest.raises(StoreUnavailable, match="locked"):
             store.remember("home", "ada", {})
+
+
+def test_a_file_that_is_moved_away_for_a_moment_is_not_made_anew(settings, tmp_path):
+    path = sqlite_path(settings.url)
+    with closing(sqlite3.connect(path)) as writer, Store.open(settings) as store:
+        writer.execute("CREATE TABLE moved (text)")
+        writer.execute("INSERT INTO moved VALUES ('in the write-ahead log')")
+        writer.commit()
+        path.rename(tmp_path / "elsewhere")
+        with pytest.raises(StoreUnavailable):
+            store.memo("home", "ada")
+        assert not path.exists()
+        (tmp_path / "elsewhere").rename(path)
+        with store.begin() as connection:
+            assert connection.exec_driver_sql("SELECT text FROM moved").scalar() == "in the write-ahead log"
+            assert connection.exec_driver_sql("PRAGMA integrity_check").scalar() == "ok"
