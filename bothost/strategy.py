@@ -90,6 +90,11 @@ class Model(msgspec.Struct, frozen=True):
     encoder_version: int | None = None
     """Version of the encoder that the model was trained with."""
 
+    @property
+    def label(self) -> str:
+        """Strategy, version and sha256, for statistics and lineages."""
+        return f"{self.strategy}:{self.version} {self.sha256}"
+
 
 class NoOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Options of a strategy that has none."""
@@ -297,6 +302,8 @@ class TrainingRun(msgspec.Struct, frozen=True, kw_only=True):
     """Players to imitate; empty: the trainer chooses."""
     evaluators: Mapping[str, Evaluator] = {}
     """Option of ``Trainer.evaluators`` → the strategy that it names."""
+    start: Model | None = None
+    """The version to begin with, if ``Trainer.starts_with_version``. None: begin with fresh parameters."""
 
 
 class ReportProgress(Protocol):
@@ -355,6 +362,9 @@ class Trainer(ABC):
     """Schema of the options, a frozen msgspec Struct that forbids unknown fields."""
     evaluators: ClassVar[tuple[str, ...]] = ()
     """Options that hold the address of an :class:`Evaluator`, or ""."""
+    starts_with_version: ClassVar[bool] = False
+    """Whether the option ``start`` names a version of the strategy, such as ``v7`` or ``phase-ppo:level-2``; empty:
+    none. It is resolved like the address of a route and passed as ``TrainingRun.start``."""
     learns_from_log: ClassVar[bool] = False
     """Whether it learns from players' moves in the host's log (``TrainingRun.log``)."""
 

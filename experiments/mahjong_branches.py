@@ -5,8 +5,8 @@
 Four of these players play. At some of their decisions the chosen action and the next best ones are played to the end
 on the same wall. Prints how much more an alternative scores than the choice, by kind of decision and by margin. Then
 what a fixed correction would win: a ridge regression of the differences on features of both actions, fitted to nine
-tenths of the hands, decides in the other tenth. Last, how well the difference is foretold by the critic that sees all
-hands and values both actions one draw later.
+tenths of the hands, decides in the other tenth. Last, how well the critic that sees all hands
+predicts the difference: it values both actions one draw later.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ def command(
 
     Strategies that imitate players choose hands of the log by --player, --since, --until and --lobby.
     """
-    from bothost.plugins import check_options, evaluators_of
+    from bothost.plugins import check_options, evaluators_of, start_of
     from bothost.strategy import TrainingRun
 
     extra = context.args
@@ -80,6 +80,7 @@ def command(
             log=log,
             players=tuple(player or ()),
             evaluators={option: found.make() for option, found in evaluators.items()},  # type: ignore[misc]
+            start=start_of(plugins, trainer, settled),
         )
         figures = trainer(settled).train(run, advance)
     output.emit(figures, as_json, output.table([(key, _shown(value)) for key, value in figures.items()]))

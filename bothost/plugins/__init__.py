@@ -6,7 +6,16 @@
 >>> for failure in plugins.failures: print(failure.plugin, failure.cause)
 """
 
-from bothost.plugins.address import AliasResolver, Resolved, check_options, evaluators_of, made, resolve, settle
+from bothost.plugins.address import (
+    AliasResolver,
+    Resolved,
+    check_options,
+    evaluators_of,
+    made,
+    resolve,
+    settle,
+    start_of,
+)
 from bothost.plugins.discover import Failure, PluginSource
 from bothost.plugins.manager import Plugins, require
 from bothost.plugins.weights import model_sha256
@@ -24,4 +33,5 @@ __all__ = [
     "require",
     "resolve",
     "settle",
+    "start_of",
 ]

@@ -106,11 +106,7 @@ def evaluators_of(
         address = getattr(options, option)
         if not address:
             continue
-        try:
-            found = resolve(plugins, address)
-        except BothostError as error:
-            message = f"{strategy.name}: {error}"
-            raise ConfigError(message, key=f"options.{option}", value=address, advice=error.advice) from error
+        found = _of_option(plugins, strategy, option, address)
         if found.evaluators or not issubclass(found.strategy, Evaluator):
             able = sorted(name for name, each in plugins.strategies.items() if issubclass(each, Evaluator))
             raise ConfigError(
@@ -121,6 +117,23 @@ def evaluators_of(
             )
         out[option] = found
     return out
+
+
+def start_of(plugins: StrategySource, trainer: type[Trainer], options: Any) -> Model | None:
+    """Resolve the version that a training begins with. Raises ConfigError with the option as its key."""
+    if not trainer.starts_with_version or not options.start:
+        return None
+    name = trainer.name
+    address = options.start if options.start.partition(":")[0] == name else f"{name}:{options.start}"
+    return _of_option(plugins, trainer, "start", address).model
+
+
+def _of_option(plugins: StrategySource, owner: type[Strategy] | type[Trainer], option: str, address: str) -> Resolved:
+    try:
+        return resolve(plugins, address)
+    except BothostError as error:
+        message = f"{owner.name}: {error}"
+        raise ConfigError(message, key=f"options.{option}", value=address, advice=error.advice) from error
 
 
 def made(strategy: Strategy, evaluators: Mapping[str, Strategy]) -> Strategy:

@@ -75,6 +75,10 @@ def learn(site: Site, task: RetrainTask, report: ReportProgress) -> Learnt:
     request = task.request
     strategy: type[Strategy] = require(site.plugins, site.plugins.strategies, "strategy", request.strategy)
     trainer = trainer_of(strategy)
+    settled = check_options(trainer, request.options)
+    if trainer.starts_with_version and settled.start:
+        advice = "leave out the option start, or begin anew with --fresh"
+        raise UsageError("a retraining starts with the champion", advice=advice)
     dataset = Dataset(task.folder / DATASET, strategy.name, site.make_game)
     if dataset.sha256 != task.dataset_sha256:
         raise UsageError(f"{dataset.folder} is not the dataset that the job was started with")
@@ -89,7 +93,7 @@ def learn(site: Site, task: RetrainTask, report: ReportProgress) -> Learnt:
             log=log,
             players=request.query.players if log is not None else (),
         )
-        figures = trainer(check_options(trainer, request.options)).retrain(run, dataset, task.start, report)
+        figures = trainer(settled).retrain(run, dataset, task.start, report)
         return Learnt(figures, None if log is None else log.lineage())
 
 

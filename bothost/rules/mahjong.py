@@ -134,7 +134,7 @@ class LookAhead(NamedTuple):
     """The tree of the next own draws and discards."""
 
     now: Prospect
-    """Without a discard, for a hand of 14 tiles or 13."""
+    """Without a discard. The hand may have 14 tiles or 13."""
     after: dict[int, Prospect]
     """By the discarded tile, for every kind in the hand."""
     targets: int
@@ -218,8 +218,8 @@ def luck(state: State) -> npt.NDArray[np.float64]:
 
     Each draw counts: the value of the tile that came, less the mean value of all tiles that could have come. A tile's
     value is what rule players make of it: the scores if the hand ends before the next draw, otherwise the estimate of a
-    small network that sees all hands. So luck is zero on average, whoever plays. A score less its luck has the score's
-    mean, and varies less. The deal is not counted: it cancels where every player has each seat once.
+    small network that sees all hands. So luck is zero on average, however good the players are. A score less its luck
+    has the score's mean, and varies less. The deal is not counted: it cancels where every player has each seat once.
 
     Raises ValueError for rules with flowers and for a state that was sampled from a snapshot, TypeError for a state of
     another game. Source: Burch and others, "AIVAT", AAAI 2018. ``python -m experiments.mahjong_luck`` fits the network.

@@ -82,13 +82,14 @@ def refer(graph: onnx.ModelProto, weights: Path) -> None:
 def lineage_of(
     run: TrainingRun, progress: Progress, encoder_version: int, figures: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The lineage of a training's versions: command, seed, machine, ``figures`` and options."""
+    """The lineage of a training's versions: command, seed, start, machine, ``figures`` and options."""
     workers = progress.options.get("workers") or 1
     used = "one core of" if workers == 1 else f"{workers} processes that play, on"
     return {
         "command": run.command,
         "seed": progress.seed,
         "encoder_version": encoder_version,
+        **({} if run.start is None else {"start": run.start.label}),
         "machine": f"{used} a {os.cpu_count()}-core {platform.machine()} machine",
         **figures,
         "options": progress.options,

@@ -47,7 +47,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     teacher: str = "deep-mc"
     """Address of the strategy whose values the networks learn."""
     start: str = ""
-    """Address of the version whose parameters the training starts with, such as "doudizhu-mcts". Empty: random ones."""
+    """Version whose parameters the training starts with, such as "doudizhu-mcts". Empty: random ones."""
     positions: int | None = None
     """Total number of positions. None: until the time is over."""
     hands: int = 256
@@ -249,23 +249,24 @@ class Distiller(Trainer):
 
     name = "doudizhu-mcts"
     Options: ClassVar[type[msgspec.Struct]] = Options
-    evaluators: ClassVar[tuple[str, ...]] = ("teacher", "start")
+    evaluators: ClassVar[tuple[str, ...]] = ("teacher",)
+    starts_with_version: ClassVar[bool] = True
 
     def train(self, run: TrainingRun, report: ReportProgress) -> dict[str, Any]:
         options: Options = self.options
         if run.minutes is None and options.positions is None:
             raise UsageError("this training has no stopping condition", advice="give --minutes M or --positions N")
-        teacher, start = run.evaluators["teacher"], run.evaluators.get("start")
+        teacher = run.evaluators["teacher"]
         torch.set_num_threads(1)
         torch.manual_seed(run.seed)
         nets = Networks()
-        nets.start_with(start.model if start else None)
+        nets.start_with(run.start)
         optimizer = torch.optim.Adam(nets.parameters(), lr=options.learning_rate, fused=True)
         progress = begun_or_resumed(run, VERSION, nets, optimizer)
         progress.options = msgspec.to_builtins(options)
         held_out = Source(teacher, options, HELD_OUT_SEED + run.seed).chunk(0, options.measured, every_move=True)
         self._fit(run, teacher, nets, optimizer, progress, held_out, report)
-        return publish(run, nets, progress, teacher, start)
+        return publish(run, nets, progress, teacher)
 
     def _fit(
         self,
@@ -355,9 +356,7 @@ def measure(nets: Networks, chunk: Chunk, batch: int = 512) -> dict[str, float]:
     return {"l1": error / moves, "regret": regret / positions, "best_move": agreed / positions}
 
 
-def publish(
-    run: TrainingRun, nets: Networks, progress: Progress, teacher: Evaluator, start: Evaluator | None
-) -> dict[str, Any]:
+def publish(run: TrainingRun, nets: Networks, progress: Progress, teacher: Evaluator) -> dict[str, Any]:
     """Write the version and its lineage to ``out/weights``, and return the figures."""
     final = read(run.out / "metrics.jsonl")[-1]
     versions = {"v1": write_version(run.out / "weights" / "v1", nets.in_16_bits(), graphs(), VERSION)}
@@ -367,7 +366,6 @@ def publish(
         "minutes": round(progress.seconds / 60, 2),
         **{name: round(float(final[name]), 4) for name in ("l1", "regret", "best_move")},
     }
-    made_with = {"teacher": address_of(teacher), "start": address_of(start) if start else None}
-    told = {**figures, **made_with, "value": "2 P(win) - 1 of the side that moves"}
+    told = {**figures, "teacher": address_of(teacher), "value": "2 P(win) - 1 of the side that moves"}
     write_manifest(run.out / "weights", versions, {"champion": "v1"}, lineage_of(run, progress, VERSION, told))
     return {"out": str(run.out), **figures}

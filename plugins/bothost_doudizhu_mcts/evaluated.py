@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from bothost import Evaluator, Model
+from bothost import Evaluator
 from bothost.rules import ActionArray, FloatArray, Search, View
 
 
@@ -46,9 +46,4 @@ def _left_ms(until: float) -> float | None:
 
 def address_of(evaluator: Evaluator) -> str:
     """Its name, and the version and sha256 of its model, for statistics and lineages."""
-    return evaluator.name if evaluator.model is None else address_of_model(evaluator.model)
-
-
-def address_of_model(model: Model) -> str:
-    """Its strategy, version and sha256."""
-    return f"{model.strategy}:{model.version} {model.sha256}"
+    return evaluator.name if evaluator.model is None else evaluator.model.label

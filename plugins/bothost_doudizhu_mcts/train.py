@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bothost import Evaluator, LoggedGames, Model, ReportProgress, Trainer, TrainingRun
+from bothost import LoggedGames, Model, ReportProgress, Trainer, TrainingRun
 from bothost.errors import UsageError
 from bothost.training import checkpoint
 from bothost.training.loop import begun_or_resumed, set_learning_rate
@@ -26,7 +26,7 @@ from bothost.training.metrics import Metrics, plot, read
 from bothost.training.publish import lineage_of, write_manifest, write_version
 from bothost_doudizhu_mcts import logged, records
 from bothost_doudizhu_mcts.encode import VERSION
-from bothost_doudizhu_mcts.evaluated import address_of, address_of_model
+from bothost_doudizhu_mcts.evaluated import address_of
 from bothost_doudizhu_mcts.measure import HeldOut
 from bothost_doudizhu_mcts.model import Networks, graphs
 from bothost_doudizhu_mcts.rehearsal import Rehearsal
@@ -43,7 +43,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     records: str | None = None
     """Folder of the records, which may be in subfolders."""
     start: str = ""
-    """Address of the version whose parameters the fit starts with, such as "doudizhu-mcts". Empty: random ones."""
+    """Version whose parameters the fit starts with, such as "doudizhu-mcts". Empty: random ones."""
     teacher: str = ""
     """Address of the strategy whose values of other positions each step learns too, such as "deep-mc". Empty: none."""
     rehearsed: int = 128
@@ -89,7 +89,8 @@ class Fitter(Trainer):
 
     name = "doudizhu-mcts"
     Options: ClassVar[type[msgspec.Struct]] = Options
-    evaluators: ClassVar[tuple[str, ...]] = ("start", "teacher")
+    evaluators: ClassVar[tuple[str, ...]] = ("teacher",)
+    starts_with_version: ClassVar[bool] = True
 
     def train(self, run: TrainingRun, report: ReportProgress) -> dict[str, Any]:
         options: Options = self.options
@@ -97,8 +98,7 @@ class Fitter(Trainer):
             raise UsageError("a fit needs records", advice="give --records FOLDER")
         if options.epochs is None and run.minutes is None:
             raise UsageError("this fit has no stopping condition", advice="give --minutes M or --epochs N")
-        start, teacher = run.evaluators.get("start"), run.evaluators.get("teacher")
-        return Fit(options, Path(options.records), run, start.model if start else None, teacher).train(report)
+        return Fit(options, Path(options.records), run).train(report)
 
     def retrain(
         self, run: TrainingRun, games: LoggedGames, start: Model | None, report: ReportProgress
@@ -110,31 +110,26 @@ class Fitter(Trainer):
         if options.epochs is None and run.minutes is None:
             options = msgspec.structs.replace(options, epochs=1.0)
         found = logged.write(games, run.out.parent / "records")
-        return Fit(options, found, run, start, run.evaluators.get("teacher")).train(report)
+        return Fit(options, found, msgspec.structs.replace(run, start=start)).train(report)
 
 
 class Fit:
     """Networks, their optimizer and what they learn from."""
 
-    def __init__(
-        self, options: Options, folder: Path, run: TrainingRun, start: Model | None, teacher: Evaluator | None
-    ) -> None:
-        """``start``: the model whose parameters the fit starts with."""
+    def __init__(self, options: Options, folder: Path, run: TrainingRun) -> None:
         torch.set_num_threads(1)
         torch.manual_seed(run.seed)
         self.options, self.run = options, run
         self.net = Networks()
-        self.net.start_with(start)
-        rate = options.learning_rate or (FRESH_RATE if start is None else CONTINUED_RATE)
+        self.net.start_with(run.start)
+        rate = options.learning_rate or (FRESH_RATE if run.start is None else CONTINUED_RATE)
         self.optimizer = torch.optim.AdamW(
             self.net.parameters(), lr=rate, weight_decay=options.weight_decay, fused=True
         )
         self.progress = begun_or_resumed(run, VERSION, self.net, self.optimizer)
         self.progress.options = msgspec.to_builtins(msgspec.structs.replace(options, learning_rate=rate))
-        self.made_with = {
-            "start": address_of_model(start) if start else None,
-            "teacher": address_of(teacher) if teacher else None,
-        }
+        teacher = run.evaluators.get("teacher")
+        self.teacher = address_of(teacher) if teacher else None
         self.found = records.load(folder)
         self.samples = Samples(
             self.found, options.positions, options.candidates, options.half_visits, options.held_out, run.seed
@@ -198,7 +193,7 @@ class Fit:
         figures |= {"records": len(found.actions), "positions": len(found), "deals": len(set(found.deals)), **rounded}
         told = {
             **figures,
-            **self.made_with,
+            "teacher": self.teacher,
             "value": "2 P(win) - 1 of the side that moves; L1 on this scale, halve it for win probabilities",
             "constant": {name: round(value, 4) for name, value in self.held_out.constant.items()},
             "records_made_by": found.made_by,

@@ -30,7 +30,6 @@ from bothost_mahjong_ppo.selfplay import CURRICULUM, Hands, Opponents, play, sta
 from bothost_mahjong_ppo.vine import BranchedHands, BranchOptions, play_branching
 
 DEFAULT_MINUTES = 60.0
-SHIPPED = Path(__file__).with_name("weights")
 
 
 class Options(LoopOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -59,7 +58,7 @@ class Options(LoopOptions, frozen=True, kw_only=True, forbid_unknown_fields=True
     least_score: float = 2.0
     """Mean points a hand over the window that open the next stage."""
     start: str | None = None
-    """Shipped version to begin with, such as ``v7``. None: a fresh network."""
+    """Version to begin with, such as ``v7``. None: a fresh network. A retraining begins with the champion."""
     imitation_hands: int = 0
     """Hands of the teacher to imitate before. 0: none."""
     teacher: Teacher = "rule"
@@ -101,9 +100,11 @@ class MahjongPpoTrainer(Trainer):
 
     name = "mahjong-ppo"
     Options: ClassVar[type[msgspec.Struct]] = Options
+    starts_with_version: ClassVar[bool] = True
 
     def train(self, run: TrainingRun, report: ReportProgress) -> dict[str, Any]:
-        learner, progress = train(self.options, run, report)
+        """As the options say. Raises UsageError if ``run.start`` sees another version of the encoding."""
+        learner, progress = train(self.options, run, report, start=_parameters(run.start))
         return publish(learner, progress, run)
 
     def retrain(
@@ -114,21 +115,28 @@ class MahjongPpoTrainer(Trainer):
         Logged hands have no hidden features, so the network gets none. Raises UsageError if ``start`` sees another
         version of the encoding.
         """
-        if start is not None and start.encoder_version not in (None, VERSION):
-            raise UsageError(
-                f"{start.version} sees version {start.encoder_version} of the encoding; only version {VERSION} can be "
-                "trained",
-                advice="promote a version with this encoding to champion (bothost model promote), or use --fresh",
-            )
+        begin = _parameters(start)
         options: Options = msgspec.structs.replace(self.options, oracle=False, branches=BranchOptions())
         if options.first_stage is None:
             options = msgspec.structs.replace(options, first_stage=len(CURRICULUM) - 1)
         hands, held_out = LoggedHands.of_splits(run.out.parent / "encoded", MahjongHands(), games)
-        begin = None if start is None or start.path is None else Path(start.path) / WEIGHTS
         learner, progress = train(options, run, report, start=begin, extra=hands.extra_batch(options.logged_share))
         evaluation = held_out.evaluation(ModelPool(run.out / "pool"), MahjongNet(look_ahead=options.look_ahead))
         more = {"logged_decisions": hands.decisions, "logged_share": options.logged_share, "evaluation": evaluation}
         return publish(learner, progress, run, more)
+
+
+def _parameters(start: Model | None) -> Path | None:
+    """The file with the parameters of a version. Raises UsageError if it sees another version of the encoding."""
+    if start is None or start.path is None:
+        return None
+    if start.encoder_version not in (None, VERSION):
+        raise UsageError(
+            f"{start.version} sees version {start.encoder_version} of the encoding; only version {VERSION} can be "
+            "trained",
+            advice="begin with another version; a retraining begins with the champion, or anew with --fresh",
+        )
+    return Path(start.path) / WEIGHTS
 
 
 def train(
@@ -176,10 +184,8 @@ class MahjongLearner(Learner):
         self.model.begin_with(file)
 
     def warm_start(self, report: ReportProgress) -> dict[str, float]:
-        """Begin with a shipped version, imitate the teacher, and fit the critic to its hands, as the options ask."""
+        """Imitate the teacher, and fit the critic to its hands, as the options ask."""
         options = self.options
-        if options.start is not None:
-            self.load_start(SHIPPED / options.start / WEIGHTS)
         if not options.imitation_hands:
             return {}
         report(0, f"imitating the {options.teacher} player")

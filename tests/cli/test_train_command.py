@@ -4,10 +4,12 @@ import time
 from pathlib import Path
 
 import pytest
+from safetensors.numpy import load_file
 
 from bothost import rules
 from bothost.cli import main
 from bothost.config import load
+from bothost.plugins import Plugins
 from bothost.plugins.weights import model_sha256, verify
 from bothost.testing.sample_rows import played_hand, write_rows
 
@@ -56,6 +58,11 @@ def test_training_ends_in_weights_as_a_package_ships_them(tmp_path, capsys):
         (["phase-ppo", "--option", "ppo=1"], "ppo"),
         (["phase-ppo", "--option", "fast"], "KEY=VALUE"),
         (["phase-ppo", "--option", "ppo=1", "--option", "ppo.epochs=1"], "ppo"),
+        (["mahjong-ppo", "--option", "start=v5"], "model import mahjong-ppo FOLDER --of v5"),
+        (["mahjong-ppo", "--option", "start=v0"], "no version or level 'v0'"),
+        (["mahjong-ppo", "--option", "start=level-1"], "of the encoding"),
+        (["doudizhu-mcts", "distil", "--minutes", "1", "--start", "v3"], "model import doudizhu-mcts FOLDER --of v3"),
+        (["doudizhu-mcts", "distil", "--minutes", "1", "--start", "deep-mc"], "no version or level 'deep-mc'"),
     ],
 )
 def test_what_cannot_be_trained_is_refused_with_the_fix(tmp_path, capsys, monkeypatch, args, told):
@@ -63,6 +70,17 @@ def test_what_cannot_be_trained_is_refused_with_the_fix(tmp_path, capsys, monkey
     code, _, err = train(capsys, *args)
     assert code != 0 and told in err and "Traceback" not in err and "is a bug" not in err
     assert not any(Path(tmp_path).iterdir())
+
+
+def test_a_training_begins_with_the_version_that_its_option_names(tmp_path, capsys):
+    shipped = Plugins.load().resolve("mahjong-ppo").model
+    for name in (shipped.version, "mahjong-ppo:champion"):
+        out = tmp_path / name
+        code, *_ = train(capsys, "mahjong-ppo", "--start", name, "--iterations", "0", "--out", str(out))
+        begun, parameters = (load_file(Path(p) / "model.safetensors") for p in (out / "weights" / "v1", shipped.path))
+        assert code == 0 and all((begun[key] == value).all() for key, value in parameters.items())
+        lineage = json.loads((out / "weights" / "lineage.json").read_text())
+        assert lineage["start"] == f"mahjong-ppo:{shipped.version} {shipped.sha256}"
 
 
 IN_STAGES = """

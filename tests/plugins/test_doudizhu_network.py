@@ -189,9 +189,8 @@ def test_chunks_hold_the_teachers_values_of_its_best_and_other_moves():
     assert not np.array_equal(chunk.planes, source.chunk(6, 64).planes)
 
 
-def distil(out, positions, *, resume=False, evaluator=None, **options):
-    evaluators = {"teacher": RuleValues(NoOptions())} | ({"start": evaluator} if evaluator else {})
-    run = TrainingRun(out=out, seed=1, resume=resume, evaluators=evaluators)
+def distil(out, positions, *, resume=False, begin=None, **options):
+    run = TrainingRun(out=out, seed=1, resume=resume, evaluators={"teacher": RuleValues(NoOptions())}, start=begin)
     return Distiller(DistilOptions(**SMALL, positions=positions, **options)).train(run, lambda *args: None)
 
 
@@ -208,13 +207,13 @@ def test_networks_learn_from_a_teacher_and_go_on_where_they_were_stopped(tmp_pat
 
 
 def test_a_distillation_that_starts_with_a_version_keeps_a_network_for_each_role(tmp_path):
-    start = Plugins.load().resolve("doudizhu-mcts").make()
-    distil(tmp_path / "out", 64, evaluator=start, start="doudizhu-mcts", learning_rate=1e-9, shared=1.0)
-    parameters = safetensors.torch.load_file(Path(start.model.path) / "model.safetensors")
+    start = Plugins.load().resolve("doudizhu-mcts").model
+    distil(tmp_path / "out", 64, begin=start, start="doudizhu-mcts", learning_rate=1e-9, shared=1.0)
+    parameters = safetensors.torch.load_file(Path(start.path) / "model.safetensors")
     for name, value in weights_of(tmp_path / "out").items():
         torch.testing.assert_close(value, parameters[name].float(), atol=1e-6, rtol=1e-3)
     lineage = json.loads((tmp_path / "out" / "weights" / "lineage.json").read_text())
-    assert lineage["start"].startswith("doudizhu-mcts:")
+    assert lineage["start"] == f"doudizhu-mcts:{start.version} {start.sha256}"
 
 
 @pytest.fixture(scope="module")
@@ -230,8 +229,8 @@ def folder(tmp_path_factory):
 def fit(folder, out, *, resume=False, start=None, taught_by=None, **options):
     told = []
     settled = {"positions": 16, "held_out": 0.3, "checkpoint_every": 10, "half_visits": 5.0, "measured": 80} | options
-    evaluators = ({"start": start} if start else {}) | ({"teacher": taught_by} if taught_by else {})
-    run = TrainingRun(out=out, seed=3, resume=resume, command="bothost train doudizhu-mcts fit", evaluators=evaluators)
+    evaluators, command = {"teacher": taught_by} if taught_by else {}, "bothost train doudizhu-mcts fit"
+    run = TrainingRun(out=out, seed=3, resume=resume, command=command, evaluators=evaluators, start=start)
     return Fitter(Options(records=str(folder), **settled)).train(run, lambda *args: told.append(args)), told
 
 
@@ -251,7 +250,7 @@ def test_it_learns_what_generalizes_to_deals_it_has_not_seen(folder, tmp_path):
 
 
 def test_a_fit_that_continues_has_a_smaller_learning_rate(folder, tmp_path):
-    start = Plugins.load().resolve("doudizhu-mcts").make()
+    start = Plugins.load().resolve("doudizhu-mcts").model
     for out, first, rate in ((tmp_path / "fresh", None, 0.002), (tmp_path / "continued", start, 0.0002)):
         fit(folder, out, start=first, epochs=0.2)
         assert json.loads((out / "weights" / "lineage.json").read_text())["options"]["learning_rate"] == rate
@@ -264,7 +263,7 @@ def test_a_fit_with_a_teacher_also_learns_its_values(folder, tmp_path):
     learnt, begun = weights_of(tmp_path)["of.landlord.state2.weight"], Networks().of["landlord"].state2.weight
     assert (learnt - begun).abs().max() > 1e-3
     lineage = json.loads((tmp_path / "weights" / "lineage.json").read_text())
-    assert lineage["teacher"] == "rule-values" and lineage["start"] is None
+    assert lineage["teacher"] == "rule-values" and "start" not in lineage
 
 
 def test_what_is_rehearsed_depends_on_the_step_alone():

@@ -1,6 +1,7 @@
 """mahjong-ppo: uncertain decisions that branch, and the training that learns from them."""
 
 import json
+from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -9,14 +10,15 @@ import safetensors.torch
 import torch
 
 from bothost import TrainingRun, rules
-from bothost.errors import ModelError
+from bothost.plugins import weights
 from bothost.training.loop import Iteration
 from bothost.training.metrics import read
 from bothost.training.model_pool import ModelPool
+from bothost_mahjong_ppo.decide import MahjongPpo
 from bothost_mahjong_ppo.encode import REWARD_SCALE
 from bothost_mahjong_ppo.model import MahjongNet
 from bothost_mahjong_ppo.selfplay import CURRICULUM, Opponents
-from bothost_mahjong_ppo.train import SHIPPED, MahjongLearner, MahjongPpoTrainer, Options
+from bothost_mahjong_ppo.train import MahjongLearner, MahjongPpoTrainer, Options
 from bothost_mahjong_ppo.vine import BranchOptions, candidates, play_branching
 
 GAME = rules.game("mahjong")
@@ -75,20 +77,18 @@ def test_branches_that_a_critic_values_vary_less():
 
 
 def test_a_training_from_a_shipped_version_changes_the_layers_that_it_may(tmp_path):
-    champion = json.loads((SHIPPED / "manifest.json").read_text())["aliases"]["champion"]
+    champion = Path(weights.find(MahjongPpo, "champion").path) / "model.safetensors"
     branches = {**TINY["branches"], "draws": 1}
-    given = {**TINY, "start": champion, "trunk": False, "policy_layer": False, "branches": branches}
+    given = {**TINY, "trunk": False, "policy_layer": False, "branches": branches}
     learner = MahjongLearner(msgspec.convert(given, Options), 1)
-    learner.warm_start(lambda *_: None)
-    before = safetensors.torch.load_file(SHIPPED / champion / "model.safetensors")
+    learner.load_start(champion)
+    before = safetensors.torch.load_file(champion)
     assert all(torch.equal(learner.model.state_dict()[name], value) for name, value in before.items())
     learner.iterate(Iteration(1, 0.0, np.random.default_rng(0), ModelPool(tmp_path)))
     changed = {name for name, value in before.items() if not torch.equal(learner.model.state_dict()[name], value)}
     assert {name.split(".")[0] for name in changed} == {
         "prospect_first", "prospect_context", "prospect_second", "prospect_value", "value"
     }  # fmt: skip
-    with pytest.raises(ModelError, match="v0"):
-        MahjongLearner(msgspec.convert({**given, "start": "v0"}, Options), 1).warm_start(lambda *_: None)
 
 
 def test_a_policy_that_is_certain_has_nothing_to_learn_from():
