@@ -18,6 +18,7 @@ from bothost.plugins import Plugins
 ROOT = Path(__file__).parents[1]
 PAGES = ("guide/operate.md", "guide/deploy.md", "reference/metrics.md")
 GUIDE = "\n".join((ROOT / "docs" / page).read_text() for page in PAGES)
+DIGEST = r"@sha256:[0-9a-f]{64}"
 
 
 def unit() -> configparser.ConfigParser:
@@ -107,7 +108,7 @@ def test_the_image_s_python_and_extras_are_those_of_the_package() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     images = {line.split()[1] for line in dockerfile() if line.startswith("FROM ")}
     (image,) = images  # what is compiled in one stage runs in the other
-    found = re.fullmatch(r"python:(\d+)\.(\d+)-slim", image)
+    found = re.fullmatch(rf"python:(\d+)\.(\d+)\.\d+-slim-\w+{DIGEST}", image)
     least = re.fullmatch(r">=(\d+)\.(\d+)", project["requires-python"])
     assert found and least and tuple(map(int, found.groups())) >= tuple(map(int, least.groups()))
     (extras,) = [line.removeprefix("ARG EXTRAS=") for line in dockerfile() if line.startswith("ARG EXTRAS=")]
@@ -149,6 +150,7 @@ def test_the_composition_names_only_what_is_there() -> None:
     volumes = set()
     for name, service in services.items():
         assert ("image" in service) != ("build" in service), name
+        assert "build" in service or re.fullmatch(rf"[\w/]+:v?\d+\.\d+[.\w-]*{DIGEST}", service["image"]), name
         for source in mounts(name).values():
             if source.startswith("."):
                 assert (ROOT / "deploy" / "docker" / source).exists(), source
