@@ -40,7 +40,7 @@ def command(
     browsers: Annotated[int, typer.Option(min=1, help="How many watch.")] = 10,
 ) -> dict[str, Any]:
     """Measure the host's p99 with and without watchers, and the time of the first page."""
-    common, pages = ["--game=doudizhu", f"--tables={tables}"], []
+    common, pages = [f"--tables={tables}"], []
     alone: list[dict[str, Any]] = []
     watched: list[dict[str, Any]] = []
     frames: list[int] = []

@@ -36,12 +36,12 @@ def command(
     game: Annotated[str, typer.Option(help="What is played.")] = "doudizhu",
 ) -> dict[str, Any]:
     """Measure decisions per second, their ratio to a bare echo, latency at half load, and whether all rows came."""
-    common = [f"--game={game}", f"--tables={tables}"]
-    closed = measure(common, accounts, durability, seconds, rate=0.0)
+    common = [f"--tables={tables}"]
+    closed = measure(common, accounts, durability, seconds, rate=0.0, game=game)
     frames, rate = closed.pop("frames"), closed["per_s"] / 2
     echo = measure_echo(tables, accounts, frames, min(seconds, 5.0))
     before = core_ticks(HOST_CORE)
-    opened = measure(common, accounts, durability, seconds, rate)
+    opened = measure(common, accounts, durability, seconds, rate, game=game)
     stolen = stolen_share(before, core_ticks(HOST_CORE))
     open_echo = measure_echo(tables, accounts, frames, min(seconds, 5.0), rate)
     return {
@@ -74,12 +74,13 @@ def measure(
     durability: str,
     seconds: float,
     rate: float,
+    game: str = "doudizhu",
     beside: Callable[[Path], AbstractContextManager[Any]] = nullcontext,
 ) -> dict[str, Any]:
     """One run of the host against the generator. ``rate`` 0: closed loop. ``beside`` runs beside it, in its folder."""
     with tempfile.TemporaryDirectory(prefix="bothost-bench-") as folder:
         timing = [*common, f"--rate={rate}", *lengths(seconds)]
-        who = [*common, f"--folder={folder}", f"--accounts={accounts}", f"--durability={durability}"]
+        who = [*common, f"--folder={folder}", f"--accounts={accounts}", f"--durability={durability}", f"--game={game}"]
         with beside(Path(folder)), pair(timing, who) as (load, subject):
             figures = read(load)
             subject.send_signal(signal.SIGTERM)

@@ -13,12 +13,22 @@ import json
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 from bothost.lobbies.embedded import protocol as wire
 
+OPTIONS: dict[str, dict[str, Any]] = {
+    "doudizhu-mcts": {"iterations": 8, "belief": 0},
+    "phase-ppo": {"symmetries": 1},
+    "fm-clone": {"tempo": False},
+}
+"""Settings in which one core decides hundreds of times per second."""
+GAMES = {"mahjong-ppo": "mahjong", "phase-ppo": "pairing"}
+"""What each strategy plays, if it is not what ``--game`` says."""
+
 
 async def play(args: argparse.Namespace) -> None:
-    """A host as `bothost run` makes it, with the given number of accounts."""
+    """A host as `bothost run` makes it, with the given number of accounts. Their strategies take turns."""
     from bothost import config
     from bothost.host import launch
     from bothost.plugins import Plugins
@@ -26,14 +36,16 @@ async def play(args: argparse.Namespace) -> None:
 
     folder = Path(args.folder)
     per_account = args.tables // args.accounts
+    strategies = args.strategies.split(",")
+    played = {f"a{n}": strategies[n % len(strategies)] for n in range(args.accounts)}
     accounts = tuple(
         config.AccountSettings(
-            name=f"a{n}",
-            token=config.Secret(f"token-{n}", "bench"),
+            name=name,
+            token=config.Secret(f"token-{name}", "bench"),
             tables=per_account,
-            wishes=(config.WishSettings(game=args.game),),
+            wishes=(config.WishSettings(game=GAMES.get(strategy, args.game)),),
         )
-        for n in range(args.accounts)
+        for name, strategy in played.items()
     )
     url = f"ws://127.0.0.1:{args.port}/ws"
     settings = config.Settings(
@@ -41,7 +53,10 @@ async def play(args: argparse.Namespace) -> None:
         store=config.StoreSettings(url=f"sqlite:///{folder}/bench.db", durability=args.durability),
         limits=config.LimitSettings(tables=args.tables),
         lobbies=(config.LobbySettings(name="bench", adapter="embedded", url=url, accounts=accounts),),
-        routes=(config.RouteSettings(strategy="random"),),
+        routes=tuple(
+            config.RouteSettings(strategy=strategy, account=name, options=OPTIONS.get(strategy, {}))
+            for name, strategy in played.items()
+        ),
     )
     schema.upgrade(settings.store)
     async with launch.opened(settings, Plugins.load(None)) as host:
@@ -86,6 +101,7 @@ if __name__ == "__main__":
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--folder", default="")
     parser.add_argument("--game", default="doudizhu")
+    parser.add_argument("--strategies", default="random", help="separated by commas")
     parser.add_argument("--tables", type=int, default=1000)
     parser.add_argument("--accounts", type=int, default=20)
     parser.add_argument("--durability", default="before_send")

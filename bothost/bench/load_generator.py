@@ -1,9 +1,9 @@
 """The load of the host benchmark, in its own process: a lobby that is much cheaper than a real one.
 
-It speaks the embedded lobby's protocol to any number of accounts and plays real hands: native states, with random play
-of the other seats. It has no clocks and no checks, and a minimal frame parser: frames are small, whole and correct. In
-closed loop a table is asked again as soon as it has answered. In open loop requests are due at a fixed rate, and their
-latency counts from the due time.
+It speaks the embedded lobby's protocol to any number of accounts and plays real hands of the game that a seek names:
+native states, with random play of the other seats. It has no clocks and no checks, and a minimal frame parser: frames
+are small, whole and correct. In closed loop a table is asked again as soon as it has answered. In open loop requests
+are due at a fixed rate, and their latency counts from the due time.
 
 It prints ``{"port": …}`` when it listens and a JSON object of figures at the end. ``--report`` adds a JSON object for
 every window of that many seconds. ``--hands`` ends a table after that many hands; its seat is then requested again.
@@ -22,11 +22,12 @@ import struct
 import sys
 import time
 from collections import deque
+from functools import cache
 from typing import Any, cast
 
 from bothost import rules
 from bothost.lobbies.embedded import protocol as wire
-from bothost.rules.game import State
+from bothost.rules.game import Game, State
 
 GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 GRANT_MS = 30_000
@@ -38,11 +39,12 @@ STAGGER = 45
 class LoadTable:
     """A table that plays one hand after another, with one seat for the host."""
 
-    __slots__ = ("asked", "due", "hand", "name", "peer", "sent", "since", "state", "waiting")
+    __slots__ = ("asked", "due", "game", "hand", "name", "peer", "since", "state", "waiting")
 
-    def __init__(self, peer: Peer, name: str) -> None:
+    def __init__(self, peer: Peer, name: str, game: Game) -> None:
         self.peer = peer
         self.name = name
+        self.game = game
         self.hand = 0
         self.asked = 0
         self.since = 0
@@ -56,7 +58,7 @@ class Load:
     """The shared state of all connections: phase, counters and schedule."""
 
     def __init__(self, args: argparse.Namespace) -> None:
-        self.game = rules.game(args.game)
+        self.game = cache(rules.game)
         self.tables_wanted = args.tables
         self.hands_per_table = args.hands
         self.opened = 0
@@ -82,11 +84,12 @@ class Load:
 
     # ---------------------------------------------------------------------------------------------------- the game
 
-    def open(self, peer: Peer, seek: str) -> None:
+    def open(self, peer: Peer, seek: wire.Seek) -> None:
         name = f"t{self.opened}"
         self.opened += 1
-        table = self.tables[name] = LoadTable(peer, name)
-        frame = wire.Seated(name, self.game.name, self.game.rules, 0, (), {}, seek)
+        game = self.game(seek.game)
+        table = self.tables[name] = LoadTable(peer, name, game)
+        frame = wire.Seated(name, game.name, game.rules, 0, (), {}, seek.seek)
         peer.send(wire.encode(frame))
         self.deal(table, None)
 
@@ -94,7 +97,7 @@ class Load:
         """Start a hand, and ask the host's seat."""
         table.hand += 1
         table.since = 0
-        table.state = self.game.new_state(self.random.getrandbits(63))
+        table.state = table.game.new_state(self.random.getrandbits(63))
         table.peer.send(wire.encode(wire.HandStarted(table.name, str(table.hand), 0, ())))
         if table.hand == 1:
             self.play_into(table.state, self.random.randrange(STAGGER))
@@ -155,7 +158,7 @@ class Load:
         self.answers += 1
         if self.measuring and self.rate:
             self.latencies.append(time.monotonic() - table.due)
-        table.state.apply(0, self.game.parse(act.action))
+        table.state.apply(0, table.game.parse(act.action))
         self.go_on(table, act.id)
 
     # ------------------------------------------------------------------------------------------------------ phases
@@ -306,7 +309,7 @@ class Peer(asyncio.Protocol):
             load.answered(message)
         elif type(message) is wire.Seek:
             if len(load.tables) < load.tables_wanted:
-                load.open(self, message.seek)
+                load.open(self, message)
         elif type(message) is wire.Hello:
             limits = wire.Limits(1 << 20, 1e6, 1_000_000, 1_000_000)
             self.send(wire.encode(wire.Welcome(1, message.token, message.token, limits)))
@@ -360,7 +363,6 @@ if __name__ == "__main__":
     import uvloop
 
     parser = argparse.ArgumentParser()
-    parser.add_argument("--game", default="doudizhu")
     parser.add_argument("--tables", type=int, required=True)
     parser.add_argument("--rate", type=float, default=0.0)
     parser.add_argument("--echo", type=int, default=0, help="number of echoing connections")

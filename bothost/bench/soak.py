@@ -1,9 +1,9 @@
 """``bothost bench soak``: whether a host that plays for an hour grows, leaks or slows down.
 
 One host process plays at a fixed rate of decisions, far below its limit. Its tables end after a few hands and are
-requested again, as in a lobby. So all objects of a table are created and destroyed all the time. Resident memory, open
-files, threads and CPU time are read from ``/proc`` at the end of every window. Latency comes from the load generator
-and counts from the due time of a request.
+requested again, as in a lobby. So all objects of a table are created and destroyed all the time. The accounts share the
+strategies, in settings that take little time. Resident memory, open files, threads and CPU time are read from ``/proc``
+at the end of every window. Latency comes from the load generator and counts from the due time of a request.
 
 Slopes are least-squares fits over the means of ``BLOCKS`` equal blocks after the warm-up. Neighbouring samples are
 dependent (caches fill, the WAL restarts); means over minutes hardly are. The interval is Student's, 95 %.
@@ -31,6 +31,7 @@ BLOCKS = 12
 STUDENT_T = 2.228
 """97.5 % quantile with BLOCKS - 2 degrees of freedom."""
 ANY_CORE = -1
+FIVE = "deep-mc,doudizhu-mcts,mahjong-ppo,phase-ppo,fm-clone"
 TRENDS = ("rss_mb", "fds", "threads", "p50_ms", "p99_ms", "machine_load")
 Sample = dict[str, Any]
 
@@ -45,13 +46,17 @@ def command(
     every: Annotated[float, typer.Option(help="Seconds between samples.")] = 10.0,
     warm: Annotated[float, typer.Option(help="Minutes at the beginning that do not count.")] = 15.0,
     durability: Annotated[str, typer.Option(help="before_send or async.")] = "before_send",
+    strategies: Annotated[str, typer.Option(help="Who plays, separated by commas.")] = FIVE,
 ) -> dict[str, Any]:
     """Run, sample and fit. Write the samples as JSON lines, and a plot."""
     if (minutes - warm) * 60.0 < BLOCKS * every:
         raise typer.BadParameter(f"less than {BLOCKS} samples are left after --warm", param_hint="--minutes")
+    who = [f"--tables={tables}", f"--accounts={accounts}", f"--durability={durability}", f"--strategies={strategies}"]
+    timing = [f"--tables={tables}", f"--rate={rate}", f"--seconds={minutes * 60.0}", f"--report={every}"]
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="soak-", dir=out) as folder, (out / "soak.jsonl").open("w") as lines:
-        samples, figures = play(Path(folder), lines, tables, accounts, rate, minutes * 60.0, hands, every, durability)
+        samples, figures = play(Path(folder), lines, [*timing, f"--hands={hands}"], who)
+        figures["strategies"] = deciding_times(Path(folder) / "bench.db", warm * 60.0)
     counted = [sample for sample in samples if sample["at_s"] >= warm * 60.0]
     figures = {"tables": tables, "minutes": minutes, "rate": rate, **figures}
     figures |= {name: trend(counted, name) for name in TRENDS}
@@ -60,22 +65,12 @@ def command(
     return figures
 
 
-def play(
-    folder: Path,
-    lines: Any,
-    tables: int,
-    accounts: int,
-    rate: float,
-    seconds: float,
-    hands: int,
-    every: float,
-    durability: str,
-) -> tuple[list[Sample], dict[str, Any]]:
-    """One run: the samples, and the counts at its end. Each sample is written to ``lines`` at once."""
-    size = f"--tables={tables}"
-    timing = [size, f"--rate={rate}", f"--seconds={seconds}", f"--report={every}", f"--hands={hands}"]
-    who = [size, f"--folder={folder}", f"--accounts={accounts}", f"--durability={durability}"]
-    with pair(timing, who, cores=(ANY_CORE, ANY_CORE)) as (load, subject):
+def play(folder: Path, lines: Any, timing: list[str], who: list[str]) -> tuple[list[Sample], dict[str, Any]]:
+    """One run: the samples, and the counts at its end. Each sample is written to ``lines`` at once.
+
+    ``timing`` and ``who`` are options of the load generator and of the host.
+    """
+    with pair(timing, [*who, f"--folder={folder}"], cores=(ANY_CORE, ANY_CORE)) as (load, subject):
         samples: list[Sample] = []
         while "at_s" in (window := read(load)):
             samples.append({**window, **observed(subject)})
@@ -112,6 +107,22 @@ def rows_of(database: Path) -> int:
     with closing(sqlite3.connect(database)) as connection:
         (rows,) = connection.execute("SELECT count(*) FROM decisions").fetchone()
     return int(rows)
+
+
+def deciding_times(database: Path, warm_s: float) -> dict[str, dict[str, float]]:
+    """By strategy: how long it decided, in ms, after the first ``warm_s`` seconds; its trend and its decisions."""
+    query = "SELECT strategy, at_us, elapsed_ms FROM decisions ORDER BY at_us"
+    found: dict[str, list[Sample]] = {}
+    with closing(sqlite3.connect(database)) as connection:
+        (first,) = connection.execute("SELECT min(at_us) FROM decisions").fetchone()
+        for strategy, at_us, elapsed_ms in connection.execute(query):
+            if (at_s := (at_us - first) / 1e6) >= warm_s:
+                found.setdefault(strategy, []).append({"at_s": at_s, "ms": elapsed_ms})
+    figures = {}
+    for strategy, samples in found.items():
+        p50, p99 = np.percentile([sample["ms"] for sample in samples], (50, 99)).round(3).tolist()
+        figures[strategy] = {"decisions": len(samples), "p50": p50, "p99": p99, **trend(samples, "ms")}
+    return figures
 
 
 def trend(samples: list[Sample], name: str) -> dict[str, float]:
