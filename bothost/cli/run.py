@@ -93,7 +93,8 @@ def _play(
         settings = read()
 
     async def play() -> None:
-        async with launch.opened(settings, plugins, read=read, spares=spares, identity=identity) as host:
+        opening = launch.opened(settings, plugins, read=read, spares=spares, identity=identity, patient=standby)
+        async with opening as host:
             watching = asyncio.create_task(fleet.drain_without_parent(host.drain)) if is_worker else None
             try:
                 await host.run(fail_fast=fail_fast)

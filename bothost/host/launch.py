@@ -10,8 +10,11 @@ import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any, TypeVar
 
+import structlog
+
 from bothost import rules
 from bothost.config import Settings, config_hash
+from bothost.errors import StoreUnavailable
 from bothost.host import commands, reload
 from bothost.host.control import Control, socket_path
 from bothost.host.leases import Identity, Keeper
@@ -26,6 +29,8 @@ from bothost.store import DecisionLog, Store
 from bothost.store.leases import Leases
 from bothost.store.registry import Registry
 
+_log = structlog.get_logger("bothost.host")
+
 T = TypeVar("T")
 
 GC_THRESHOLDS = (20_000, 20, 100)
@@ -33,6 +38,8 @@ GC_THRESHOLDS = (20_000, 20, 100)
 thresholds it used a quarter of the time of a busy host."""
 ANSWER_S = 10.0
 """If the database server takes longer than this to answer a running host, it counts as unreachable."""
+AWAY_S = 0.2
+"""How long a patient host waits between two attempts to reach its database."""
 SWITCH_INTERVAL_S = 0.001
 """How long a thread may hold the GIL while the event loop waits for it."""
 
@@ -46,11 +53,13 @@ async def opened(
     read: Callable[[], Settings] | None = None,
     spares: Spares | None = None,
     identity: Identity | None = None,
+    patient: bool = False,
 ) -> AsyncIterator[Host]:
     """A host with its database and control socket, ready to ``run``. The first signal drains it, the second quits.
 
     ``read`` reads the settings again, for SIGHUP; without it SIGHUP is ignored. ``spares``: worker processes that are
     already started. ``identity``: of this ``data_dir``, if the caller has locked it already; it is closed at the end.
+    ``patient``: wait for a database that is away, instead of raising StoreUnavailable.
     Raises ConfigError, SchemaOutdated, StoreUnavailable, and HostRunning if another host uses this ``data_dir``.
     """
     loop = asyncio.get_running_loop()
@@ -63,10 +72,8 @@ async def opened(
     )
     try:
         await control.start()
-        with await asyncio.to_thread(Store.open, settings.store, answer_s=ANSWER_S) as store:
-            log = await asyncio.to_thread(
-                DecisionLog.open, settings.store, settings.host.name, settings.host.data_dir / "spool"
-            )
+        store, log = await _database(settings, patient=patient)
+        with store:
             host = Host(
                 settings,
                 plugins,
@@ -89,6 +96,27 @@ async def opened(
     finally:
         await control.aclose()
         identity.close()
+
+
+async def _database(settings: Settings, *, patient: bool) -> tuple[Store, DecisionLog]:
+    """The open database and its log. Raises SchemaOutdated, and StoreUnavailable unless ``patient``."""
+    told = False
+    while True:
+        try:
+            store = await asyncio.to_thread(Store.open, settings.store, answer_s=ANSWER_S)
+            try:
+                spool = settings.host.data_dir / "spool"
+                return store, await asyncio.to_thread(DecisionLog.open, settings.store, settings.host.name, spool)
+            except BaseException:
+                store.close()
+                raise
+        except StoreUnavailable as error:
+            if not patient:
+                raise
+            if not told:
+                _log.warning("database_away", error=str(error), advice=error.advice)
+            told = True
+            await asyncio.sleep(AWAY_S)
 
 
 def _pages(host: Host) -> contextlib.AbstractAsyncContextManager[int | None]:

@@ -241,7 +241,7 @@ class WebSocket(asyncio.Protocol):
         if not self._opened.done():
             error = self._protocol.handshake_exc
             self._opened.set_exception(OpenFailed(str(error or "the connection was closed during the handshake")))
-            self._opened.exception()  # mark it as retrieved, because nobody may await the future
+            self._opened.exception()  # mark it as retrieved, because no one may await the future
             self._closed = True
             return
         self._notify()

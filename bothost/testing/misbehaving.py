@@ -265,7 +265,7 @@ class LeakInProcess(Leak):
 
 
 class FloodInProcess(Flood):
-    """As ``Flood``, in a process, whose output goes nowhere."""
+    """As ``Flood``, in a process, whose output is discarded."""
 
     name = "misbehaving-process-flood"
     execution = "process"

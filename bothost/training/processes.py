@@ -161,7 +161,7 @@ class LocalProcess:
 
     def ask(self, method: str, *arguments: Any) -> LocalAnswer:
         """See ``Process``."""
-        if self._asked:  # nobody waited for that answer, because another process failed
+        if self._asked:  # no caller waited for that answer, because another process failed
             with contextlib.suppress(WorkerDied):
                 self.read()
         self._asked = True

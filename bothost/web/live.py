@@ -96,7 +96,7 @@ class Live:
         """Yields the number of the present version at once, then each later one."""
         self._watchers += 1
         try:
-            if not self._current:  # while nobody watched, nothing was read
+            if not self._current:  # while no one watched, nothing was read
                 await self._read_and_tell()
             async for version in self._changes.each():
                 yield version

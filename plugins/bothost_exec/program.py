@@ -127,7 +127,7 @@ class Program:
     def _started(self, task: asyncio.Task[None]) -> None:
         self._starting = None
         if not task.cancelled():
-            task.exception()  # mark it as retrieved, because nobody may await the task
+            task.exception()  # mark it as retrieved, because no one may await the task
 
     async def _start(self) -> None:
         self._admit()
@@ -212,7 +212,7 @@ class Program:
         for answer in (*waiting, self._hello):
             if answer is not None and not answer.done():
                 answer.set_exception(PluginError("exec", f"{self.name}: {reason or 'it was closed'}"))
-                answer.exception()  # mark it as retrieved, because nobody may await it
+                answer.exception()  # mark it as retrieved, because no one may await it
 
     # -------------------------------------------------------------------------------------------------- what is said
 

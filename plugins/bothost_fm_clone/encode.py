@@ -32,7 +32,7 @@ Dou Dizhu    count name
 0 - 307      308   ``leaves 333*``: the rest of the hand can make this move (``complete`` chooses the kickers)
 308 - 328    21    ``leaves 4 cards``
 329 - 344    16    ``leaves 2 plays``: the fewest plays that empty the rest
-345          1     ``is highest``: nobody else can hold a higher move of the same kind and length
+345          1     ``is highest``: no other player can hold a higher move of the same kind and length
 ============ ===== =======================================================================================
 
 Othello: ``leaves own d3`` … for the 64 squares after the move, and ``leaves 5 replies``, 0 to 24.

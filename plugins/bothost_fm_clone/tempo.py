@@ -32,7 +32,7 @@ class Tempo(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @classmethod
     def of(cls, times_ms: Sequence[float]) -> Tempo:
-        """The tempo of somebody who took these times."""
+        """The tempo of a player who took these times."""
         quantiles = np.quantile(np.clip(times_ms, 0.0, MOST_MS), np.linspace(0.0, 1.0, QUANTILES))
         return cls(tuple(round(float(each), 1) for each in quantiles))
 

@@ -107,7 +107,7 @@ def _doudizhu(name: str) -> str:
         "is landlord": "is the landlord",
         "is next after the landlord": "plays right after the landlord",
         "is before the landlord": "plays right before the landlord",
-        "is highest": "nobody else can hold a higher move of its kind",
+        "is highest": "no other player can hold a higher move of its kind",
         "leaves 0 cards": "goes out",
         "leaves 0 plays": "needs no further play",
         "plays 0 cards": "plays no card",

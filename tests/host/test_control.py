@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from bothost.errors import StoreUnavailable, UsageError
+from bothost.errors import SchemaOutdated, StoreUnavailable, UsageError
 from bothost.host import launch
 from bothost.host.control import Control, HostRunning, ask, socket_path
 from bothost.host.leases import Identity
@@ -103,6 +103,20 @@ async def test_a_host_that_is_starting_says_so(tmp_path, monkeypatch):
     go_on.set()
     with pytest.raises(StoreUnavailable):
         await starting
+
+
+async def test_a_patient_host_waits_for_its_database_and_refuses_a_wrong_one(tmp_path, monkeypatch):
+    answers = [StoreUnavailable("away"), StoreUnavailable("away"), SchemaOutdated("old")]
+
+    def next_answer(*_args, **_options):
+        raise answers.pop(0)
+
+    monkeypatch.setattr(launch.Store, "open", next_answer)
+    monkeypatch.setattr(launch, "AWAY_S", 0.0)
+    with pytest.raises(SchemaOutdated):
+        async with launch.opened(Hosting(tmp_path).settings(), Plugins.load(entry_points=False), patient=True):
+            pass
+    assert not answers
 
 
 def test_a_host_that_ends_before_it_answers_is_one_error(tmp_path):

@@ -112,7 +112,7 @@ class MailgycTable:
         if before is not None and (hand is None or hand.name != before.name):
             out.append(m.HandEnded(self.name, before.name, None, "aborted"))
         if before is None or hand is None or hand.view.seq != seen:
-            self._watch.progress()  # not if nobody moved: coming back is no progress
+            self._watch.progress()  # not if no one moved: coming back is no progress
         out += self._watch.start(playing=hand is not None)
         if hand is None:
             return out + self._prepare(frame)

@@ -226,7 +226,7 @@ class HandTracker:
         if not wire.is_flower(tile):
             self._fold(f"play {seat} {wire.word(tile)}")
         elif self.picture.wall == 0:
-            self._fold(f"flower {seat} {wire.word(tile)}")  # nothing can replace it, and nobody can claim it
+            self._fold(f"flower {seat} {wire.word(tile)}")  # nothing can replace it, and no seat can claim it
         else:
             self._lose("a flower was discarded")
 

@@ -186,7 +186,7 @@ class Picture(msgspec.Struct, kw_only=True):
             return None
         asks = self.phase in ("claims", "robbing")
         if asks and wire.is_flower(self.last):
-            return None  # nobody can claim it; after the next draw the rules fit again
+            return None  # no seat can claim it; after the next draw the rules fit again
         return {
             "seat": self.seat,
             "seq": seq,

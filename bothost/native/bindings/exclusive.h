@@ -24,7 +24,7 @@ class Exclusive {
   };
 
   explicit Exclusive(const char* what) : what_(what) {}
-  /// While it lives, nobody else holds it. Throws InvalidInput when somebody does.
+  /// While it lives, no other thread holds it. Throws InvalidInput if one does.
   [[nodiscard]] Hold hold() { return Hold(busy_, what_); }
 
  private:

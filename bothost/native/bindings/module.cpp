@@ -31,7 +31,7 @@ void set_error(PyObject* type, const char* what) {
 }  // namespace
 
 NB_MODULE(_native, m) {
-  // Whoever keeps a game to the end of the process (a cache, a thread) has leaked nothing that matters.
+  // A game that is kept to the end of the process (by a cache, a thread) is no leak that matters.
   nb::set_leak_warnings(false);
   nb::register_exception_translator([](const std::exception_ptr& p, void*) {
     try {

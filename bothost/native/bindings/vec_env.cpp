@@ -22,14 +22,14 @@ class VecEnv {
  public:
   VecEnv(const AnyGame& game, std::int64_t n, std::uint64_t seed) : env_(game.vec_env(n, seed)) { publish(); }
 
-  /// While it lives, nobody else changes the environment.
+  /// While it lives, no other thread changes the environment.
   [[nodiscard]] Exclusive::Hold hold() { return busy_.hold(); }
 
   AnyVecEnv& env() { return *env_; }
 
   void step(std::span<const Action> actions) {
     const auto held = busy_.hold();
-    // Copied before the GIL goes, so that nobody can change them between check and use.
+    // Copied before the GIL goes, so that no other thread can change them between check and use.
     actions_.assign(actions.begin(), actions.end());
     {
       nb::gil_scoped_release release;
@@ -79,7 +79,7 @@ void legal_mask(VecEnv& self, const BoolArray& out) {
 
 using RowArray = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-/// A copy of the environments' numbers, all of them where none are given, that nobody can change meanwhile.
+/// A copy of the environments' numbers, all of them where none are given, that no other thread can change.
 std::vector<std::int64_t> rows_of(const AnyVecEnv& env, const std::optional<RowArray>& given) {
   if (!given) {
     std::vector<std::int64_t> all(env.size());

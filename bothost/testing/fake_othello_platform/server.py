@@ -92,7 +92,7 @@ class FakeOthelloPlatform(FakeServer):
         """Restart as after a crash: waiting rooms are lost, and games are restored from their moves."""
         self.rooms.forget_waiting()
         for line in self.lines:
-            line.user = 0  # nobody notices the end of these connections
+            line.user = 0  # the game does not notice the end of these connections
             line.close()
         self.play.restore()
 

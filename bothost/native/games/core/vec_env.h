@@ -136,7 +136,8 @@ class VecEnvOf final : public AnyVecEnv {
   /// Asks the lowest seat that may act, and lists its actions behind those of environment i - 1.
   void ask(std::size_t i) {
     const SeatMask mask = states_[i].to_act();
-    if (mask == 0) throw std::logic_error(std::string(G::kName) + ": a hand under way asks nobody");
+    if (mask == 0)
+      throw std::logic_error(std::string(G::kName) + ": no seat is asked in a hand that has not ended");
     seat_[i] = static_cast<Seat>(std::countr_zero(mask));
     legal_.clear();
     states_[i].legal(seat_[i], legal_);

@@ -26,7 +26,7 @@ const Move& example(int abstract) {
   return Universe::get()[actions()[static_cast<std::size_t>(abstract)].front()];
 }
 
-/// Whether nobody else can hold a higher move of its kind and length.
+/// Whether no other player can hold a higher move of its kind and length.
 bool highest(std::span<const std::int32_t> features, int abstract) {
   const Move& own = example(abstract);
   // Moves of a kind and length follow each other by rank.

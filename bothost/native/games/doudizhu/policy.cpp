@@ -12,7 +12,7 @@
 namespace bothost::doudizhu {
 namespace {
 
-/// Whether somebody with at most `most` of the cards `held` may beat the move. Kickers are taken to be at
+/// Whether a player with at most `most` of the cards `held` may beat the move. Kickers are taken to be at
 /// hand.
 bool beatable(Cards held, const Move& m, int most) {
   if (m.kind == Kind::rocket) return false;
@@ -37,7 +37,7 @@ bool may_be_one_play(Cards hand) {
   return no_gap && (r.two == 0 || r.two == r.one);
 }
 
-/// Plays of a win that nobody can stop are looked for this many leads ahead, and so many in playouts.
+/// Plays of a win that no player can stop are looked for this many leads ahead, and so many in playouts.
 constexpr int kDepth = 5, kQuickDepth = 2;
 /// Most half points by which an erring playout misjudges a play.
 constexpr int kError = 16;

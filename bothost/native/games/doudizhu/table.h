@@ -94,7 +94,7 @@ struct Public {
   /// Seat of history[i].
   Seat seat_of(int i) const;
   bool is_legal_call(Action call_index, const Rules& rules) const;
-  /// Whether the move exists here, whoever holds the cards.
+  /// Whether the move exists here, for any holder of the cards.
   bool is_playable(Action action, const Rules& rules) const;
 };
 

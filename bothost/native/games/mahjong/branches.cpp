@@ -15,7 +15,7 @@ bool goes_on(const State& state, int log_before, int& draws) {
   return !(state.has_drawn() && state.log().size > log_before && --draws == 0);
 }
 
-/// Takes `action`, and lets rule players go on until the horizon.
+/// Takes `action`, and lets rule players play until the horizon.
 BySeat<double> play_out(State state, Seat seat, Action action, Appraisal appraisal, Horizon horizon) {
   int before = state.log().size;
   state.apply(seat, action, NoEvents{});

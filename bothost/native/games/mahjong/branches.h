@@ -22,7 +22,7 @@ struct Horizon {
   const LuckNetwork* critic = nullptr;
 };
 
-/// Points of the seats after each of `actions` of `seat` when rule players go on until the horizon. Throws
+/// Points of the seats after each of `actions` of `seat` when rule players play until the horizon. Throws
 /// IllegalAction if an action is not legal, InvalidInput if draws are counted in a game with flowers.
 std::vector<BySeat<double>> branch(const State& state, Seat seat, std::span<const Action> actions,
                                    Appraisal appraisal, Horizon horizon = {});

@@ -150,7 +150,7 @@ Event Event::parse(const Rules& rules, std::string_view text) {
   e.kind = static_cast<Kind>(it - kKindNames.begin());
   const auto seat = words.next();
   if (e.kind == Kind::exhausted || e.kind == Kind::reveal) {
-    if (seat != "-") throw InvalidInput("nobody's event has \"-\" for its seat");
+    if (seat != "-") throw InvalidInput("an event without a seat has \"-\" for it");
   } else {
     e.seat = parse_seat(seat);
   }
@@ -184,7 +184,7 @@ Event Event::parse(const Rules& rules, std::string_view text) {
     default:
       e.tile = parse_tile(words.next());
   }
-  if (!words.done()) throw InvalidInput("the event goes on too long");
+  if (!words.done()) throw InvalidInput("the event has too many words");
   return e;
 }
 

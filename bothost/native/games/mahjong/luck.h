@@ -6,7 +6,7 @@
 // Moravčík, Morrill and Bowling, "AIVAT: A New Variance Reduction Technique for Agent Evaluation in Imperfect
 // Information Games", AAAI 2018.
 //
-// V(tile) knows all hands. Rule players go on until the hand ends or somebody has to draw. An end is worth
+// V(tile) knows all hands. Rule players play until the hand ends or a seat has to draw. An end is worth
 // the scores; otherwise a small network values the four hands.
 #pragma once
 #include <array>

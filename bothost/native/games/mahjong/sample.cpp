@@ -260,7 +260,7 @@ State View::sample(Rng& rng) const {
   constexpr int kTries = 20000;
   for (int i = 0; i < kTries; ++i) {
     sample_hands(rng, hidden);
-    // A discard is open as long as somebody has not answered: us, or another seat that can.
+    // A discard is open as long as a seat that can claim it, ours or another, has not answered.
     bool waits = !open || asked();
     for (Seat s = 0; s < kSeats && !waits; ++s)
       waits = s != seat_ && s != table_.actor && has_claim(*rules_, table_, s, hidden.hands[at(s)]);

@@ -105,7 +105,7 @@ class State {
   Seat winner_of_claims() const;
   void settle_claims();
   void win(Seat seat);
-  /// Turns until somebody has to decide.
+  /// Turns until a seat has to decide.
   void next_turn(Seat seat);
   void take_out(Seat seat, Move move, Tile tile);
   Event reveal() const;

@@ -165,7 +165,7 @@ void own_turn(const Rules& rules, const Table& table, Seat seat, const Counts& h
   std::sort(out.begin() + static_cast<std::ptrdiff_t>(first), out.end());
 }
 
-/// Chow, pung and kong of the discard; `found` is called with each and says whether to go on.
+/// Chow, pung and kong of the discard; `found` is called with each and says whether to continue.
 template <class Found>
 void claims(const Rules& rules, const Table& table, Seat seat, const Counts& hand, Found found) {
   if (table.last_round(rules)) return;

@@ -266,7 +266,8 @@ void View::check_snapshot(const Rules& rules, Seat seat, Snapshot& b) {
   auto copies = open_tiles(b, seat, sum);
   for (std::size_t s = 0; s < kSeats; ++s) {
     sum += t.hand_size[s] + t.flowers[s] + t.wall_left[s];
-    require(t.wall_left[s] == 0 || rules.wall == WallModel::per_seat || s == 0, "a shared wall is told once");
+    require(t.wall_left[s] == 0 || rules.wall == WallModel::per_seat || s == 0,
+            "a shared wall has one number");
     require(rules.flowers ? t.flowers[s] <= kFlowers : t.flowers[s] == 0, "there are no such flowers");
     const bool more = static_cast<int>(s) == t.actor && (t.phase == Phase::turn || t.phase == Phase::discard);
     require(t.hand_size[s] + 3 * t.num_melds[s] == 13 + more, "a seat holds too many tiles or too few");

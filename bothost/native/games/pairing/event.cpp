@@ -229,7 +229,7 @@ Pairing::Event Pairing::Event::parse(const Rules& rules, std::string_view text) 
   const bool nobody = event.kind == Kind::refill || event.kind == Kind::reveal;
   if (words[1] != "-" || !nobody) event.seat = static_cast<Seat>(parse_int(words[1], 0, 1));
   if (nobody && event.seat != kNobody)
-    throw InvalidInput("\"" + std::string(words[0]) + "\" is nobody's event");
+    throw InvalidInput("\"" + std::string(words[0]) + "\" is an event without a seat");
   const auto args = std::span(words).subspan(2);
   if (event.kind == Kind::deal || event.kind == Kind::reveal) {
     Fields fields(args);

@@ -174,7 +174,7 @@ Plan plan(const Judge& judge, const Rules& rules, const Position& now, const Cur
   return {{card}, 1, {Reason::Kind::poorest, worth}};
 }
 
-/// Goes on for both seats to the end of the hand, each by what it has seen.
+/// Plays both seats to the end of the hand, each by what it has seen.
 void play_out(const Judge& judge, Pairing::State& state) {
   while (!state.terminal()) {
     const Seat mover = state.position().mover;

@@ -45,7 +45,7 @@ struct Choice {
 Choice choose(const Pairing::View& view, const Weights& weights);
 
 /// (deals, actions), row by row: the lead with which the view's seat ends the hand after each of `actions`,
-/// if the rule player goes on for both, in states sampled from the view, which must be asked. The actions
+/// if the rule player plays on for both, in states sampled from the view, which must be asked. The actions
 /// must be legal. The sampled states do not depend on them.
 std::vector<float> leads_after(const Pairing::View& view, const ActionList& actions, std::size_t deals,
                                Rng& rng);

@@ -161,7 +161,7 @@ struct Deal {
     q.fill(kHidden);
     return q;
   }();
-  /// Cards out of the game that nobody sees.
+  /// Cards out of the game that no seat sees.
   CardSet aside = 0;
   /// Cards in the deck or in the other hand whose place a seat knew from the start; empty for a fresh deal.
   BySeat<CardSet> known{};

@@ -64,7 +64,7 @@ struct Weighted {
 
 using Layer = std::vector<Weighted>;
 
-/// Calls visit(next node, weight, choice) for each way in which `step` goes on from `node`.
+/// Calls visit(next node, weight, choice) for each way to take `step` from `node`.
 template <class Visit>
 void expand(const Node& node, const Step& step, Visit&& visit) {
   using From = Choice::From;

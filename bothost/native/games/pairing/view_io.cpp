@@ -179,7 +179,7 @@ class Pairing::Rebuilder {
   void fold_effect() {
     const Position& now = view_.now_;
     const Machine& machine = raw_.rules_->phases();
-    if (now.mover == kNobody) throw InvalidInput("pairing: a history that goes on behind the end");
+    if (now.mover == kNobody) throw InvalidInput("pairing: the history continues after the end");
     const Seat mover = now.mover;
     Phase phase = now.phase;
     if (machine.is_hub(phase)) {

@@ -30,7 +30,7 @@ struct ChoiceSamples {
   Samples samples;
   /// Features of each legal class, a row for each of samples.legal.items.
   Rows choices;
-  /// Who decides, -1: unknown. Empty: nobody is known.
+  /// Who decides, -1: unknown. Empty: all are unknown.
   std::span<const std::int32_t> players;
 
   std::size_t size() const { return samples.size(); }
