@@ -72,7 +72,7 @@ def plot(records: Sequence[Mapping[str, float]], names: Sequence[str], path: Pat
     figure.subplots_adjust(left=0.14, right=0.97, bottom=0.5 / height, top=1 - 0.3 / height, hspace=0.25)
     for axes, name in zip(figure.subplots(len(names), 1, sharex=True, squeeze=False)[:, 0], names, strict=True):
         axes.plot([record[x] for record in records], [record[name] for record in records], linewidth=1)
-        axes.set_title(name.replace("_", " "), loc="left", fontsize="medium")
+        axes.set_title(name.replace("_", " "), loc="left", fontsize="medium", y=1.0)  # else it looks for a free height
         axes.grid(alpha=0.3)
     axes.set_xlabel(x)
     figure.savefig(path, dpi=120)
