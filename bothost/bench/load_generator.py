@@ -184,6 +184,7 @@ class Load:
         return {
             "per_s": answers / elapsed,
             "answers": self.answers,
+            "opened": self.opened,
             "p50_ms": quantile_ms(self.latencies, 0.5),
             "p99_ms": quantile_ms(self.latencies, 0.99),
             "lag_p99_ms": quantile_ms(self.lags, 0.99),

@@ -81,7 +81,7 @@ def play(folder: Path, lines: Any, timing: list[str], who: list[str]) -> tuple[l
     figures = {
         "answers": window["answers"],
         "rows_logged": rows_of(folder / "bench.db"),
-        "tables_played": last["opened"],
+        "tables_played": window["opened"],
         "fallbacks": ended["fallbacks"],
         "cpu_share": round((last["cpu_s"] - first["cpu_s"]) / (last["at_s"] - first["at_s"]), 3),
     }

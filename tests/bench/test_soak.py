@@ -11,14 +11,14 @@ from bothost.bench import soak
 
 
 def test_every_answer_of_a_soak_is_logged(tmp_path):
-    timing = ["--tables=4", "--rate=240", "--warm=0.2", "--seconds=1", "--report=0.25", "--hands=1"]
-    who = ["--tables=4", "--accounts=2", "--strategies=random,mahjong-ppo"]
+    timing = ["--tables=2", "--rate=200", "--warm=0.25", "--seconds=0.5", "--report=0.125", "--hands=1"]
+    who = ["--tables=2", "--accounts=2", "--strategies=random,mahjong-ppo"]
     lines = io.StringIO()
     samples, figures = soak.play(tmp_path, lines, timing, who)
     assert [json.loads(line) for line in lines.getvalue().splitlines()] == samples and len(samples) == 4
-    assert all(sample["rss_mb"] > 10 and sample["fds"] > 3 and sample["tables"] <= 4 for sample in samples)
-    assert figures["rows_logged"] == figures["answers"] > 50
-    assert figures["tables_played"] > 4
+    assert all(sample["rss_mb"] > 10 and sample["fds"] > 3 and sample["tables"] <= 2 for sample in samples)
+    assert figures["rows_logged"] == figures["answers"] > 100
+    assert figures["tables_played"] > 2
     assert figures["fallbacks"] == 0
     assert set(soak.deciding_times(tmp_path / "bench.db", 0.0)) == {"random", "mahjong-ppo"}
 
