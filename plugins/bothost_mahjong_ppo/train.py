@@ -20,7 +20,7 @@ from bothost.training.loop import Iteration, Learner, LoopOptions, Outcome, Trai
 from bothost.training.metrics import FILE, read
 from bothost.training.model_pool import ModelPool
 from bothost.training.offpolicy import LoggedHands
-from bothost.training.publish import WEIGHTS, lineage_of, play_options, write_manifest, write_version
+from bothost.training.publish import WEIGHTS, lineage_of, write_manifest, write_version
 from bothost_mahjong_ppo.encode import VERSION
 from bothost_mahjong_ppo.imitate import Teacher, fit_critic, imitate
 from bothost_mahjong_ppo.logged import MahjongHands
@@ -78,8 +78,6 @@ class Options(LoopOptions, frozen=True, kw_only=True, forbid_unknown_fields=True
     newest_share: float = 0.5
     """Share of the hands against past selves that use the newest version."""
     checkpoint_every: int = 10
-    deals: int = 0
-    """Option of play that the version brings: deals of its search at the table. A retraining keeps its champion's."""
     logged_share: float = 0.25
     """In a retraining: logged samples for each sample of self-play."""
     ppo: ppo.PpoOptions = ppo.PpoOptions(epochs=2, minibatch=512, entropy_coef=0.01, gae_lambda=0.95, target_kl=0.05)
@@ -107,7 +105,7 @@ class MahjongPpoTrainer(Trainer):
     def train(self, run: TrainingRun, report: ReportProgress) -> dict[str, Any]:
         """As the options say. Raises UsageError if ``run.start`` sees another version of the encoding."""
         learner, progress = train(self.options, run, report, start=_parameters(run.start))
-        return publish(learner, progress, run, {"deals": self.options.deals} if self.options.deals else {})
+        return publish(learner, progress, run)
 
     def retrain(
         self, run: TrainingRun, games: LoggedGames, start: Model | None, report: ReportProgress
@@ -125,7 +123,7 @@ class MahjongPpoTrainer(Trainer):
         learner, progress = train(options, run, report, start=begin, extra=hands.extra_batch(options.logged_share))
         evaluation = held_out.evaluation(ModelPool(run.out / "pool"), MahjongNet(look_ahead=options.look_ahead))
         more = {"logged_decisions": hands.decisions, "logged_share": options.logged_share, "evaluation": evaluation}
-        return publish(learner, progress, run, play_options(start), more)
+        return publish(learner, progress, run, more)
 
 
 def _parameters(start: Model | None) -> Path | None:
@@ -288,18 +286,14 @@ class MahjongLearner(Learner):
 
 
 def publish(
-    learner: MahjongLearner,
-    progress: Progress,
-    run: TrainingRun,
-    play: Mapping[str, Any],
-    more: Mapping[str, Any] | None = None,
+    learner: MahjongLearner, progress: Progress, run: TrainingRun, more: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """Write the network into ``out/weights``, without its input for hidden features. Returns all figures.
 
-    ``play``: options of play that belong to the version. ``more``: further figures for the lineage.
+    ``more``: further figures for the lineage.
     """
     folder = run.out / "weights"
-    version = write_version(folder / "v1", learner.model.deployed(), graph(), VERSION, play)
+    version = write_version(folder / "v1", learner.model.deployed(), graph(), VERSION)
     figures = {**progress.figures(), **_totals(run.out), "stage": learner.stage, **(more or {})}
     lineage = lineage_of(run, progress, VERSION, figures)
     write_manifest(folder, {"v1": version}, {"champion": "v1"}, lineage)
