@@ -1,8 +1,9 @@
 """Expert iteration: the network imitates decisions that playouts improved.
 
-Both seats of self-play are the network. Playouts by the rule player value every action of some of its choices, and the
-network moves towards the better ones. The rule player has no seat, but the values assume that both seats go on like it.
-So a network that learned from them has seen the rule player's policy.
+The first part of the training plays hands, with the network on both seats. Playouts by the rule player value the
+actions that the network does not rule out, as at the table. The rest fits the network to all these values. The rule
+player has no seat, but the values assume that both seats continue like it. So a network that learned from them has seen
+the rule player's policy.
 
 Source of the method: Anthony, Tian, Barber, "Thinking Fast and Slow with Deep Learning and Tree Search",
 arXiv:1705.08439 (2017).
@@ -10,175 +11,288 @@ arXiv:1705.08439 (2017).
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar, NamedTuple
 
 import msgspec
 import numpy as np
 import torch
 from torch import Tensor
 
-from bothost.rules import FloatArray, Game
+from bothost.rules import FloatArray, Game, View
 from bothost.rules.pairing import rule_returns
 from bothost.training.loop import Iteration, Learner, Outcome, set_learning_rate
-from bothost.training.ppo import Model, clip_gradients, masked_log_probs
+from bothost.training.ppo import clip_gradients, masked_log_probs
 from bothost.training.rollout import draw
-from bothost_phase_ppo.encode import ACTIONS, BLOCKS, SIZES, WIN_POINTS, Symmetries, masks
-from bothost_phase_ppo.model import PhaseNet
+from bothost_phase_ppo.encode import ACTIONS, CANDIDATE, POSITION, WIN_POINTS, Symmetries, encode, masks
+from bothost_phase_ppo.model import CandidateNet
+
+HELD_OUT = 1
+"""The first iterations, whose choices are not learned from: they measure the network."""
 
 
 class ImproveOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Options of expert iteration."""
+    """Options of expert iteration. It trains the network with inputs per action."""
 
+    collecting: float = 0.7
+    """Part of the training that collects choices. The rest learns from all of them."""
+    choices: str | None = None
+    """Folder ``choices`` of another training from the same start. Then nothing is collected."""
     hands: int = 256
-    """Hands of self-play in each iteration."""
-    share: float = 0.3
-    """Share of the choices that playouts value. Choices of one hand are alike."""
-    deals: int = 8
+    """Hands of self-play in an iteration that collects."""
+    deals: int = 24
     """Playouts of each action. They are noisy, but the loss is linear in them, so noise averages out over positions."""
-    temperature: float = 1.0
+    least_odds: float = 0.005
+    """Actions with less than this part of the first one's probability get no playouts."""
+    others: float = 0.2
+    """Share kept of the choices with one such action. The network keeps its policy there."""
+    temperature: float = 0.1
     """Points of value that are worth one nat of divergence from the policy at the beginning."""
-    passes: int = 3
-    """Samples learned from for each sample collected. They are drawn from the newest ``memory``."""
-    memory: int = 200_000
-    minibatch: int = 2048
-    learning_rate: float = 5e-4
-    """At the beginning. It falls linearly to 0 at the end."""
+    steps: int = 100
+    """Gradient steps in an iteration that learns."""
+    minibatch: int = 1024
+    learning_rate: float = 1e-3
+    """When learning begins. It falls linearly to 0 at the end."""
 
     def __post_init__(self) -> None:
-        for name in ("hands", "deals", "passes", "memory", "minibatch"):
+        for name in ("hands", "deals", "steps", "minibatch"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1")
-        if not 0.0 < self.share <= 1.0 or not self.temperature > 0.0 or not self.learning_rate > 0.0:
-            raise ValueError("share must be within 0 and 1, temperature and learning_rate positive")
+        for name in ("collecting", "least_odds", "others"):
+            if not 0.0 <= getattr(self, name) <= 1.0:
+                raise ValueError(f"{name} must be within 0 and 1")
+        if not self.temperature > 0.0 or not self.learning_rate > 0.0:
+            raise ValueError("temperature and learning_rate must be positive")
 
 
-class Improved(NamedTuple):
-    """n choices, and what playouts said about them."""
+class Choices(NamedTuple):
+    """n choices with m legal actions in all, and what playouts said about them."""
 
-    observations: Tensor
-    """(n, size) float16: inputs are small numbers."""
-    masks: Tensor
+    positions: Tensor
+    """(n, 400) float16: inputs are small numbers."""
+    legal: Tensor
     """(n, 58) bool."""
-    gains: Tensor
-    """(n, 58): points by which an action is better than the policy at the beginning. 0 where illegal."""
-    log_probs: Tensor
-    """(n, 58): of the policy at the beginning."""
     values: Tensor
-    """(n,): of the network at the beginning."""
+    """(n,) float32: of the network at the beginning."""
+    candidates: Tensor
+    """(m, 32) float16: inputs of the legal actions, choice by choice."""
+    gains: Tensor
+    """(m,) float32: points by which an action is better than the policy at the beginning; 0 without playouts."""
+    log_probs: Tensor
+    """(m,) float32: of the policy at the beginning."""
+
+    def save(self, file: Path) -> None:
+        """Write them into a compressed file of NumPy arrays, all or nothing."""
+        file.parent.mkdir(parents=True, exist_ok=True)
+        building = file.with_name(f"{file.name}.part")
+        with building.open("wb") as stream:
+            np.savez_compressed(stream, **{name: field.numpy() for name, field in self._asdict().items()})
+        building.replace(file)
+
+    @classmethod
+    def load(cls, file: Path) -> Choices:
+        """Read what ``save`` wrote."""
+        with np.load(file, allow_pickle=False) as arrays:
+            return cls(*(torch.from_numpy(arrays[name]) for name in cls._fields))
+
+
+class Batch(NamedTuple):
+    """n choices with m legal actions in all, as the network sees them."""
+
+    positions: Tensor
+    """(n, 400) float32."""
+    values: Tensor
+    """(n,)."""
+    rows: Tensor
+    """(m,): to which choice each action belongs."""
+    actions: Tensor
+    """(m,)."""
+    candidates: Tensor
+    """(m, 32) float32."""
+    gains: Tensor
+    """(m,)."""
+    log_probs: Tensor
+    """(m,)."""
+
+    def renamed(self, symmetries: Symmetries, number: int) -> Batch:
+        """The batch after a permutation of the colours."""
+        inputs = torch.from_numpy(symmetries.features[number, :POSITION])
+        actions = torch.from_numpy(symmetries.actions[number])[self.actions]
+        return self._replace(positions=self.positions[:, inputs], actions=actions)
+
+
+class Memory:
+    """All choices of several parts, in one piece."""
+
+    def __init__(self, parts: Sequence[Choices]) -> None:
+        self.all = Choices(*(torch.cat(fields) for fields in zip(*parts, strict=True)))
+        counts = self.all.legal.sum(dim=1)
+        self.begin = counts.cumsum(0) - counts
+
+    def __len__(self) -> int:
+        return len(self.begin)
+
+    def batch(self, index: Tensor) -> Batch:
+        """The choices at ``index`` (n,)."""
+        chosen = self.all
+        legal = chosen.legal[index]
+        rows, actions = legal.nonzero(as_tuple=True)
+        at = self.begin[index][rows] + (legal.cumsum(dim=1) - 1)[rows, actions]
+        return Batch(
+            chosen.positions[index].float(),
+            chosen.values[index],
+            rows,
+            actions,
+            chosen.candidates[at].float(),
+            chosen.gains[at],
+            chosen.log_probs[at],
+        )
 
 
 class ExpertLearner(Learner):
-    """Learns from playouts at positions of self-play."""
+    """Collects what playouts say about choices of self-play, then learns it."""
 
-    plotted: ClassVar[tuple[str, ...]] = ("gain", "divergence", "value", "entropy")
+    model: CandidateNet
+    plotted: ClassVar[tuple[str, ...]] = ("gain", "learned_gain", "divergence", "entropy")
 
-    def __init__(
-        self, options: ImproveOptions, game: Game, build: Callable[[], PhaseNet], version: int, seed: int
-    ) -> None:
+    def __init__(self, options: ImproveOptions, game: Game, out: Path, seed: int) -> None:
         torch.set_num_threads(1)
         torch.manual_seed(seed)
-        self.options, self.game, self.block, self.size = options, game, BLOCKS[version], SIZES[version]
-        self.model, self.first = build(), build()
+        self.options, self.game = options, game
+        self.model, self.first = CandidateNet(), CandidateNet()
         self.optimizer = torch.optim.Adam(self.model.parameters(), lr=options.learning_rate, eps=1e-5)
-        self.symmetries, self.rotations = Symmetries(24, version), Symmetries(4, version)
-        self.memory: list[Improved] = []
+        self.symmetries, self.rotations = Symmetries(24), Symmetries(4)
+        self.folder = out / "choices" if options.choices is None else Path(options.choices)
+        self.collecting = options.collecting if options.choices is None else 0.0
+        self.memory: tuple[Memory, Memory] | None = None
 
-    def collect(self, iteration: Iteration) -> Improved:
-        """Play hands, and value some of their choices."""
+    def iterate(self, iteration: Iteration) -> Outcome:
+        """Collect in the first part of the training, learn in the rest."""
+        if iteration.part_done >= self.collecting:
+            return self.update(iteration, None)
+        found = self.collect(iteration)
+        found.save(self.folder / f"{iteration.number:06d}.npz")
+        return Outcome({"choices": len(found.values)}, 0)
+
+    def collect(self, iteration: Iteration) -> Choices:
+        """Play hands, and value the choices of both seats."""
         iteration.pool.load(0, self.first)
-        rng, options = iteration.rng, self.options
-        states = [self.game.new_state(int(seed)) for seed in rng.integers(2**63, size=options.hands)]
+        rng = iteration.rng
+        states = [self.game.new_state(int(seed)) for seed in rng.integers(2**63, size=self.options.hands)]
         parts = []
         while states:
             views = [state.view(state.to_act[0]) for state in states]
-            legal = [view.legal() for view in views]
-            observations = np.empty((len(views), self.size), np.float32)
-            for row, view in zip(observations, views, strict=True):
-                view.encode(self.block, row)
-            allowed = torch.from_numpy(masks(legal))
-            with torch.inference_mode():
-                logits, _ = self.model(torch.from_numpy(observations))
-                actions = draw(masked_log_probs(logits, allowed), rng).tolist()
-            choices = np.array([len(ids) > 1 for ids in legal])
-            rows = np.flatnonzero(choices & (rng.random(len(views)) < options.share))
-            if len(rows):
-                worth = np.zeros((len(rows), ACTIONS), np.float32)
-                for out, i in zip(worth, rows, strict=True):
-                    leads = rule_returns(views[i], deals=options.deals, seed=int(rng.integers(2**63)))
-                    out[legal[i]] = (leads + WIN_POINTS * np.sign(leads)).mean(axis=0)
-                parts.append(self._improved(observations[rows], allowed[rows], torch.from_numpy(worth)))
+            observations, allowed = encode(views), torch.from_numpy(masks([view.legal() for view in views]))
+            log_probs, values = self._policy(observations, allowed)
+            actions = draw(log_probs, rng).tolist()
+            parts.append(self._valued(views, torch.from_numpy(observations), allowed, log_probs, values, rng))
             for state, action in zip(states, actions, strict=True):
                 state.apply(state.to_act[0], action)
             states = [state for state in states if not state.terminal]
-        return joined(parts)
+        return Memory(parts).all
 
-    def _improved(self, observations: FloatArray, allowed: Tensor, worth: Tensor) -> Improved:
+    def _policy(self, observations: FloatArray, allowed: Tensor) -> tuple[Tensor, Tensor]:
+        """Log probabilities (n, 58) and values (n,) of the first network, averaged over rotations of the colours."""
         count = len(self.rotations.actions)
         with torch.inference_mode():
             logits, values = self.first(torch.from_numpy(self.rotations.rename(observations)))
         back = torch.from_numpy(self.rotations.name_back(logits.numpy()))
-        log_probs = torch.stack([masked_log_probs(back[:, s], allowed) for s in range(count)]).mean(dim=0)
-        log_probs = masked_log_probs(log_probs, allowed)
-        gains = (worth - (log_probs.exp() * worth).sum(dim=1, keepdim=True)) * allowed
-        seen = torch.from_numpy(observations).half()
-        return Improved(seen, allowed, gains, log_probs, values.reshape(-1, count).mean(dim=1))
+        log_probs = masked_log_probs(back, allowed[:, None].expand(-1, count, -1)).mean(dim=1)
+        return masked_log_probs(log_probs, allowed), values.reshape(-1, count).mean(dim=1)
 
-    def update(self, iteration: Iteration, collected: Improved) -> Outcome:
-        """Fit the network to what it remembers."""
+    def _valued(
+        self,
+        views: Sequence[View],
+        observations: Tensor,
+        allowed: Tensor,
+        log_probs: Tensor,
+        values: Tensor,
+        rng: np.random.Generator,
+    ) -> Choices:
+        """The choices that are kept, with the gains of their actions."""
+        probs = log_probs.exp()
+        likely = allowed & (probs >= self.options.least_odds * probs.amax(dim=1, keepdim=True))
+        contested = likely.sum(dim=1) > 1
+        gains = torch.zeros(allowed.shape)
+        for i in contested.nonzero()[:, 0].tolist():
+            actions = likely[i].nonzero()[:, 0]
+            seed = int(rng.integers(2**63))
+            leads = rule_returns(views[i], deals=self.options.deals, seed=seed, actions=actions.int().numpy())
+            worth = torch.from_numpy((leads + WIN_POINTS * np.sign(leads)).mean(axis=0))
+            odds = probs[i, actions]
+            gains[i, actions] = worth - (odds * worth).sum() / odds.sum()
+        others = torch.from_numpy(rng.random(len(views)) < self.options.others)
+        kept = contested | (others & (allowed.sum(dim=1) > 1))
+        legal = allowed[kept]
+        candidates = observations[kept, POSITION:].view(-1, ACTIONS, CANDIDATE)[legal]
+        positions = observations[kept, :POSITION].half()
+        return Choices(positions, legal, values[kept], candidates.half(), gains[kept][legal], log_probs[kept][legal])
+
+    def memories(self) -> tuple[Memory, Memory]:
+        """The choices to learn from, and those held out."""
+        if self.memory is None:
+            parts = [Choices.load(file) for file in sorted(self.folder.glob("*.npz"))]
+            self.memory = Memory(parts[HELD_OUT:]), Memory(parts[:HELD_OUT])
+        return self.memory
+
+    def update(self, iteration: Iteration, collected: None) -> Outcome:
+        """Make gradient steps on minibatches of all choices."""
         options, rng = self.options, iteration.rng
-        self.memory.append(collected)
-        while sum(len(part.values) for part in self.memory[1:]) >= options.memory:
-            self.memory.pop(0)
-        memory = joined(self.memory)
-        rate = options.learning_rate * (1.0 - iteration.part_done)
-        set_learning_rate(self.optimizer, rate)
-        samples = len(collected.values)
-        steps = max(1, options.passes * samples // options.minibatch)
-        sums = np.zeros(4)
-        for _ in range(steps):
-            index = torch.from_numpy(rng.integers(len(memory.values), size=options.minibatch))
-            batch = Improved(*(field.index_select(0, index) for field in memory))
-            terms = losses(self.model, self._renamed(batch, int(rng.integers(24))), options.temperature)
+        memory, _ = self.memories()
+        left = (1.0 - iteration.part_done) / (1.0 - self.collecting)
+        set_learning_rate(self.optimizer, options.learning_rate * left)
+        sums = np.zeros(3)
+        for _ in range(options.steps):
+            index = torch.from_numpy(rng.integers(len(memory), size=options.minibatch))
+            batch = memory.batch(index).renamed(self.symmetries, int(rng.integers(24)))
+            terms = losses(self.model, batch, options.temperature)
             self.optimizer.zero_grad(set_to_none=True)
             torch.autograd.backward(terms[0])
             clip_gradients(self.model.parameters(), 0.5)
             self.optimizer.step()
             sums += [float(term.detach()) for term in terms[1:]]
-        names = ("gain", "divergence", "value", "entropy")
-        return Outcome(dict(zip(names, (sums / steps).tolist(), strict=True)), samples)
+        figures = dict(zip(("learned_gain", "divergence", "entropy"), (sums / options.steps).tolist(), strict=True))
+        return Outcome(figures, options.steps * options.minibatch)
 
-    def _renamed(self, batch: Improved, number: int) -> Improved:
-        """The batch after a permutation of the colours."""
-        features = torch.from_numpy(self.symmetries.features[number])
-        order = torch.from_numpy(np.argsort(self.symmetries.actions[number]))
-        return batch._replace(
-            observations=batch.observations.float()[:, features],
-            masks=batch.masks[:, order],
-            gains=batch.gains[:, order],
-            log_probs=batch.log_probs[:, order],
-        )
+    def evaluate(self, iteration: Iteration, *, last: bool) -> dict[str, float]:
+        """Mean gain of the most probable action over choices that were not learned from."""
+        if iteration.part_done < self.collecting:
+            return {}
+        _, held_out = self.memories()
+        return {"gain": float(chosen_gains(self.model, held_out.batch(torch.arange(len(held_out)))).mean())}
 
-    def note(self, figures: Any) -> str:
+    def note(self, figures: Mapping[str, float]) -> str:
         """See ``Learner``."""
-        return f"{figures['gain']:+.2f} points a choice by the playouts"
+        if "choices" in figures:
+            return f"{figures['choices']:.0f} choices collected"
+        return f"{figures['gain']:+.3f} points a choice by playouts that it has not seen"
 
 
-def losses(model: Model, batch: Improved, temperature: float) -> tuple[Tensor, ...]:
-    """The loss, and its terms: gain in points, divergence and entropy in nats, squared error of the value.
+def losses(model: CandidateNet, batch: Batch, temperature: float) -> tuple[Tensor, ...]:
+    """The loss, and its terms: gain in points, divergence and entropy in nats.
 
-    Its minimum is the first policy times exp(gain / temperature), normalised. It is linear in the gains.
+    Its minimum is the first policy times exp(gain / temperature), normalised. It is linear in the gains. The squared
+    error of the value is a part of it.
     """
-    logits, values = model(batch.observations)
-    log_probs = masked_log_probs(logits, batch.masks)
-    probs = log_probs.exp()
-    gain = (probs * batch.gains).sum(dim=1).mean()
-    divergence = (probs * (log_probs - batch.log_probs).clamp(-20.0, 20.0)).sum(dim=1).mean()
+    log_probs, values = model.among(batch.positions, batch.rows, batch.actions, batch.candidates)
+    probs, choices = log_probs.exp(), len(batch.positions)
+    gain = (probs * batch.gains).sum() / choices
+    divergence = (probs * (log_probs - batch.log_probs).clamp(-20.0, 20.0)).sum() / choices
+    entropy = -(probs * log_probs).sum() / choices
     value = (values - batch.values).square().mean()
-    entropy = -(probs * log_probs).sum(dim=1).mean()
-    return divergence - gain / temperature + value, gain, divergence, value, entropy
+    return divergence - gain / temperature + value, gain, divergence, entropy
 
 
-def joined(parts: list[Improved]) -> Improved:
-    """All choices of the parts."""
-    return Improved(*(torch.cat(fields) for fields in zip(*parts, strict=True)))
+@torch.inference_mode()
+def chosen_gains(model: CandidateNet, batch: Batch) -> Tensor:
+    """Gains (n,) of the most probable actions, averaged over the rotations of the colours as in play."""
+    rotations = Symmetries(4)
+    sums = torch.zeros_like(batch.gains)
+    for number in range(4):
+        renamed = batch.renamed(rotations, number)
+        sums += model.among(renamed.positions, batch.rows, renamed.actions, batch.candidates)[0]
+    shape = (len(batch.positions), ACTIONS)
+    policy = torch.full(shape, -torch.inf).index_put((batch.rows, batch.actions), sums)
+    gains = torch.zeros(shape).index_put((batch.rows, batch.actions), batch.gains)
+    return gains.gather(1, policy.argmax(dim=1, keepdim=True))[:, 0]

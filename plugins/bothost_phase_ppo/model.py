@@ -69,6 +69,18 @@ class CandidateNet(PhaseNet):
         units = torch.relu(candidates @ self.score_weight.T + out[:, None, self.actions + 1 :])
         return out[:, : self.actions] + units @ self.score_out, out[:, self.actions]
 
+    def among(self, positions: Tensor, rows: Tensor, actions: Tensor, candidates: Tensor) -> tuple[Tensor, Tensor]:
+        """Log probabilities (M,) among given actions, and values (B,), without the inputs of all other actions.
+
+        ``positions`` (B, 400). The actions (M,) belong to the positions ``rows`` (M,); ``candidates`` (M, 32) are their
+        inputs.
+        """
+        out = self.heads(self.body(positions))
+        units = torch.relu(candidates @ self.score_weight.T + out[rows, self.actions + 1 :])
+        logits = out[rows, actions] + units @ self.score_out
+        dense = torch.full((len(positions), self.actions), -1e9).index_put((rows, actions), logits)
+        return torch.log_softmax(dense, dim=1)[rows, actions], out[:, self.actions]
+
     def scorer(self) -> Scorer:
         """The parameters of the scorer, for trainers that compute it natively."""
         return Scorer(self.score_weight, self.score_out)

@@ -63,10 +63,16 @@ class Options(fleet.FleetOptions, frozen=True, kw_only=True, forbid_unknown_fiel
     skip_forced: bool = True
     """Learn from choices only: a third of the decisions have one legal action."""
     method: Literal["ppo", "improve"] = "ppo"
-    """``improve`` imitates decisions that playouts improved, from ``start`` on (``bothost_phase_ppo.improve``)."""
+    """``improve`` imitates decisions that playouts improved, from ``start`` on (``bothost_phase_ppo.improve``). It
+    trains ``candidates`` alone."""
     improve: ImproveOptions = ImproveOptions()
     logged_share: float = 0.25
     """In a retraining: logged samples for each sample of self-play."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.method == "improve" and self.network != "candidates":
+            raise ValueError("method improve trains the network candidates alone")
 
     @property
     def version(self) -> int:
@@ -164,7 +170,7 @@ class PhasePpoTrainer(Trainer):
         start = None if options.start is None else Path(options.start)
         network, version = NETWORKS[options.version], options.version
         if options.method == "improve":
-            learner = ExpertLearner(options.improve, options.task.game, network, version, run.seed)
+            learner = ExpertLearner(options.improve, options.task.game, run.out, run.seed)
             progress = TrainerLoop(options, run, version, learner, report, start=start).train()
         else:
             progress = train(options, options.task, network, run, report, version=version, start=start)

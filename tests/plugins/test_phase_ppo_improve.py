@@ -5,85 +5,149 @@ import pytest
 import torch
 
 from bothost import TrainingRun, rules
-from bothost.rules.pairing import rule_returns
+from bothost.training.loop import Iteration
 from bothost.training.metrics import read
 from bothost.training.model_pool import ModelPool
-from bothost_phase_ppo.encode import ACTIONS, SIZES, encode, masks
-from bothost_phase_ppo.improve import Improved, ImproveOptions, losses
-from bothost_phase_ppo.model import NETWORKS
+from bothost_phase_ppo.encode import Symmetries
+from bothost_phase_ppo.improve import Batch, Choices, ExpertLearner, ImproveOptions, Memory, losses
 from bothost_phase_ppo.train import Options, PhasePpoTrainer
 
-SMALL = ImproveOptions(hands=4, share=0.5, deals=2, minibatch=64)
+SMALL = ImproveOptions(collecting=0.6, hands=3, deals=2, steps=2, minibatch=64)
 
 
-def train(out, **options):
-    chosen = Options(method="improve", improve=SMALL, iterations=3, levels=(0.2, 0.4, 0.6, 0.8, 1.0), **options)
-    PhasePpoTrainer(chosen).train(TrainingRun(out=out, seed=2), lambda *_: None)
+def train(out, improve=SMALL, iterations=5, until=None):
+    """Train, in two runs if the first is to end after iteration ``until``."""
+
+    def report(done, *_):
+        if done == until:
+            raise KeyboardInterrupt
+
+    chosen = Options(method="improve", improve=improve, iterations=iterations, checkpoint_every=1, levels=(1.0,))
+    run = TrainingRun(out=out, seed=2)
+    if until is not None:
+        with pytest.raises(KeyboardInterrupt):
+            PhasePpoTrainer(chosen).train(run, report)
+        run = TrainingRun(out=out, seed=2, resume=True)
+    PhasePpoTrainer(chosen).train(run, lambda *_: None)
+    return (out / "weights/v6-level-1/model.safetensors").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def learner(tmp_path_factory):
+    """A learner, its first network in a pool, and what it collects."""
+    folder = tmp_path_factory.mktemp("learner")
+    made = ExpertLearner(ImproveOptions(hands=12, deals=16), rules.game("pairing"), folder, seed=3)
+    pool = ModelPool(folder / "pool")
+    pool.add(0, made.model)
+    return made, made.collect(Iteration(1, 0.0, np.random.default_rng(5), pool))
 
 
 def test_the_loss_has_its_minimum_at_the_first_policy_times_the_exponential_of_the_gains():
-    torch.manual_seed(0)
-    allowed = torch.zeros(1, ACTIONS, dtype=torch.bool)
-    allowed[0, [3, 7, 20]] = True
-    first = torch.full((1, ACTIONS), -1e9)
-    first[0, [3, 7, 20]] = torch.tensor([0.5, 0.3, 0.2]).log()
-    gains = torch.zeros(1, ACTIONS)
-    gains[0, [3, 7, 20]] = torch.tensor([-1.0, 0.5, 2.0])
-    batch = Improved(torch.zeros(1, SIZES[2]), allowed, gains, first, torch.tensor([0.25]))
-    logits, value = torch.zeros(1, ACTIONS, requires_grad=True), torch.zeros(1, requires_grad=True)
-    optimizer = torch.optim.Adam([logits, value], lr=0.05)
-    for _ in range(600):
+    first, gains = torch.tensor([0.5, 0.3, 0.2]), torch.tensor([-1.0, 0.5, 2.0])
+    rows = torch.zeros(3, dtype=torch.long)
+    batch = Batch(torch.zeros(1, 400), torch.tensor([0.25]), rows, rows, torch.zeros(3, 32), gains, first.log())
+    logits, value = torch.zeros(3, requires_grad=True), torch.zeros(1, requires_grad=True)
+
+    class Net:
+        def among(self, *_):
+            return logits.log_softmax(dim=0), value
+
+    optimizer = torch.optim.Adam([logits, value], lr=0.1)
+    for _ in range(200):
         optimizer.zero_grad()
-        losses(lambda _: (logits, value), batch, 2.0)[0].backward()
+        losses(Net(), batch, 2.0)[0].backward()
         optimizer.step()
-    expected = torch.tensor([0.5, 0.3, 0.2]) * torch.exp(torch.tensor([-1.0, 0.5, 2.0]) / 2.0)
-    got = logits.detach()[0, [3, 7, 20]].softmax(dim=0)
-    torch.testing.assert_close(got, expected / expected.sum(), atol=2e-3, rtol=0.0)
+    expected = first * torch.exp(gains / 2.0)
+    torch.testing.assert_close(logits.detach().softmax(dim=0), expected / expected.sum(), atol=2e-3, rtol=0.0)
     assert value.item() == pytest.approx(0.25, abs=1e-2)
 
 
-def test_a_training_repeats_and_writes_levels(tmp_path):
-    for name in ("a", "b"):
-        train(tmp_path / name)
-    first, second = (read(tmp_path / name / "metrics.jsonl") for name in ("a", "b"))
-    assert [record["gain"] for record in first] == [record["gain"] for record in second]
-    assert len(first) == 3 and all(np.isfinite(record["divergence"]) for record in first)
-    assert (tmp_path / "a/weights/v6-level-5/model.safetensors").read_bytes() == (
-        tmp_path / "b/weights/v6-level-5/model.safetensors"
-    ).read_bytes()
+def test_gains_are_those_of_playouts_of_the_likely_actions(monkeypatch, tmp_path):
+    """They add up to nothing under the policy, and an action without playouts has none."""
+    monkeypatch.setattr(
+        "bothost_phase_ppo.improve.rule_returns", lambda view, *, actions, **_: np.float32(actions)[None]
+    )
+    learner = ExpertLearner(ImproveOptions(least_odds=0.5, others=0.0), rules.game("pairing"), tmp_path, seed=0)
+    state = rules.game("pairing").new_state(1)
+    view = state.view(state.to_act[0])
+    legal = view.legal()
+    assert len(legal) > 2
+    odds = np.full(len(legal), 0.01 / (len(legal) - 2))
+    odds[:2] = 0.6, 0.4
+    log_probs = torch.full((1, 58), -1e9)
+    log_probs[0, legal] = torch.from_numpy(odds).log().float()
+    allowed = torch.zeros(1, 58, dtype=torch.bool)
+    allowed[0, legal] = True
+    seen = torch.zeros(1, 400 + 58 * 32)
+    found = learner._valued([view], seen, allowed, log_probs, torch.zeros(1), np.random.default_rng(0))
+    worth = legal[:2] + 10.0
+    expected = worth - (0.6 * worth[0] + 0.4 * worth[1])
+    np.testing.assert_allclose(found.gains[:2], expected, atol=1e-4)
+    assert not found.gains[2:].any()
+
+
+def test_a_batch_has_the_same_policy_as_whole_observations(learner):
+    made, choices = learner
+    memory = Memory([choices, choices])
+    index = torch.tensor([3, len(choices.values) + 3, 0])
+    batch = memory.batch(index)
+    dense = torch.zeros(3, 58, 32)
+    dense[batch.rows, batch.actions] = batch.candidates
+    for number in (0, 5):
+        seen = torch.cat([batch.positions, dense.reshape(3, -1)], dim=1).numpy()
+        symmetry = Symmetries(24)
+        observations = torch.from_numpy(seen[:, symmetry.features[number]])
+        renamed = batch.renamed(symmetry, number)
+        with torch.no_grad():
+            logits, values = made.model(observations)
+            found, found_values = made.model.among(*renamed[:1], renamed.rows, renamed.actions, renamed.candidates)
+        assert found.exp().sum().item() == pytest.approx(3.0, abs=1e-5)
+        for row in range(3):
+            of_row = renamed.rows == row
+            expected = logits[row, renamed.actions[of_row]].log_softmax(dim=0)
+            torch.testing.assert_close(found[of_row], expected, atol=1e-5, rtol=0.0)
+        torch.testing.assert_close(found_values, values)
+    torch.testing.assert_close(batch.positions[0], batch.positions[1])
+
+
+def test_choices_are_the_same_from_a_file(learner, tmp_path):
+    _, choices = learner
+    choices.save(tmp_path / "new" / "1.npz")
+    for kept, read_back in zip(choices, Choices.load(tmp_path / "new" / "1.npz"), strict=True):
+        assert torch.equal(kept, read_back) and kept.dtype == read_back.dtype
+
+
+def test_a_training_resumes_bit_for_bit(tmp_path):
+    whole = train(tmp_path / "a")
+    record = read(tmp_path / "a" / "metrics.jsonl")
+    assert [("choices" in line, "gain" in line) for line in record] == [(True, False)] * 3 + [(False, True)] * 2
+    assert train(tmp_path / "b", until=4) == whole
+
+
+def test_it_learns_from_the_choices_of_another_training_but_for_those_held_out(learner, tmp_path):
+    _, choices = learner
+    for number in (1, 2):
+        choices.save(tmp_path / "choices" / f"{number}.npz")
+    options = ImproveOptions(choices=str(tmp_path / "choices"), steps=2, minibatch=64)
+    other = ExpertLearner(options, rules.game("pairing"), tmp_path / "other", seed=0)
+    before = other.model.score_out.detach().clone()
+    outcome = other.iterate(Iteration(1, 0.0, np.random.default_rng(0), None))
+    assert outcome.samples == 128 and not torch.equal(before, other.model.score_out)
+    assert [len(memory) for memory in other.memories()] == [len(choices.values)] * 2
+    assert not (tmp_path / "other").exists()
 
 
 def test_the_network_moves_towards_what_playouts_find_better(tmp_path):
-    """Its own choices are worth more, by playouts that it has not seen."""
-    game = rules.game("pairing")
-    many = ImproveOptions(hands=24, share=0.7, deals=8, minibatch=256, temperature=0.3, learning_rate=3e-3, passes=6)
-    options = Options(method="improve", improve=many, iterations=8)
-    PhasePpoTrainer(options).train(TrainingRun(out=tmp_path / "t", seed=4), lambda *_: None)
-    record = read(tmp_path / "t" / "metrics.jsonl")
-    assert record[-1]["gain"] > record[0]["gain"] + 0.5
-    model = NETWORKS[2]()
-    pool = ModelPool(tmp_path / "t" / "pool")
-    worth = {}
-    for version in (pool.versions[0], pool.versions[-1]):
-        pool.load(version, model)
-        rng, sums = np.random.default_rng(1), []
-        for seed in range(1000, 1006):
-            state = game.new_state(seed)
-            while not state.terminal:
-                view = state.view(state.to_act[0])
-                legal = view.legal()
-                if len(legal) > 1:
-                    with torch.no_grad():
-                        logits, _ = model(torch.from_numpy(encode([view])))
-                    odds = logits[0].masked_fill(~torch.from_numpy(masks([legal]))[0], -torch.inf).softmax(dim=0)[legal]
-                    leads = rule_returns(view, deals=16, seed=seed).mean(axis=0)
-                    sums.append(float((odds.numpy() * (leads - leads.mean())).sum()))
-                state.apply(state.to_act[0], int(rng.choice(legal)))
-        worth[version] = np.mean(sums)
-    assert worth[pool.versions[-1]] > worth[pool.versions[0]] + 0.3
+    """Its choices are worth more by playouts of other hands."""
+    improve = ImproveOptions(hands=12, deals=8, collecting=0.5, steps=30, minibatch=256, learning_rate=3e-3)
+    train(tmp_path, improve, iterations=4)
+    last = read(tmp_path / "metrics.jsonl")[-1]
+    assert last["gain"] > 0.5
 
 
 def test_options_of_improvement_are_checked():
-    for wrong in ({"deals": 0}, {"share": 0.0}, {"temperature": 0.0}):
+    for wrong in ({"deals": 0}, {"others": 1.5}, {"temperature": 0.0}):
         with pytest.raises(ValueError, match=r"must be|within"):
             ImproveOptions(**wrong)
+    with pytest.raises(ValueError, match="candidates"):
+        Options(method="improve", network="source")
