@@ -89,6 +89,7 @@ def _play(
 
     identity = None
     if standby:
+        launch.prepare(settings, plugins)
         identity = leases.Identity.of(settings.host.data_dir, settings.host.name, wait=True)
         settings = read()
 

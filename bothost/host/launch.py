@@ -16,6 +16,7 @@ from bothost import rules
 from bothost.config import Settings, config_hash
 from bothost.errors import StoreUnavailable
 from bothost.host import commands, reload
+from bothost.host.check import check_settings
 from bothost.host.control import Control, socket_path
 from bothost.host.leases import Identity, Keeper
 from bothost.host.memory import StoreMemory
@@ -26,6 +27,7 @@ from bothost.host.supervisor import Host
 from bothost.native import _native
 from bothost.plugins import Plugins
 from bothost.store import DecisionLog, Store
+from bothost.store.decision_log import make_sink
 from bothost.store.leases import Leases
 from bothost.store.registry import Registry
 
@@ -42,6 +44,15 @@ AWAY_S = 0.2
 """How long a patient host waits between two attempts to reach its database."""
 SWITCH_INTERVAL_S = 0.001
 """How long a thread may hold the GIL while the event loop waits for it."""
+
+
+def prepare(settings: Settings, plugins: Plugins) -> None:
+    """Import what ``opened`` needs for these settings: strategies, adapters, and the driver of the database.
+
+    A standby does so before it waits. Raises ConfigError and ConfigErrors for settings that cannot work.
+    """
+    check_settings(settings, plugins)
+    make_sink(settings.store)
 
 
 @contextlib.asynccontextmanager

@@ -21,6 +21,7 @@ from bothost.cli.demo import demo_settings
 from bothost.cli.status import is_well
 from bothost.errors import UsageError
 from bothost.host.control import ask
+from bothost.host.leases import Identity
 from bothost.store import schema
 
 CONFIG = """
@@ -191,6 +192,15 @@ def test_a_host_plays_is_asked_for_its_status_killed_replaced_by_its_standby_and
             if process is not None:
                 process.kill()
                 process.communicate()
+
+
+def test_a_standby_finds_wrong_settings_before_it_waits(shell):
+    shell.configure(strategy="randon")
+    shell.make_database()
+    playing = Identity.of(shell.folder / "var", "host")
+    code, _out, err = shell.run("run", "--standby")
+    playing.close()
+    assert code == 78 and "randon" in err
 
 
 def test_a_standby_with_several_processes_is_refused(shell):
