@@ -28,6 +28,7 @@ from bothost.native import _native
 from bothost.plugins import Plugins
 from bothost.store import DecisionLog, Store
 from bothost.store.decision_log import make_sink
+from bothost.store.engine import make_engine
 from bothost.store.leases import Leases
 from bothost.store.registry import Registry
 
@@ -53,6 +54,8 @@ def prepare(settings: Settings, plugins: Plugins) -> None:
     """
     check_settings(settings, plugins)
     make_sink(settings.store)
+    with contextlib.suppress(StoreUnavailable):  # a SQLite file may be away now
+        make_engine(settings.store).dispose()
 
 
 @contextlib.asynccontextmanager
