@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
+from itertools import product
 from pathlib import Path
 from statistics import median
 from typing import Annotated, Any
@@ -160,13 +161,14 @@ def draw(rounds: Sequence[Json], path: Path) -> None:
 
     figure = Figure(figsize=(6, 3.5), layout="constrained")
     axes = figure.subplots()
-    for group, mine in groups(rounds).items():
-        times = times_back(mine)
-        axes.ecdf(times, label=f"{', '.join(group)}: {len(times)} faults")
+    for database, standby in product(("sqlite", "postgresql"), (False, True)):
+        mine = [done for done in rounds if (done["database"], done.get("standby", False)) == (database, standby)]
+        if times := times_back(mine):
+            axes.ecdf(times, label=f"{database}{' with a standby' * standby}: {len(times)} faults")
     axes.set_xlabel("seconds until every account has moved again")
     axes.set_ylabel("share of kills and lobby restarts")
     axes.grid(alpha=0.3)
-    axes.legend()
+    axes.legend(loc="lower right")
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=120)
 
