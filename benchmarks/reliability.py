@@ -21,7 +21,7 @@ from contextlib import ExitStack
 from itertools import product
 from pathlib import Path
 from statistics import median
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -31,6 +31,7 @@ from bothost.config import StoreSettings
 from bothost.testing.postgres import new_database, temporary_postgres
 
 Json = dict[str, Any]
+Database = Literal["sqlite", "postgresql"]
 
 ACCOUNTS = 8
 TABLES = 40
@@ -51,6 +52,7 @@ def campaign(
     most_minutes: Annotated[float, typer.Option(help="Start no round after so long.")] = float("inf"),
     plot: Annotated[Path | None, typer.Option(help="Draw the times back at the table into this file.")] = None,
     standby: Annotated[bool, typer.Option(help="Keep a second host that waits: bothost run --standby.")] = False,
+    database: Annotated[Database | None, typer.Option(help="Use this database alone.")] = None,
 ) -> None:
     """Run rounds until there were so many kills. Exit code 1: an invariant was broken."""
     logs.configure(level="error")
@@ -61,7 +63,7 @@ def campaign(
         while sum(done["kills"] for done in rounds) < kills and time.monotonic() < end:
             number = len(rounds) + 1
             url: str | None = None
-            if next_database(rounds) == "postgresql":
+            if (database or next_database(rounds)) == "postgresql":
                 server = server or stack.enter_context(temporary_postgres())
                 url = new_database(server, f"reliability_{number}")
             done = play_round(number, minutes, url, standby)
@@ -88,7 +90,7 @@ def read(out: Path) -> list[Json]:
     return [json.loads(line) for line in whole.splitlines()]
 
 
-def next_database(rounds: Sequence[Json]) -> str:
+def next_database(rounds: Sequence[Json]) -> Database:
     """The database that has had too few kills for its share."""
     kills = sum(done["kills"] for done in rounds if done["database"] == "postgresql")
     return "postgresql" if kills < POSTGRESQL_SHARE * sum(done["kills"] for done in rounds) else "sqlite"
