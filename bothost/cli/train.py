@@ -49,7 +49,7 @@ def command(
 
     Strategies that imitate players choose hands of the log by --player, --since, --until and --lobby.
     """
-    from bothost.plugins import check_options, evaluators_of, start_of
+    from bothost.plugins import check_options, start_of, trainer_evaluators
     from bothost.strategy import TrainingRun
 
     extra = context.args
@@ -68,7 +68,7 @@ def command(
         raise UsageError(f"{name} does not learn from logged players", advice=f"leave out {chosen[0]}")
     chosen = [*_words({"--minutes": None if minutes is None else f"{minutes:g}", "--seed": str(seed)}), *chosen]
     settled = check_options(trainer, options.nested(texts))
-    evaluators = evaluators_of(plugins, trainer, settled)
+    evaluators = trainer_evaluators(plugins, trainer, settled)
     title = f"train {name}" if stage is None else f"{stage} for {name}"
     with _log(trainer, query, config) as log, output.progress(None, title) as advance:
         run = TrainingRun(
@@ -79,7 +79,7 @@ def command(
             command=options.command_line("train", name, stage, *chosen, option=texts),
             log=log,
             players=tuple(player or ()),
-            evaluators={option: found.make() for option, found in evaluators.items()},  # type: ignore[misc]
+            evaluators=evaluators,
             start=start_of(plugins, trainer, settled),
         )
         figures = trainer(settled).train(run, advance)

@@ -15,6 +15,7 @@ from bothost.plugins.address import (
     resolve,
     settle,
     start_of,
+    trainer_evaluators,
 )
 from bothost.plugins.discover import Failure, PluginSource
 from bothost.plugins.manager import Plugins, require
@@ -34,4 +35,5 @@ __all__ = [
     "resolve",
     "settle",
     "start_of",
+    "trainer_evaluators",
 ]

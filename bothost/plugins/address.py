@@ -10,7 +10,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import msgspec
 
@@ -117,6 +117,12 @@ def evaluators_of(
             )
         out[option] = found
     return out
+
+
+def trainer_evaluators(plugins: StrategySource, trainer: type[Trainer], options: Any) -> dict[str, Evaluator]:
+    """Make the evaluators that the trainer's options name: option → evaluator. Raises ConfigError."""
+    found = {option: resolved.make() for option, resolved in evaluators_of(plugins, trainer, options).items()}
+    return cast(dict[str, Evaluator], found)
 
 
 def start_of(plugins: StrategySource, trainer: type[Trainer], options: Any) -> Model | None:

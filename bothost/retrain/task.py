@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from bothost.errors import UsageError
-from bothost.plugins import Plugins, check_options, require
+from bothost.plugins import Plugins, check_options, require, trainer_evaluators
 from bothost.retrain.dataset import Dataset
 from bothost.retrain.players import Players
 from bothost.rules.game import Game
@@ -92,6 +92,7 @@ def learn(site: Site, task: RetrainTask, report: ReportProgress) -> Learnt:
             command=request.command,
             log=log,
             players=request.query.players if log is not None else (),
+            evaluators=trainer_evaluators(site.plugins, trainer, settled),
         )
         figures = trainer(settled).retrain(run, dataset, task.start, report)
         return Learnt(figures, None if log is None else log.lineage())

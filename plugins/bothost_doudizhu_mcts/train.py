@@ -189,11 +189,13 @@ class Fit:
         final: Mapping[str, float] = curve[-1]
         versions = {"v1": write_version(run.out / "weights" / "v1", self.net.in_16_bits(), graphs(), VERSION)}
         rounded = {name: round(value, 4) for name, value in final.items() if name not in ("iteration", "samples")}
-        figures = {"steps": progress.iteration, "samples": progress.samples, "minutes": round(progress.seconds / 60, 2)}
-        figures |= {"records": len(found.actions), "positions": len(found), "deals": len(set(found.deals)), **rounded}
+        minutes, deals = round(progress.seconds / 60, 2), len(set(found.deals))
+        figures: dict[str, Any] = {"steps": progress.iteration, "samples": progress.samples, "minutes": minutes}
+        figures |= {"records": len(found.actions), "positions": len(found), "deals": deals, **rounded}
+        if self.teacher is not None:
+            figures["teacher"] = self.teacher
         told = {
             **figures,
-            "teacher": self.teacher,
             "value": "2 P(win) - 1 of the side that moves; L1 on this scale, halve it for win probabilities",
             "constant": {name: round(value, 4) for name, value in self.held_out.constant.items()},
             "records_made_by": found.made_by,

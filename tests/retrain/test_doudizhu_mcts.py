@@ -138,3 +138,11 @@ def _play_views(tools):
 def test_records_are_not_given_by_hand(tools, tmp_path):
     with pytest.raises(UsageError, match="its own records"):
         retrain(tools, asked(fresh=True, records="elsewhere"), tmp_path / "job", SILENT)
+
+
+def test_a_teacher_is_listened_to(tools, tmp_path):
+    plain = retrain(tools, asked(fresh=True), tmp_path / "plain", SILENT)
+    taught = retrain(tools, asked(fresh=True, teacher="deep-mc:level-1", rehearsed=16), tmp_path / "taught", SILENT)
+    teacher = tools.plugins.resolve("deep-mc:level-1").model
+    assert tools.registry.version("doudizhu-mcts", taught["version"]).lineage["figures"]["teacher"] == teacher.label
+    assert taught["sha256"] != plain["sha256"]
