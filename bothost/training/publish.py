@@ -22,7 +22,7 @@ from onnx import TensorProto
 
 from bothost.plugins.weights import MANIFEST, PLAY, Manifest, Version, sha256_of
 from bothost.plugins.weights import play_options as play_options
-from bothost.strategy import TrainingRun
+from bothost.strategy import Model, TrainingRun
 from bothost.training.checkpoint import Progress
 
 WEIGHTS, GRAPH, LINEAGE = "model.safetensors", "model.onnx", "lineage.json"
@@ -77,6 +77,11 @@ def refer(graph: onnx.ModelProto, weights: Path) -> None:
         del initializer.external_data[:]
         for key, value in (("location", weights.name), ("offset", begin + first), ("length", end - first)):
             initializer.external_data.add(key=key, value=str(value))
+
+
+def parameters_file(version: Model | None) -> Path | None:
+    """The file with the parameters of a version; None if there is no version, or no file."""
+    return None if version is None or version.path is None else Path(version.path) / WEIGHTS
 
 
 def lineage_of(

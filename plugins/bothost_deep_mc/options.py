@@ -41,7 +41,8 @@ class Options(EngineOptions, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Options of the training."""
 
     start: str = ""
-    """A version's model.safetensors to begin with. Its networks may be smaller. Empty: fresh parameters."""
+    """Version to begin with, such as ``v7-level-3``. Its networks may be smaller. Empty: fresh parameters. A retraining
+    begins with the champion."""
     hands: int = 1024
     """Hands of a round, played at once."""
     bidding_share: float = 0.1

@@ -17,7 +17,7 @@ from bothost.rules import game
 from bothost.training.checkpoint import Progress
 from bothost.training.loop import Iteration, Learner, Outcome, TrainerLoop, limited, set_learning_rate, version_at
 from bothost.training.model_pool import ModelPool
-from bothost.training.publish import WEIGHTS, lineage_of, write_manifest, write_version
+from bothost.training.publish import lineage_of, parameters_file, write_manifest, write_version
 from bothost_deep_mc.branches import merged_decisions, win_rates
 from bothost_deep_mc.encode import ROLES, VERSION
 from bothost_deep_mc.engine import PRESET, Engine, Setup
@@ -43,6 +43,7 @@ class DeepMcTrainer(Trainer):
 
     name = "deep-mc"
     Options: ClassVar[type[msgspec.Struct]] = Options
+    starts_with_version: ClassVar[bool] = True
 
     def train(self, run: TrainingRun, report: ReportProgress) -> dict[str, Any]:
         options: Options = self.options
@@ -50,7 +51,7 @@ class DeepMcTrainer(Trainer):
             raise UsageError(
                 "expert=logged: a training has no logged hands", advice="use bothost retrain deep-mc, or expert=rule"
             )
-        progress = train(options, run, report, start=Path(options.start) if options.start else None)
+        progress = train(options, run, report, start=parameters_file(run.start))
         levels = publish(run, progress, options)
         return {"out": str(run.out), **progress.figures("rounds"), "levels": levels}
 
@@ -62,9 +63,8 @@ class DeepMcTrainer(Trainer):
         Only decisions of the logged strategy itself count, not fallbacks.
         """
         options: Options = self.options
-        first = None
-        if start is not None and start.path is not None:
-            first = Path(start.path) / WEIGHTS
+        first = parameters_file(start)
+        if first is not None:
             options = msgspec.structs.replace(options, sizes=sizes_of(first))
         trajectories = games.trajectories("train")
         hands = logged(trajectories, others=options.play.others, seen=options.seen, seed=run.seed)

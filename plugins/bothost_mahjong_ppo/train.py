@@ -20,7 +20,7 @@ from bothost.training.loop import Iteration, Learner, LoopOptions, Outcome, Trai
 from bothost.training.metrics import FILE, read
 from bothost.training.model_pool import ModelPool
 from bothost.training.offpolicy import LoggedHands
-from bothost.training.publish import WEIGHTS, lineage_of, write_manifest, write_version
+from bothost.training.publish import lineage_of, parameters_file, write_manifest, write_version
 from bothost_mahjong_ppo.encode import VERSION
 from bothost_mahjong_ppo.imitate import Teacher, fit_critic, imitate
 from bothost_mahjong_ppo.logged import MahjongHands
@@ -128,15 +128,13 @@ class MahjongPpoTrainer(Trainer):
 
 def _parameters(start: Model | None) -> Path | None:
     """The file with the parameters of a version. Raises UsageError if it sees another version of the encoding."""
-    if start is None or start.path is None:
-        return None
-    if start.encoder_version not in (None, VERSION):
+    if start is not None and start.encoder_version not in (None, VERSION):
         raise UsageError(
             f"{start.version} sees version {start.encoder_version} of the encoding; only version {VERSION} can be "
             "trained",
             advice="begin with another version; a retraining begins with the champion, or anew with --fresh",
         )
-    return Path(start.path) / WEIGHTS
+    return parameters_file(start)
 
 
 def train(

@@ -21,7 +21,7 @@ from bothost.training.checkpoint import Progress
 from bothost.training.loop import Clock, Iteration, Outcome, TrainerLoop, limited, set_learning_rate, version_at
 from bothost.training.model_pool import ModelPool
 from bothost.training.offpolicy import LeadEncoder, LoggedHands
-from bothost.training.publish import WEIGHTS, lineage_of, play_options, write_manifest, write_version
+from bothost.training.publish import lineage_of, parameters_file, play_options, write_manifest, write_version
 from bothost.training.rollout import (
     Build,
     Rollout,
@@ -55,7 +55,7 @@ class Options(fleet.FleetOptions, frozen=True, kw_only=True, forbid_unknown_fiel
     """Option of play that the last level and a retraining from nothing bring, with ``least_odds`` 0.005 and ``prior``
     0.1. 0: the network alone."""
     start: str | None = None
-    """A safetensors file with parameters to begin with. None: fresh ones."""
+    """Version to begin with, such as ``level-5``. None: fresh parameters. A retraining begins with the champion."""
     rule_share: float = 0.0
     """Share of the hands against the rule player. The others are against past versions."""
     win_points: float = 0.0
@@ -163,11 +163,12 @@ class PhasePpoTrainer(Trainer):
 
     name = "phase-ppo"
     Options: ClassVar[type[msgspec.Struct]] = Options
+    starts_with_version: ClassVar[bool] = True
 
     def train(self, run: TrainingRun, report: ReportProgress) -> dict[str, Any]:
         options: Options = self.options
         run = limited(run, options, DEFAULT_MINUTES)
-        start = None if options.start is None else Path(options.start)
+        start = parameters_file(run.start)
         network, version = NETWORKS[options.version], options.version
         if options.method == "improve":
             learner = ExpertLearner(options.improve, options.task.game, run.out, run.seed)
@@ -190,8 +191,8 @@ class PhasePpoTrainer(Trainer):
             options = msgspec.structs.replace(options, network="source" if start.encoder_version == 1 else "candidates")
         version, network = options.version, NETWORKS[options.version]
         hands, held_out = LoggedHands.of_splits(run.out.parent / "encoded", LeadEncoder(options.task), games)
-        begin = None if start is None or start.path is None else Path(start.path) / WEIGHTS
         extra = hands.extra_batch(options.logged_share)
+        begin = parameters_file(start)
         progress = train(options, options.task, network, run, report, version=version, start=begin, extra=extra)
         model = network()
         evaluation = held_out.evaluation(ModelPool(run.out / "pool"), model)

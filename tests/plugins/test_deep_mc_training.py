@@ -11,7 +11,7 @@ import pytest
 import safetensors.torch
 import torch
 
-from bothost import LoggedStep, TrainingRun, Trajectory, rules
+from bothost import LoggedStep, Model, TrainingRun, Trajectory, rules
 from bothost.errors import ModelError, UsageError
 from bothost.rules import doudizhu
 from bothost.training.action_values import NativeActionValues
@@ -88,14 +88,14 @@ class Killed(Exception):
     pass
 
 
-def run(out, resume=False, seed=7, until=None, options=SMALL):
+def run(out, resume=False, seed=7, until=None, options=SMALL, start=None):
     """Train; ``until``: the round after which the training is killed."""
 
     def report(done, note="", total=None):
         if done == until:
             raise Killed
 
-    given_ = TrainingRun(out=out, seed=seed, resume=resume, command="bothost train deep-mc")
+    given_ = TrainingRun(out=out, seed=seed, resume=resume, command="bothost train deep-mc", start=start)
     return train.DeepMcTrainer(options).train(given_, report)
 
 
@@ -121,8 +121,8 @@ def test_larger_networks_begin_with_what_smaller_ones_know(tmp_path):
     gradient = large.of("landlord").trunk_table.grad
     assert gradient[NOW:, :32].any() and large.of("landlord").trunk[0].weight.grad[:16, 32:].any()  # and learn
 
-    options = msgspec.structs.replace(SMALL, sizes=larger, start=str(file), iterations=1)
-    run(tmp_path / "large", options=options)
+    start = Model("deep-mc", "small", "", str(file.parent))
+    run(tmp_path / "large", options=msgspec.structs.replace(SMALL, sizes=larger, iterations=1), start=start)
     assert sizes_of(tmp_path / "large" / "checkpoint-000001" / "model.safetensors") == larger
     for wrong in (msgspec.structs.replace(larger, trunk=(16, 16)), msgspec.structs.replace(larger, head=(16,))):
         with pytest.raises(ModelError, match="do not fit"):

@@ -1,10 +1,14 @@
 """Expert iteration of phase-ppo: what it learns from playouts."""
 
+import json
+
 import numpy as np
 import pytest
+import safetensors.torch
 import torch
 
-from bothost import TrainingRun, rules
+from bothost import TrainingRun, cli, rules
+from bothost.plugins import Plugins
 from bothost.training.loop import Iteration
 from bothost.training.metrics import read
 from bothost.training.model_pool import ModelPool
@@ -151,3 +155,27 @@ def test_options_of_improvement_are_checked():
             ImproveOptions(**wrong)
     with pytest.raises(ValueError, match="candidates"):
         Options(method="improve", network="source")
+
+
+def test_a_training_begins_with_the_version_that_start_names(tmp_path):
+    words = [
+        "--option",
+        "iterations=1",
+        "--option",
+        "environments=4",
+        "--option",
+        "horizon=8",
+        "--option",
+        "start=level-2",
+    ]
+    assert cli.main(["train", "phase-ppo", "--out", str(tmp_path / "out"), *words]) == 0
+    version = Plugins.load().resolve("phase-ppo:level-2").model
+    begun = safetensors.torch.load_file(tmp_path / "out/pool/v000000.safetensors")
+    shipped = safetensors.torch.load_file(f"{version.path}/model.safetensors")
+    assert begun.keys() == shipped.keys() and all(torch.equal(begun[name], shipped[name]) for name in begun)
+    assert json.loads((tmp_path / "out/weights/lineage.json").read_text())["start"] == version.label
+
+
+def test_a_start_that_does_not_exist_leaves_no_folder(tmp_path, capsys):
+    assert cli.main(["train", "phase-ppo", "--out", str(tmp_path / "out"), "--option", "start=level-9"]) != 0
+    assert "level-9" in capsys.readouterr().err and not (tmp_path / "out").exists()
