@@ -36,7 +36,7 @@ from bothost_phase_ppo.improve import ExpertLearner, ImproveOptions
 from bothost_phase_ppo.model import NETWORKS, graph
 
 DEFAULT_MINUTES = 20.0
-GENERATION = "v6"
+GENERATION = "v7"
 """Prefix of the versions' names. A name stands for one model for good."""
 
 
