@@ -16,7 +16,6 @@ The hand without the candidate decides what can be played later. A fixed layer c
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +27,7 @@ from torch.nn import functional
 
 from bothost import Model
 from bothost.training import checkpoint
-from bothost.training.publish import WEIGHTS
+from bothost.training.publish import parameters_file
 from bothost_doudizhu_mcts.encode import PLANES, ROLES, SIDE, Inputs
 from bothost_doudizhu_mcts.network import GRAPHS
 
@@ -127,8 +126,9 @@ class Networks(nn.Module):
 
     def start_with(self, model: Model | None) -> None:
         """Take a model's parameters. None, or one without files: keep these. Raises ModelError if they do not fit."""
-        if model is not None and model.path is not None:
-            checkpoint.load_model(Path(model.path) / WEIGHTS, self)
+        file = parameters_file(model)
+        if file is not None:
+            checkpoint.load_model(file, self)
 
     def in_16_bits(self) -> Networks:
         """A copy as versions are shipped, half as large."""
