@@ -56,6 +56,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--plain", action="store_true")
     parser.add_argument("--others", type=int, default=0, help="clone eight players drawn by this seed instead")
+    parser.add_argument("--crowd", type=int, help="hands that the crowd plays")
     parser.add_argument("--sizes", type=int, nargs="*", default=SIZES)
     parser.add_argument("--draws", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=1e9)
@@ -77,7 +78,7 @@ def _measured(told: argparse.Namespace, cells: Sequence[dict[str, Any]], until: 
     game = told.game
     if told.plain:
         _leave_out(game)
-    players, hands = CROWD[game]
+    players, hands = CROWD[game][0], told.crowd or CROWD[game][1]
     crowd = decisions(StyledGames(game, random_styles(game, players, 7), hands, 1).moves(game), encoding(game))
     cloned: dict[str, Any] = {**STYLED[game], **random_styles(game, 4, 99)}
     if told.others:

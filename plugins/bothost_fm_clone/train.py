@@ -35,7 +35,7 @@ from bothost_fm_clone.tempo import NEEDED, Tempo
 
 CURVE = (5, 10, 20, 50, 100, 200, 500, 1000)
 """Numbers of hands of the learning curve."""
-PACKAGE = Path(__file__).parent / "weights" / "v4"
+PACKAGE = Path(__file__).parent / "weights" / "v5"
 """The model of the crowd in the package."""
 
 

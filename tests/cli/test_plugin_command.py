@@ -57,7 +57,7 @@ def test_list_says_whom_each_clone_imitates(run: Callable[..., tuple[int, str, s
     assert code == 0
     told = dict(re.findall(r"^  fm-clone:(\S+) (.+)$", out, flags=re.M))
     assert "a real player of mahjong" in told["botzone-bot"] and "Dou Dizhu" in told["blocker"]
-    assert {"champion", "loner", "edges-first"} < told.keys() and "v4" not in told, "the champion is v4"
+    assert {"champion", "loner", "edges-first"} < told.keys() and "v5" not in told, "the champion is v5"
 
 
 def test_a_scaffolded_plugin_works_as_written(run: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
