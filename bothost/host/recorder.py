@@ -30,8 +30,11 @@ FIRST_LEGAL = "first-legal"
 RAW_BYTES = 65_536
 """Longer frames are truncated."""
 EVENTS = 16
-"""Minimum events in a row, except at the end of a hand. A kill loses fewer than these; after the restart the lobby's
-snapshot replaces them."""
+"""Minimum events in a row, except at the end of a hand and at slow tables. A kill loses fewer than these; after the
+restart the lobby's snapshot replaces them."""
+SLOW_US = 1_000_000
+"""A decision that comes so long after the last events were logged takes those since along, so that who watches the
+table in a browser sees them."""
 
 _json = msgspec.json.Encoder(enc_hook=repr).encode
 
@@ -79,6 +82,7 @@ class Recorder:
             attributes=_text(attributes if level is None else {**attributes, "strategy_level": level}),
             started_us=now_us(),
         )
+        hand.events_logged_us = row.started_us
         self.batches.add_next((row,))
 
     def hand_closed(self, event: HandClosed) -> None:
@@ -108,6 +112,7 @@ class Recorder:
         """Log the events so far."""
         if hand.unlogged and hand.game_id:
             seq, events = hand.take_events()
+            hand.events_logged_us = now_us()
             self.batches.add(EventsRecord(hand.game_id, hand.seat, seq, "\n".join(events)))
 
     def chat(self, game_id: bytes, seat: int, player: str, text: str) -> None:
@@ -141,7 +146,7 @@ class Recorder:
             job.id = new_id()
             rows.append(self._decision(hand, job, at))
         answer.ids = tuple([job.id for job in answer.steps])
-        if len(hand.unlogged) >= EVENTS:
+        if len(hand.unlogged) >= EVENTS or at - hand.events_logged_us >= SLOW_US:
             self.flush_events(hand)
         self.batches.add_answer(answer, rows)
 

@@ -111,6 +111,7 @@ class Hand:
         "attempt_seq",
         "away",
         "due_at",
+        "events_logged_us",
         "game_id",
         "given_up",
         "held",
@@ -170,6 +171,8 @@ class Hand:
         """Events that were not given to the log yet."""
         self.unlogged_seq = 0
         """Number of the first of them."""
+        self.events_logged_us = 0
+        """When events were last given to the log, or the hand was opened, in microseconds since 1970."""
         self.due_at = NEVER
         self.wake_at = NEVER
 
