@@ -159,7 +159,7 @@ def test_the_readme_is_short_and_its_figures_are_those_of_the_benchmarks() -> No
     assert len(readme.splitlines()) <= 150
     figures = {row for row in re.findall(r"^\| ([A-Z].*?|host.*?) \|", readme.split(table.BEGIN)[1], flags=re.M)}
     assert figures and all(f"| {figure} |" in page for figure in figures)
-    assert f"{results['host']['decisions_per_s']:,}" in readme
+    assert f"| {table.number(results['host']['decisions_per_s'])} |" in readme
 
 
 def test_every_page_is_in_the_index_of_its_folder() -> None:
