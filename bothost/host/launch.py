@@ -24,6 +24,7 @@ from bothost.host.models import ModelWatch
 from bothost.host.reconnect import ConnectionSettings
 from bothost.host.spares import Spares
 from bothost.host.supervisor import Host
+from bothost.host.tasks import BackgroundTasks
 from bothost.native import _native
 from bothost.plugins import Plugins
 from bothost.store import DecisionLog, Store
@@ -45,6 +46,9 @@ AWAY_S = 0.2
 """How long a patient host waits between two attempts to reach its database."""
 SWITCH_INTERVAL_S = 0.001
 """How long a thread may hold the GIL while the event loop waits for it."""
+TRIM_S = 60.0
+"""How often freed memory goes back to the system. Otherwise each thread's part of the allocator keeps its largest size,
+and a host grows for hours."""
 
 
 def prepare(settings: Settings, plugins: Plugins) -> None:
@@ -103,7 +107,7 @@ async def opened(
             gc.enable()
             registry = Registry(store, settings.host.data_dir / "models")
             host.models = models = ModelWatch(host, registry)
-            async with _pages(host):
+            async with _pages(host), _trimming():
                 with _signals(loop, host, lambda: reload.apply(host, read) if host and read else None):
                     async with models.following():
                         yield host
@@ -139,6 +143,23 @@ def _pages(host: Host) -> contextlib.AbstractAsyncContextManager[int | None]:
     from bothost.host.metrics_server import serving  # imports a web server, which most hosts do not need
 
     return serving(host, host.settings.metrics)
+
+
+@contextlib.asynccontextmanager
+async def _trimming() -> AsyncIterator[None]:
+    """Return freed memory to the system, now and then."""
+
+    async def trim() -> None:
+        while True:
+            await asyncio.sleep(TRIM_S)
+            await asyncio.to_thread(_native.return_free_memory)
+
+    tasks = BackgroundTasks()
+    tasks.spawn(trim())
+    try:
+        yield
+    finally:
+        await tasks.aclose()
 
 
 @contextlib.contextmanager

@@ -491,6 +491,9 @@ def extend_choices(
     own: npt.NDArray[np.int32],
     /,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]: ...
+def return_free_memory() -> None:
+    """Return freed pages that the allocator keeps to the system; nothing with allocators other than glibc's."""
+
 def take_short_turns() -> None:
     """Let the calling thread run soon when it wakes up, for a short time each; nothing on systems without that."""
 

@@ -10,6 +10,7 @@
 
 #include "bindings/bind.h"
 #include "bindings/convert.h"
+#include "core/free_memory.h"
 #include "core/registry.h"
 #include "core/turns.h"
 #include "othello/board.h"
@@ -55,6 +56,8 @@ NB_MODULE(_native, m) {
 
   m.def("take_short_turns", &take_short_turns,
         "Let the calling thread run soon when it wakes up, for a short time each; see core/turns.h.");
+  m.def("return_free_memory", &return_free_memory, nb::call_guard<nb::gil_scoped_release>(),
+        "Return freed pages that the allocator keeps to the system; see core/free_memory.h.");
   m.def(
       "games",
       [](bool testing) {

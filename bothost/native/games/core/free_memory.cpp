@@ -1,0 +1,17 @@
+#include "core/free_memory.h"
+
+#include <cstdlib>  // defines __GLIBC__ where it is glibc
+
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
+namespace bothost {
+
+void return_free_memory() {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+}
+
+}  // namespace bothost
