@@ -32,8 +32,10 @@ constexpr std::array<TileMask, kSets> kTilesOf = [] {
   return tiles;
 }();
 
-/// Vectors of targets that no search uses at present. They keep their memory.
+/// Vectors of targets that no search uses at present. They keep their memory, within bounds: a thread lives for days, and
+/// would end with the largest vectors that any of its positions ever needed.
 thread_local std::vector<std::vector<Target>> unused;
+constexpr std::size_t kMostUnused = 16, kMostRoom = 1 << 12;
 
 }  // namespace
 
@@ -446,6 +448,7 @@ Targets::Targets(const Holding& holding, const Outlook& outlook)
 }
 
 Targets::~Targets() {
+  if (targets_.capacity() > kMostRoom || unused.size() == kMostUnused) return;
   targets_.clear();
   unused.push_back(std::move(targets_));
 }
