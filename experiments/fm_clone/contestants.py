@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bothost.training.factorization import Samples, SparseRows
+from bothost_fm_clone.alone import MACHINES, player_alone
 from bothost_fm_clone.encode import encoding
 from bothost_fm_clone.fit import score
 from bothost_fm_clone.learn import SharedOptions, crowd_of, directed, player_of
@@ -23,14 +24,6 @@ from bothost_fm_clone.samples import Decisions
 from bothost_fm_clone.shared import SharedClone
 from bothost_fm_clone.sight import Sight, sight
 from experiments.fm_clone import compare
-
-ALONE = (
-    SharedOptions(quadratic=0, rectified=0, passes=10, rate=0.1, decay=3e-3, combinations=0),
-    SharedOptions(quadratic=8, rectified=16, passes=8, rate=0.03, decay=1e-2, combinations=0),
-    SharedOptions(quadratic=16, rectified=32, passes=8, rate=0.02, decay=1e-2, combinations=0),
-)
-"""What the clone's method chooses among without a crowd, on left-out hands."""
-
 
 TREES = 400
 """Most trees of gradient boosting."""
@@ -47,7 +40,7 @@ class Shared:
         self._options = (
             SharedOptions(rectified=0, combinations=0, directions=0) if plain else SharedOptions(combinations=0)
         )
-        self._alone_options = [msgspec.structs.replace(options, rectified=0) if plain else options for options in ALONE]
+        self._plain = plain
 
     def crowd(self, some: Decisions) -> SharedClone:
         return directed(self._fresh(some, self._options, 1), some, self._options, 1)
@@ -55,12 +48,15 @@ class Shared:
     def player(self, some: Decisions, crowd: SharedClone | None, seed: int) -> SharedClone:
         if crowd is not None:
             return player_of(crowd, some, seed)[0]
+        if not self._plain:
+            return player_alone(self._own, some, seed)[0]
         rest, out = compare.split(some)
 
         def loss(options: SharedOptions) -> float:
             return score(self._fresh(rest, options, seed).probabilities_of(out.samples), out.samples).log_loss
 
-        return self._fresh(some, min(self._alone_options, key=loss), seed)
+        plain = [msgspec.structs.replace(options, rectified=0) for options in MACHINES]
+        return self._fresh(some, min(plain, key=loss), seed)
 
     def _fresh(self, some: Decisions, options: SharedOptions, seed: int) -> SharedClone:
         blank = SharedClone.blank(self._own, options.quadratic, options.rectified, seed)

@@ -198,9 +198,10 @@ class _Reasons:
         seen = clone.seen(one)
         assert seen.alternatives is not None
         own = [seen.alternatives[int(row)] for row in rows]
-        parameters, width = clone.parameters, clone.shape.width
-        factors = parameters["factors"].reshape(-1, width).astype(np.float64)
-        positions = clone.shape.positions
+        parameters, shape = clone.parameters, clone.shape
+        features = shape.positions + shape.choices + shape.players
+        factors = parameters["factors"].reshape(features, shape.width).astype(np.float64)
+        positions = shape.positions
         self._position = seen.features[0]
         self._features = np.unique(np.concatenate(own))
         self._has = np.array([np.isin(self._features, row) for row in own])

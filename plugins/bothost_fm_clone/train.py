@@ -21,6 +21,7 @@ from bothost.training.checkpoint import Progress
 from bothost.training.logistic import Linear
 from bothost.training.metrics import Metrics
 from bothost.training.publish import version_of, write_manifest
+from bothost_fm_clone.alone import player_alone
 from bothost_fm_clone.combinations import Combinations
 from bothost_fm_clone.encode import VERSION, Encoding, encoding
 from bothost_fm_clone.files import AnyClone, load_any
@@ -43,9 +44,10 @@ class TrainOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """Options of the training."""
 
     game: Literal["doudizhu", "othello", "mahjong"] = "doudizhu"
-    crowd: Literal["package", "log"] | None = None
+    crowd: Literal["package", "log", "none"] | None = None
     """Start of a clone. package: the package's crowd, or in a retraining the champion. log: a crowd trained on all
-    other consenting players in the log. None: package for a player, log without one."""
+    other consenting players in the log. none: nothing, the player's own hands alone. None: package for a player, log
+    without one."""
     hands: int | None = None
     """Learn from the first ``hands`` hands of the player. None: all."""
     curve: bool = False
@@ -70,6 +72,8 @@ class TrainOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     def __post_init__(self) -> None:
         if self.game == "mahjong" and self.method == "per-class":
             raise ValueError("clones of mahjong players are made by the method shared")
+        if self.crowd == "none" and self.method == "per-class":
+            raise ValueError("clones without a crowd are made by the method shared")
         if self.most < 1 or (self.hands is not None and self.hands < 1):
             raise ValueError("hands and most must be positive")
 
@@ -134,7 +138,14 @@ class FmCloneTrainer(Trainer):
         figures: dict[str, Any] = {}
         begin = None if start is None else clone_in(start, own.game)
         clone: AnyClone
-        if from_log:
+        if options.crowd == "none":
+            if player is None or player.where(~player.held_out).number_of_hands < 2:
+                raise UsageError(
+                    "a clone without a crowd needs a player with two hands to learn from",
+                    advice="name a player with more hands, or leave out the option crowd",
+                )
+            clone = SharedClone.blank(own, 0, 0, run.seed)
+        elif from_log:
             clone = self._crowd(run, log, begin, player, report, figures)
         else:
             clone = begin or load_any(PACKAGE / file_of(own.game), own.game)
@@ -281,13 +292,17 @@ class FmCloneTrainer(Trainer):
         report(len(sizes), f"learning from {hands} hands", len(sizes) + 1)
         clone, chosen = self._fitted(crowd, learnt, seed)
         figures["player"] = {"hands": hands, "decisions": len(learnt), **chosen, **measured(clone, held_out)}
-        figures["crowd_on_player"] = measured(crowd, held_out)
+        if self.options.crowd != "none":
+            figures["crowd_on_player"] = measured(crowd, held_out)
         if self.options.curve:
             figures["curve"] = [*curve, {"hands": hands, **measured(clone, held_out)}]
         return clone
 
-    def _fitted(self, crowd: AnyClone, learnt: Decisions, seed: int) -> tuple[AnyClone, dict[str, float]]:
-        """The crowd's model fitted to these decisions, and the chosen learning rate or penalty."""
+    def _fitted(self, crowd: AnyClone, learnt: Decisions, seed: int) -> tuple[AnyClone, Mapping[str, float | str]]:
+        """The crowd's model fitted to these decisions, and the chosen learning rate, penalty or method."""
+        if self.options.crowd == "none":
+            alone, how = player_alone(crowd.encoding, learnt, seed)
+            return alone.rounded, how
         if isinstance(crowd, SharedClone):
             made, told = player_of(crowd, learnt, seed)
             return made.rounded, told

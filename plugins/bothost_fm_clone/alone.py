@@ -1,0 +1,220 @@
+"""Learns a player from the player's own hands, without a crowd.
+
+Few hands say little, but single pairs of features explain much of them: the partner leads, and a move beats it. So
+features grow one at a time, as in boosting. Each step moves the weight of one feature of candidates, or of one pair
+of features, by a Newton step. It takes the one that lowers the loss most. Several fits each leave out a part of the
+hands. They end where the loss on left-out hands is least, and the clone is their mean.
+
+With more decisions a factorization machine may predict better. Then left-out hands decide.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from bothost.training.factorization import FloatArray, Samples, SparseRows
+from bothost_fm_clone.encode import Encoding
+from bothost_fm_clone.fit import per_decision
+from bothost_fm_clone.learn import SharedOptions, crowd_of
+from bothost_fm_clone.samples import Decisions
+from bothost_fm_clone.shared import SharedClone
+from bothost_fm_clone.sight import Sight, sight
+
+MACHINES = (
+    SharedOptions(quadratic=0, rectified=0, passes=10, rate=0.1, decay=3e-3, combinations=0),
+    SharedOptions(quadratic=8, rectified=16, passes=8, rate=0.03, decay=1e-2, combinations=0),
+    SharedOptions(quadratic=16, rectified=32, passes=8, rate=0.02, decay=1e-2, combinations=0),
+)
+"""Machines that are tried beside the growth."""
+FOLDS = 5
+PENALTY = 20.0
+"""L2 of a step. It is weighed against a second derivative, at most a quarter for each candidate with the feature."""
+STEPS, PATIENCE = 400, 40
+"""Most steps of a fit, and steps without a gain on left-out hands after which it ends."""
+SCREENED, EVERY = 500, 20
+"""So many features and pairs are considered at each step. They are chosen anew after so many steps."""
+FEW, MANY = 1000, 20_000
+"""Machines are tried from ``FEW`` decisions on. From ``MANY`` on nothing else is, because pairs would take minutes."""
+Feature = tuple[int, ...]
+"""One feature of candidates, or an ascending pair whose second is one. Positions' features are numbered first."""
+Step = tuple[Feature, float]
+
+
+def player_alone(own: Encoding, learnt: Decisions, seed: int) -> tuple[SharedClone, dict[str, float | str]]:
+    """The clone of these decisions' player, and which method was chosen, with its log-loss on left-out hands.
+
+    Raises ValueError for decisions of fewer than two hands.
+    """
+    parts = _parts(learnt, seed)
+    rest, out = learnt.where(~parts[0]), learnt.where(parts[0])
+    machines = {f"{options.quadratic} factors": options for options in MACHINES} if len(learnt) >= FEW else {}
+    losses = {
+        name: _losses_of(_machine(own, rest, options, seed).probabilities_of(out.samples), out.samples)
+        for name, options in machines.items()
+    }
+    clone: SharedClone | None = None
+    if len(learnt) < MANY:
+        clone, losses["pairs"] = _grown(own, learnt, parts)
+    best = min(losses, key=losses.__getitem__)
+    if clone is None or best != "pairs":
+        clone = _machine(own, learnt, machines[best], seed)
+    return clone, {"method": best, "log_loss": round(losses[best], 4)}
+
+
+def _parts(learnt: Decisions, seed: int) -> list[npt.NDArray[np.bool_]]:
+    """Masks of the left-out decisions of each fold: whole hands, evenly many."""
+    hands, numbers = np.unique(learnt.hands, return_inverse=True)
+    folds = min(FOLDS, len(hands))
+    if folds < 2:
+        raise ValueError("a clone without a crowd needs two hands with a choice, at least")
+    order = np.random.default_rng(seed).permutation(len(hands))
+    return [order[numbers] % folds == fold for fold in range(folds)]
+
+
+def _machine(own: Encoding, some: Decisions, options: SharedOptions, seed: int) -> SharedClone:
+    blank = SharedClone.blank(own, options.quadratic, options.rectified, seed)
+    return crowd_of(blank, some, options, seed, fresh=True)
+
+
+def _losses_of(odds: SparseRows, samples: Samples) -> float:
+    return float(per_decision(odds, samples)[1].mean())
+
+
+def _grown(own: Encoding, learnt: Decisions, parts: Sequence[npt.NDArray[np.bool_]]) -> tuple[SharedClone, float]:
+    """The mean of the folds' fits, and the first fold's loss on the decisions that it leaves out."""
+    known = sight(own.game)
+    fits = [_Fit(*(_Candidates.of(known, learnt.where(rows).samples) for rows in (~out, out))) for out in parts]
+    sizes = np.array([out.sum() for out in parts]) / len(learnt)
+    losses: list[float] = []
+    best = 0
+    while len(losses) < min(STEPS, best + 1 + PATIENCE):
+        losses.append(float(sizes @ [fit.step() for fit in fits]))
+        best = int(np.argmin(losses))
+    weights: dict[Feature, float] = defaultdict(float)
+    for fit in fits:
+        for feature, change in fit.steps[: best + 1]:
+            weights[feature] += change / len(fits)
+    return _clone(own, weights), fits[0].losses[best]
+
+
+def _clone(own: Encoding, weights: Mapping[Feature, float]) -> SharedClone:
+    """A clone that scores by these weights alone."""
+    known = sight(own.game)
+    pairs = sorted(feature for feature in weights if len(feature) == 2)
+    single = np.zeros(len(known.choices), np.float32)
+    for feature, weight in weights.items():
+        if len(feature) == 1:
+            single[feature[0] - len(known.positions)] = weight
+    blank = SharedClone.blank(own, 0, 0, 0)
+    values = np.array([weights[pair] for pair in pairs], np.float32)
+    return replace(
+        blank,
+        pairs=np.array(pairs, np.int32).reshape(-1, 2),
+        parameters={**blank.parameters, "weights": np.concatenate([single, values])},
+    )
+
+
+@dataclass(frozen=True)
+class _Candidates:
+    """All candidates of some decisions, one row each."""
+
+    positions: FloatArray
+    """float32, shape (decisions, features of positions): 1 where set."""
+    choices: FloatArray
+    """float32, shape (candidates, features of candidates): 1 where set."""
+    begins: npt.NDArray[np.int64]
+    """Shape (decisions,): the first candidate of each."""
+    decision: npt.NDArray[np.int64]
+    """Shape (candidates,): the decision of each."""
+    chosen: npt.NDArray[np.bool_]
+    """Shape (candidates,)."""
+
+    @classmethod
+    def of(cls, known: Sight, samples: Samples) -> Self:
+        seen = known.seen(samples)
+        assert seen.alternatives is not None
+        decision = np.repeat(np.arange(len(seen)), np.diff(seen.legal.offsets))
+        return cls(
+            seen.features.dense(len(known.positions)),
+            seen.alternatives.dense(len(known.choices)),
+            seen.legal.offsets[:-1],
+            decision,
+            seen.legal.items == seen.labels[decision],
+        )
+
+    def odds(self, scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """The softmax over each decision's candidates."""
+        odds = np.exp(scores - np.maximum.reduceat(scores, self.begins)[self.decision])
+        found: npt.NDArray[np.float64] = odds / np.add.reduceat(odds, self.begins)[self.decision]
+        return found
+
+    def columns(self, features: Sequence[Feature]) -> FloatArray:
+        """float32, shape (features, candidates): 1 where a feature is set."""
+        first = len(self.positions[0])
+        out = np.empty((len(features), len(self.choices)), np.float32)
+        for row, feature in zip(out, features, strict=True):
+            row[:] = self.choices[:, feature[-1] - first]
+            for part in feature[:-1]:
+                row *= self.choices[:, part - first] if part >= first else self.positions[self.decision, part]
+        return out
+
+    def best(self, gradients: FloatArray, curvatures: FloatArray) -> list[Feature]:
+        """The ``SCREENED`` features and pairs that lower the loss most, from derivatives by the candidates' scores."""
+        first = len(self.positions[0])
+        here, there = (np.flatnonzero(rows.any(axis=0)) for rows in (self.positions, self.choices))
+        positions, choices = self.positions[:, here], self.choices[:, there]
+        sums = [weights[:, None] * choices for weights in (gradients, curvatures)]
+        single = _gains(*(each.sum(axis=0, keepdims=True) for each in sums))
+        with_position = _gains(*(positions.T @ np.add.reduceat(each, self.begins, axis=0) for each in sums))
+        with_other = _gains(*(np.triu(choices.T @ each, 1) for each in sums))
+        gains = np.concatenate([single, with_position, with_other])
+        count = min(SCREENED, gains.size)
+        best = np.sort(np.argpartition(-gains, count - 1, axis=None)[:count])
+        rows, columns = np.unravel_index(best, gains.shape)
+        parts = np.concatenate([[-1], here, first + there])[rows]
+        return [
+            (second,) if part < 0 else (part, second)
+            for part, second in zip(parts.tolist(), (first + there)[columns].tolist(), strict=True)
+        ]
+
+
+def _gains(gradients: FloatArray, curvatures: FloatArray) -> FloatArray:
+    """Twice what a Newton step of each feature lowers the loss."""
+    found: FloatArray = np.square(gradients) / (curvatures + PENALTY)
+    return found
+
+
+class _Fit:
+    """One growth, and its loss on left-out decisions."""
+
+    def __init__(self, rows: _Candidates, out: _Candidates) -> None:
+        self.steps: list[Step] = []
+        self.losses: list[float] = []
+        """The mean log-loss on the left-out decisions after each step."""
+        self._rows, self._out = rows, out
+        self._scores, self._out_scores = np.zeros(len(rows.decision)), np.zeros(len(out.decision))
+        self._features: list[Feature] = []
+        self._columns: FloatArray = np.zeros((0, 0), np.float32)
+
+    def step(self) -> float:
+        """Move one weight. Returns the loss."""
+        odds = self._rows.odds(self._scores)
+        gradients, curvatures = (odds - self._rows.chosen).astype(np.float32), (odds * (1.0 - odds)).astype(np.float32)
+        if len(self.steps) % EVERY == 0:
+            self._features = self._rows.best(gradients, curvatures)
+            self._columns = self._rows.columns(self._features)
+        slopes, bends = (self._columns @ np.column_stack([gradients, curvatures])).T  # reads the columns once
+        best = int(np.argmax(_gains(slopes, bends)))
+        change = float(-slopes[best] / (bends[best] + PENALTY))
+        self._scores += change * self._columns[best]
+        self._out_scores += change * self._out.columns([self._features[best]])[0]
+        self.steps.append((self._features[best], change))
+        odds = self._out.odds(self._out_scores)[self._out.chosen]
+        self.losses.append(float(-np.log(np.maximum(odds, 1e-12)).mean()))
+        return self.losses[-1]

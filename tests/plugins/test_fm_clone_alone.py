@@ -1,0 +1,115 @@
+"""fm-clone: a player learned without a crowd."""
+
+import numpy as np
+import pytest
+
+from bothost import PlayerMove, TrainingRun, rules
+from bothost.errors import UsageError
+from bothost.rules import doudizhu
+from bothost.training.factorization import Samples
+from bothost_fm_clone.alone import player_alone
+from bothost_fm_clone.encode import encoding
+from bothost_fm_clone.files import load_any
+from bothost_fm_clone.fit import score
+from bothost_fm_clone.samples import decisions
+from bothost_fm_clone.shared import load
+from bothost_fm_clone.sight import sight
+from bothost_fm_clone.train import FmCloneTrainer, TrainOptions
+
+GAME = rules.game("doudizhu")
+OWN = encoding("doudizhu")
+
+
+class Log:
+    """Hands of a rule player, who is called ada, and of two others."""
+
+    def __init__(self, hands):
+        self.hands = hands
+
+    def moves(self, game, players=(), *, split=None):
+        for hand in range(self.hands):
+            state = GAME.new_state(hand)
+            while not state.terminal:
+                seat = state.to_act[0]
+                view = state.view(seat)
+                action = doudizhu.rhcp_choice(view)[0]
+                part = "test" if hand % 4 == 0 else "train"
+                if seat == hand % 3 and split in (None, part):
+                    yield PlayerMove(GAME, f"{hand:032x}", part, "ada", seat, view, view.legal(), action, 0, None)
+                state.apply(seat, action)
+
+    def lineage(self):
+        return {"hands": self.hands}
+
+
+def by_rule(count, chosen):
+    """Decisions of hands with three moves each: ``chosen`` picks the class from a position and its candidates."""
+    some = decisions(Log(count).moves("doudizhu"), OWN)
+    seen = sight("doudizhu").seen(some.samples)
+    labels = [chosen(seen, row) for row in range(len(some))]
+    samples = Samples(some.samples.features, some.samples.legal, np.array(labels, np.int32), some.samples.alternatives)
+    return some.with_samples(samples)
+
+
+def candidates(seen, row):
+    begin, end = seen.legal.offsets[row : row + 2]
+    return [(int(seen.legal.items[n]), set(seen.alternatives[int(n)].tolist())) for n in range(begin, end)]
+
+
+def test_a_habit_that_is_a_pair_of_features_is_found_with_few_hands():
+    """The player takes a certain candidate in one situation, and the first one in all others."""
+    known = sight("doudizhu")
+    seen = known.seen(decisions(Log(20).moves("doudizhu"), OWN).samples)
+    common = np.bincount(seen.features.items, minlength=len(known.positions)) / len(seen)
+    when = int(np.argmin(np.abs(common - 0.5)))
+    what = known.choices.index("is highest")
+
+    def chosen(seen, row):
+        found = candidates(seen, row)
+        wanted = [move for move, features in found if what in features]
+        return wanted[0] if wanted and when in seen.features[row] else found[0][0]
+
+    learnt, tested = by_rule(20, chosen), by_rule(40, chosen)
+    tested = tested.where(tested.hands >= 20)
+    clone, told = player_alone(OWN, learnt, 1)
+    assert told["method"] == "pairs"
+    lengths = np.diff(tested.samples.legal.offsets)
+    found = score(clone.probabilities_of(tested.samples), tested.samples)
+    assert found.top1 > 0.8 and found.log_loss < 0.5 * np.log(lengths).mean()
+    assert len(clone.pairs) and clone.pairs[:, 1].min() >= len(known.positions)
+
+
+def test_it_is_the_same_each_time_and_survives_its_file(tmp_path):
+    learnt = decisions(Log(8).moves("doudizhu", split="train"), OWN)
+    (clone, told), (again, _) = (player_alone(OWN, learnt, 3) for _ in range(2))
+    assert 0 < told["log_loss"] < 3
+    np.testing.assert_array_equal(clone.pairs, again.pairs)
+    np.testing.assert_array_equal(clone.parameters["weights"], again.parameters["weights"])
+    clone.rounded.save(tmp_path / "doudizhu.safetensors")
+    loaded = load(tmp_path / "doudizhu.safetensors", "doudizhu")
+    one = learnt.samples.take(np.array([5]))
+    np.testing.assert_array_equal(loaded.odds(one), clone.rounded.odds(one))
+    reasons = loaded.reasons(one, int(one.labels[0]))
+    assert reasons and all(isinstance(reason["weight"], float) for reason in reasons)
+
+
+def test_the_trainer_learns_without_a_crowd(tmp_path):
+    run = TrainingRun(out=tmp_path / "ada", seed=1, players=("ada",), log=Log(16))
+    figures = FmCloneTrainer(TrainOptions(crowd="none", curve=True)).train(run, lambda *told: None)
+    losses = [point["held_out_log_loss"] for point in figures["curve"]]
+    assert [point["hands"] for point in figures["curve"]] == [0, 5, 10, 12]
+    assert losses[-1] < losses[0]
+    assert "crowd" not in figures and "crowd_on_player" not in figures
+    assert load_any(run.out / "weights" / "v1" / "doudizhu.safetensors", "doudizhu").directions is None
+
+
+@pytest.mark.parametrize("players, hands", [((), 8), (("ada",), 2)])
+def test_it_needs_a_player_and_two_hands(tmp_path, players, hands):
+    run = TrainingRun(out=tmp_path / "out", players=players, log=Log(hands))
+    with pytest.raises(UsageError, match="two hands"):
+        FmCloneTrainer(TrainOptions(crowd="none")).train(run, lambda *told: None)
+
+
+def test_only_the_shared_machine_can_do_without_a_crowd():
+    with pytest.raises(ValueError, match="method shared"):
+        TrainOptions(crowd="none", method="per-class")
