@@ -39,8 +39,8 @@ STEPS, PATIENCE = 400, 40
 """Most steps of a fit, and steps without a gain on left-out hands after which it ends."""
 SCREENED, EVERY = 500, 20
 """So many features and pairs are considered at each step. They are chosen anew after so many steps."""
-FEW, MANY = 1000, 20_000
-"""Machines are tried from ``FEW`` decisions on. From ``MANY`` on nothing else is, because pairs would take minutes."""
+FEW, MANY = 1000, 4000
+"""Machines are tried from ``FEW`` decisions on. From ``MANY`` on nothing else is: pairs would need gigabytes."""
 Feature = tuple[int, ...]
 """One feature of candidates, or an ascending pair whose second is one. Positions' features are numbered first."""
 Step = tuple[Feature, float]
@@ -55,7 +55,7 @@ def player_alone(own: Encoding, learnt: Decisions, seed: int) -> tuple[SharedClo
     rest, out = learnt.where(~parts[0]), learnt.where(parts[0])
     machines = {f"{options.quadratic} factors": options for options in MACHINES} if len(learnt) >= FEW else {}
     losses = {
-        name: _losses_of(_machine(own, rest, options, seed).probabilities_of(out.samples), out.samples)
+        name: _loss(_machine(own, rest, options, seed).probabilities_of(out.samples), out.samples)
         for name, options in machines.items()
     }
     clone: SharedClone | None = None
@@ -82,7 +82,7 @@ def _machine(own: Encoding, some: Decisions, options: SharedOptions, seed: int) 
     return crowd_of(blank, some, options, seed, fresh=True)
 
 
-def _losses_of(odds: SparseRows, samples: Samples) -> float:
+def _loss(odds: SparseRows, samples: Samples) -> float:
     return float(per_decision(odds, samples)[1].mean())
 
 
