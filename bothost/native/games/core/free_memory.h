@@ -3,8 +3,9 @@
 
 namespace bothost {
 
-/// Returns the whole pages that the allocator keeps in each of its arenas to the system (malloc_trim(3)). glibc only;
-/// with other allocators it does nothing. Each arena is locked for some milliseconds, one after the other.
+/// Returns the whole pages that the allocator keeps in each of its arenas to the system (malloc_trim(3)).
+/// glibc only; with other allocators it does nothing. Each arena is locked for some milliseconds, one after
+/// the other.
 void return_free_memory();
 
 }  // namespace bothost

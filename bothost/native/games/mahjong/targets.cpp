@@ -32,8 +32,8 @@ constexpr std::array<TileMask, kSets> kTilesOf = [] {
   return tiles;
 }();
 
-/// Vectors of targets that no search uses at present. They keep their memory, within bounds: a thread lives for days, and
-/// would end with the largest vectors that any of its positions ever needed.
+/// Vectors of targets that no search uses at present. They keep their memory, within bounds: a thread lives
+/// for days, and would end with the largest vectors that any of its positions ever needed.
 thread_local std::vector<std::vector<Target>> unused;
 constexpr std::size_t kMostUnused = 16, kMostRoom = 1 << 12;
 
