@@ -47,8 +47,8 @@ AWAY_S = 0.2
 SWITCH_INTERVAL_S = 0.001
 """How long a thread may hold the GIL while the event loop waits for it."""
 TRIM_S = 60.0
-"""How often freed memory goes back to the system. Otherwise each thread's part of the allocator keeps its largest size,
-and a host grows for hours."""
+"""How often freed memory goes back to the system. Otherwise each thread's part of the allocator keeps free pages below
+its last block in use."""
 
 
 def prepare(settings: Settings, plugins: Plugins) -> None:

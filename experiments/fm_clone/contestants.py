@@ -18,7 +18,7 @@ import numpy.typing as npt
 from bothost.training.factorization import Samples, SparseRows
 from bothost_fm_clone.alone import MACHINES, player_alone
 from bothost_fm_clone.encode import encoding
-from bothost_fm_clone.fit import score
+from bothost_fm_clone.fit import score, softmax
 from bothost_fm_clone.learn import SharedOptions, crowd_of, directed, player_of
 from bothost_fm_clone.samples import Decisions
 from bothost_fm_clone.shared import SharedClone
@@ -115,7 +115,7 @@ class Boosted:
         lengths = np.diff(samples.legal.offsets)
         matrix = _matrix(self._sight, samples)[0]
         scores = np.zeros(len(samples.legal.items)) if model is None else model.predict(matrix, raw_score=True)
-        return SparseRows(samples.legal.offsets, _softmax(scores, lengths))  # type: ignore[arg-type]
+        return SparseRows(samples.legal.offsets, softmax(scores, lengths))  # type: ignore[arg-type]
 
     def _learnt(self, some: Decisions, begin: Any, rates: Sequence[float]) -> Any:
         rest, out = compare.split(some)
@@ -170,21 +170,14 @@ def _lightgbm() -> Any:
     return lightgbm
 
 
-def _softmax(scores: Floats, lengths: npt.NDArray[np.integer]) -> Floats:
-    begin = np.cumsum(lengths) - lengths
-    odds = np.exp(scores - np.repeat(np.maximum.reduceat(scores, begin), lengths))
-    found: Floats = odds / np.repeat(np.add.reduceat(odds, begin), lengths)
-    return found
-
-
 def _gradients(scores: Floats, dataset: Any) -> tuple[Floats, Floats]:
     """First and second derivatives of the cross-entropy, for each candidate."""
-    odds = _softmax(scores, dataset.get_group())
+    odds = softmax(scores, dataset.get_group())
     return odds - dataset.get_label(), np.maximum(odds * (1 - odds), 1e-6)
 
 
 def _log_loss(scores: Floats, dataset: Any) -> tuple[str, float, bool]:
-    chosen = _softmax(scores, dataset.get_group())[dataset.get_label() > 0]
+    chosen = softmax(scores, dataset.get_group())[dataset.get_label() > 0]
     return "log_loss", float(-np.log(np.maximum(chosen, 1e-12)).mean()), False
 
 

@@ -55,6 +55,7 @@ def main() -> None:
     parser.add_argument("game", choices=sorted(CROWD))
     parser.add_argument("folder", type=Path)
     parser.add_argument("--plain", action="store_true")
+    parser.add_argument("--alone", action="store_true", help="no crowd")
     parser.add_argument("--others", type=int, default=0, help="clone eight players drawn by this seed instead")
     parser.add_argument("--crowd", type=int, help="hands that the crowd plays")
     parser.add_argument("--sizes", type=int, nargs="*", default=SIZES)
@@ -79,7 +80,8 @@ def _measured(told: argparse.Namespace, cells: Sequence[dict[str, Any]], until: 
     if told.plain:
         _leave_out(game)
     players, hands = CROWD[game][0], told.crowd or CROWD[game][1]
-    crowd = decisions(StyledGames(game, random_styles(game, players, 7), hands, 1).moves(game), encoding(game))
+    styles = StyledGames(game, random_styles(game, players, 7), hands, 1)
+    crowd = None if told.alone else decisions(styles.moves(game), encoding(game))
     cloned: dict[str, Any] = {**STYLED[game], **random_styles(game, 4, 99)}
     if told.others:
         cloned = random_styles(game, 8, told.others)
@@ -98,10 +100,10 @@ def _measured(told: argparse.Namespace, cells: Sequence[dict[str, Any]], until: 
             drawn = np.random.default_rng([draw, size]).choice(open_, size, replace=False)
             some = mine.where(np.isin(mine.hands, drawn))
             for method in methods:
-                for after in (True, False):
+                for after in (False,) if crowd is None else (True, False):
                     if (method.name, after, size, player, draw) in done or time.monotonic() > until:
                         continue
-                    if after and method.name not in begun:
+                    if after and crowd is not None and method.name not in begun:
                         began = time.process_time()
                         begun[method.name] = method.crowd(crowd)
                         print(method.name, "crowd", round(time.process_time() - began), "s", flush=True)

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from bothost.training.factorization import FloatArray, Samples, SparseRows
 from bothost_fm_clone.encode import Encoding
-from bothost_fm_clone.fit import per_decision
+from bothost_fm_clone.fit import per_decision, softmax
 from bothost_fm_clone.learn import SharedOptions, crowd_of
 from bothost_fm_clone.samples import Decisions
 from bothost_fm_clone.shared import SharedClone
@@ -128,8 +128,8 @@ class _Candidates:
     """float32, shape (decisions, features of positions): 1 where set."""
     choices: FloatArray
     """float32, shape (candidates, features of candidates): 1 where set."""
-    begins: npt.NDArray[np.int64]
-    """Shape (decisions,): the first candidate of each."""
+    lengths: npt.NDArray[np.int64]
+    """Shape (decisions,): the number of candidates of each."""
     decision: npt.NDArray[np.int64]
     """Shape (candidates,): the decision of each."""
     chosen: npt.NDArray[np.bool_]
@@ -139,20 +139,15 @@ class _Candidates:
     def of(cls, known: Sight, samples: Samples) -> Self:
         seen = known.seen(samples)
         assert seen.alternatives is not None
-        decision = np.repeat(np.arange(len(seen)), np.diff(seen.legal.offsets))
+        lengths = np.diff(seen.legal.offsets)
+        decision = np.repeat(np.arange(len(seen)), lengths)
         return cls(
             seen.features.dense(len(known.positions)),
             seen.alternatives.dense(len(known.choices)),
-            seen.legal.offsets[:-1],
+            lengths,
             decision,
             seen.legal.items == seen.labels[decision],
         )
-
-    def odds(self, scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """The softmax over each decision's candidates."""
-        odds = np.exp(scores - np.maximum.reduceat(scores, self.begins)[self.decision])
-        found: npt.NDArray[np.float64] = odds / np.add.reduceat(odds, self.begins)[self.decision]
-        return found
 
     def columns(self, features: Sequence[Feature]) -> FloatArray:
         """float32, shape (features, candidates): 1 where a feature is set."""
@@ -169,9 +164,10 @@ class _Candidates:
         first = len(self.positions[0])
         here, there = (np.flatnonzero(rows.any(axis=0)) for rows in (self.positions, self.choices))
         positions, choices = self.positions[:, here], self.choices[:, there]
+        begins = np.cumsum(self.lengths) - self.lengths
         sums = [weights[:, None] * choices for weights in (gradients, curvatures)]
         single = _gains(*(each.sum(axis=0, keepdims=True) for each in sums))
-        with_position = _gains(*(positions.T @ np.add.reduceat(each, self.begins, axis=0) for each in sums))
+        with_position = _gains(*(positions.T @ np.add.reduceat(each, begins, axis=0) for each in sums))
         with_other = _gains(*(np.triu(choices.T @ each, 1) for each in sums))
         gains = np.concatenate([single, with_position, with_other])
         count = min(SCREENED, gains.size)
@@ -204,7 +200,7 @@ class _Fit:
 
     def step(self) -> float:
         """Move one weight. Returns the loss."""
-        odds = self._rows.odds(self._scores)
+        odds = softmax(self._scores, self._rows.lengths)
         gradients, curvatures = (odds - self._rows.chosen).astype(np.float32), (odds * (1.0 - odds)).astype(np.float32)
         if len(self.steps) % EVERY == 0:
             self._features = self._rows.best(gradients, curvatures)
@@ -215,6 +211,6 @@ class _Fit:
         self._scores += change * self._columns[best]
         self._out_scores += change * self._out.columns([self._features[best]])[0]
         self.steps.append((self._features[best], change))
-        odds = self._out.odds(self._out_scores)[self._out.chosen]
+        odds = softmax(self._out_scores, self._out.lengths)[self._out.chosen]
         self.losses.append(float(-np.log(np.maximum(odds, 1e-12)).mean()))
         return self.losses[-1]

@@ -64,6 +64,14 @@ def per_decision(probabilities: SparseRows, samples: Samples) -> tuple[npt.NDArr
     return values[chosen] >= best, -np.log(np.maximum(values[chosen], 1e-12))
 
 
+def softmax(scores: npt.NDArray[np.floating], lengths: npt.NDArray[np.integer]) -> npt.NDArray[np.floating]:
+    """The probabilities of candidates with these scores, in groups of these lengths, none of them 0."""
+    begins = np.cumsum(lengths) - lengths
+    odds = np.exp(scores - np.repeat(np.maximum.reduceat(scores, begins), lengths))
+    found: npt.NDArray[np.floating] = odds / np.repeat(np.add.reduceat(odds, begins), lengths)
+    return found
+
+
 def brier(probabilities: SparseRows, samples: Samples) -> npt.NDArray[np.float64]:
     """The Brier score of each decision, in [0, 2]."""
     legal, values = samples.legal, probabilities.items.astype(np.float64)

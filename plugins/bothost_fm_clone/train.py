@@ -74,6 +74,8 @@ class TrainOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             raise ValueError("clones of mahjong players are made by the method shared")
         if self.crowd == "none" and self.method == "per-class":
             raise ValueError("clones without a crowd are made by the method shared")
+        if self.crowd == "none" and self.hands == 1:
+            raise ValueError("a clone without a crowd needs two hands, not one")
         if self.most < 1 or (self.hands is not None and self.hands < 1):
             raise ValueError("hands and most must be positive")
 

@@ -21,7 +21,7 @@ OWN = encoding("doudizhu")
 
 
 class Log:
-    """Hands of a rule player, who is called ada, and of two others."""
+    """Hands of three rule players. Only ada's moves are told; she sits at another seat each hand."""
 
     def __init__(self, hands):
         self.hands = hands
@@ -43,7 +43,7 @@ class Log:
 
 
 def by_rule(count, chosen):
-    """Decisions of hands with three moves each: ``chosen`` picks the class from a position and its candidates."""
+    """Decisions of ada: ``chosen`` picks the class from a position and its candidates."""
     some = decisions(Log(count).moves("doudizhu"), OWN)
     seen = sight("doudizhu").seen(some.samples)
     labels = [chosen(seen, row) for row in range(len(some))]
@@ -113,3 +113,8 @@ def test_it_needs_a_player_and_two_hands(tmp_path, players, hands):
 def test_only_the_shared_machine_can_do_without_a_crowd():
     with pytest.raises(ValueError, match="method shared"):
         TrainOptions(crowd="none", method="per-class")
+
+
+def test_one_hand_is_too_few():
+    with pytest.raises(ValueError, match="two hands"):
+        TrainOptions(crowd="none", hands=1)
