@@ -60,6 +60,10 @@ def _open(path: Path) -> Any:
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
+    # Batches of a host have many sizes. ONNX Runtime would keep a plan of its memory for each of them, and the memory of
+    # the largest.
+    options.enable_mem_pattern = False
+    options.enable_cpu_mem_arena = False
     try:
         return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     except Exception as error:  # the exceptions of ONNX Runtime have no common base
