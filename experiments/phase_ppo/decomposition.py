@@ -3,15 +3,17 @@
 Each seed has three trainings by the same PPO. The flat space and the phases train for equal CPU time of one core. The
 phases also train for as many updates as the flat space made. Updates of both kinds have equally many hands and gradient
 steps. A flat decision replaces about three phase decisions, so there are fewer. Neither learns from decisions with one
-legal action. Both networks are computed natively. After each part of a budget the two play each other, and each plays
+legal action. Both networks are computed natively. With ``network`` candidates both see the inputs per action. Only the
+network of the phases can score each action from its own: a flat one would have 3,588 × 32 of them. After each part of a budget the two play each other, and each plays
 the rule player.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import mean
 from typing import Any, Literal, NamedTuple
@@ -27,8 +29,8 @@ from bothost.training.model_pool import ModelPool
 from bothost.training.ppo import PpoOptions
 from bothost.training.rollout import RolloutTask, SelfPlayOptions
 from bothost.training.statistics import mean_half95
-from bothost_phase_ppo.encode import ACTIONS, BLOCKS, REWARD_SCALE, TURNS
-from bothost_phase_ppo.model import PhaseNet
+from bothost_phase_ppo.encode import BLOCKS, REWARD_SCALE, SIZES, TURNS
+from bothost_phase_ppo.model import NETWORKS, PhaseNet
 from bothost_phase_ppo.train import train
 from experiments.phase_ppo.duel import Duel, duel
 from experiments.phase_ppo.flat import COMPOSITES, FlatPairing
@@ -63,6 +65,13 @@ class DecompositionOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unk
     """Deals of a match; each is played with the seats both ways round."""
     environments: int = 64
     """Hands played at once, of either kind."""
+    network: Literal["candidates", "source"] = "candidates"
+    """What the networks see, as in training."""
+
+    @property
+    def version(self) -> int:
+        """Encoder version of the networks."""
+        return 1 if self.network == "source" else 2
 
     def __post_init__(self) -> None:
         if not 1 <= self.seeds <= 1000 or self.deals < 2 or self.environments < 2:
@@ -74,26 +83,24 @@ class DecompositionOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unk
 class Kind(msgspec.Struct, frozen=True):
     """One of the two action spaces."""
 
-    actions: int
+    model: Callable[[], PhaseNet]
+    """Makes a network with new parameters."""
     task: RolloutTask
     horizon: int
     """Decisions per environment and update: about 200 hands of 64 environments, for either kind."""
     minibatch: int
     """Samples per gradient step: eight steps an epoch."""
 
-    def model(self) -> PhaseNet:
-        """A network with new parameters."""
-        return PhaseNet(self.actions)
 
+def kinds(environments: int, version: int) -> dict[str, Kind]:
+    """Both action spaces, with updates of about equally many hands, for an encoder version."""
 
-def kinds(environments: int) -> dict[str, Kind]:
-    """Both action spaces, with updates of about equally many hands."""
+    def kind(model: Callable[[], PhaseNet], game_: Any, horizon: int) -> Kind:
+        task = RolloutTask(game_, BLOCKS[version], TURNS, reward_scale=REWARD_SCALE, skip_forced=True)
+        return Kind(model, task, horizon, environments * horizon // 8)
 
-    def kind(game_: Any, actions: int, horizon: int) -> Kind:
-        task = RolloutTask(game_, BLOCKS[1], TURNS, reward_scale=REWARD_SCALE, skip_forced=True)
-        return Kind(actions, task, horizon, environments * horizon // 8)
-
-    return {"phases": kind(game("pairing"), ACTIONS, 80), "flat": kind(FlatPairing(), COMPOSITES, 40)}
+    flat = functools.partial(PhaseNet, COMPOSITES, inputs=SIZES[version])
+    return {"phases": kind(NETWORKS[version], game("pairing"), 80), "flat": kind(flat, FlatPairing(), 40)}
 
 
 def compare(options: DecompositionOptions, run: ReproductionRun, report: ReportProgress) -> Reproduced:
@@ -138,7 +145,7 @@ class Pair:
         self.seed = seed
         self._options = options
         self._folder = folder
-        self._kinds = kinds(options.environments)
+        self._kinds = kinds(options.environments, options.version)
 
     def train(self, kind: str, name: str, *, minutes: float | None = None, iterations: int | None = None) -> int:
         """Train a kind in the folder of ``name``, or continue there. Returns the number of updates."""
@@ -159,7 +166,8 @@ class Pair:
         trainings."""
         ours, theirs = self._taken("phases", phases, part, of), self._taken("flat", "flat", part, of)
         pairs = ((ours, theirs), (ours, None), (theirs, None))
-        return Meeting(*(duel(first, second, self._options.deals, self.seed) for first, second in pairs))
+        deals, version = self._options.deals, self._options.version
+        return Meeting(*(duel(first, second, deals, self.seed, version=version) for first, second in pairs))
 
     def _taken(self, kind: str, name: str, part: float, of: Literal["samples", "seconds"]) -> PhaseNet:
         out, model = self._out(name), self._kinds[kind].model()

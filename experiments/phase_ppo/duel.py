@@ -15,7 +15,7 @@ import torch
 
 from bothost.rules import FloatArray, VecEnv, game, vec_env
 from bothost.training.rollout import native
-from bothost_phase_ppo.encode import ACTIONS, FEATURES
+from bothost_phase_ppo.encode import ACTIONS, BLOCKS, SIZES
 from experiments.phase_ppo.flat import ENTER, NONE, STEPS, legal_composites
 
 BoolArray = npt.NDArray[np.bool_]
@@ -38,7 +38,7 @@ class Side(Protocol):
     """One of the two sides, at n hands."""
 
     def choose(self, rows: npt.NDArray[np.intp], observations: FloatArray, masks: BoolArray) -> IntArray:
-        """Actions of the game in phases for the hands ``rows``, given observations (n, 384) and masks (n, 58)."""
+        """Actions of the game in phases for the hands ``rows``, given observations (n, size) and masks (n, 58)."""
         ...
 
 
@@ -84,26 +84,31 @@ class NetworkSide:
         return self._model(torch.from_numpy(observations))[0].numpy()
 
 
-def duel(first: torch.nn.Module, second: torch.nn.Module | None, deals: int, seed: int) -> Duel:
-    """Play ``deals`` deals, each with the seats both ways round. ``second`` None: the rule player."""
-    leads = np.stack([_leads(first, second, deals, seed, seat) for seat in (0, 1)])
+def duel(first: torch.nn.Module, second: torch.nn.Module | None, deals: int, seed: int, *, version: int = 1) -> Duel:
+    """Play ``deals`` deals, each with the seats both ways round. ``second`` None: the rule player.
+
+    ``version``: of the encoder that the networks see the game by.
+    """
+    leads = np.stack([_leads(first, second, deals, seed, seat, version) for seat in (0, 1)])
     wins = np.where(leads > 0, 1.0, np.where(leads == 0, 0.5, 0.0)).mean(axis=0)
     lead = leads.mean(axis=0)
     half = 1.96 / math.sqrt(deals)
     return Duel(float(wins.mean()), half * float(wins.std(ddof=1)), float(lead.mean()), half * float(lead.std(ddof=1)))
 
 
-def _leads(first: torch.nn.Module, second: torch.nn.Module | None, deals: int, seed: int, seat: int) -> FloatArray:
+def _leads(
+    first: torch.nn.Module, second: torch.nn.Module | None, deals: int, seed: int, seat: int, version: int
+) -> FloatArray:
     """Lead (deals,) of ``first``, which has ``seat``, at the end of the first hand of each environment."""
     env = vec_env(game("pairing"), deals, seed)
     sides: tuple[Side, Side] = (
         NetworkSide(first, deals),
         RuleSide(env) if second is None else NetworkSide(second, deals),
     )
-    observations, masks = np.empty((deals, FEATURES), np.float32), np.empty((deals, ACTIONS), np.bool_)
+    observations, masks = np.empty((deals, SIZES[version]), np.float32), np.empty((deals, ACTIONS), np.bool_)
     leads, going = np.zeros(deals, np.float32), np.ones(deals, np.bool_)
     while going.any():
-        env.encode("features", observations)
+        env.encode(BLOCKS[version], observations)
         env.legal_mask(masks)
         actions = np.full(deals, NONE, np.int32)
         for own, side in zip((env.seat == seat, env.seat != seat), sides, strict=True):

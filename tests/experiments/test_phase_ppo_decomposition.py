@@ -40,8 +40,10 @@ def reproduction_run(out: Path) -> ReproductionRun:
     return ReproductionRun(out=out, play=unasked, record=unasked, seed=5)
 
 
-def test_both_kinds_are_trained_on_equal_budgets_and_a_second_run_trains_nothing(tmp_path):
-    reproduction = PhasePpoReproduction(Options(parts=("decomposition",), decomposition=TINY))
+@pytest.mark.parametrize("network", ["candidates", "source"])
+def test_both_kinds_are_trained_on_equal_budgets_and_a_second_run_trains_nothing(tmp_path, network):
+    tiny = msgspec.structs.replace(TINY, network=network)
+    reproduction = PhasePpoReproduction(Options(parts=("decomposition",), decomposition=tiny))
     made = reproduction.run(reproduction_run(tmp_path), lambda *_, **__: None)
     found = made.figures["decomposition"]
     assert set(found) == {SAME_TIME, SAME_HANDS}
@@ -52,8 +54,8 @@ def test_both_kinds_are_trained_on_equal_budgets_and_a_second_run_trains_nothing
     folders = {path.name for path in (tmp_path / "decomposition").iterdir()}
     assert folders == {f"{name}-5" for name in ("phases", "flat", "phases-as-many-updates")}
     updates = made.figures["updates"]
-    pair = Pair(TINY, tmp_path / "decomposition", seed=5)
-    assert pair.train("flat", "flat", minutes=TINY.cpu_minutes) == updates["flat"][0]
+    pair = Pair(tiny, tmp_path / "decomposition", seed=5)
+    assert pair.train("flat", "flat", minutes=tiny.cpu_minutes) == updates["flat"][0]
 
 
 def test_updates_of_both_kinds_take_equally_many_steps_and_one_killed_early_begins_anew(tmp_path):
@@ -64,7 +66,7 @@ def test_updates_of_both_kinds_take_equally_many_steps_and_one_killed_early_begi
         kind: json.loads((tmp_path / f"{kind}-1" / "metrics.jsonl").read_text().splitlines()[-1])
         for kind in ("flat", "phases")
     }
-    for name, kind in decomposition.kinds(TINY.environments).items():
+    for name, kind in decomposition.kinds(TINY.environments, TINY.version).items():
         assert kind.task.skip_forced and TINY.environments * kind.horizon == 8 * kind.minibatch
         assert 20 <= records[name]["gradient_steps"] <= 24  # of three epochs; a large KL divergence ends an update
     assert records["flat"]["samples"] == records["phases"]["samples"] / 2
