@@ -4,8 +4,8 @@ Each seed has three trainings by the same PPO. The flat space and the phases tra
 phases also train for as many updates as the flat space made. Updates of both kinds have equally many hands and gradient
 steps. A flat decision replaces about three phase decisions, so there are fewer. Neither learns from decisions with one
 legal action. Both networks are computed natively. With ``network`` candidates both see the inputs per action. Only the
-network of the phases can score each action from its own: a flat one would have 3,588 × 32 of them. After each part of a budget the two play each other, and each plays
-the rule player.
+network of the phases can score each action from its own: a flat one would have 3,588 × 32 of them. After each part of a
+budget the two play each other, and each plays the rule player.
 """
 
 from __future__ import annotations
