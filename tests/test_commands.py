@@ -17,7 +17,8 @@ Each line (or each part between ``|``) is the beginning of a command and what to
 - ``in the background``: let it run until the page ends;
 - ``may exit N``: the exit code N is fine, too.
 
-HAND and DECISION in a command stand for ids of the log. A block behind ``<!-- file: NAME -->`` is written to that file.
+What a command exports holds until the page ends. HAND and DECISION in a command stand for ids of the log. A block
+behind ``<!-- file: NAME -->`` is written to that file.
 
 A block ``text`` behind a comment ``<!-- output -->`` shows what the last command prints. A line ``…`` stands for any
 lines, and ``…`` within a line for any text. ``<!-- output; vary: 1,234, deep-mc -->`` names pieces that may differ: a
@@ -31,6 +32,7 @@ import contextlib
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -46,7 +48,7 @@ ROOT = Path(__file__).parents[1]
 GUIDE = ROOT / "docs" / "guide"
 PAGES = [
     "README.md",
-    *(f"docs/guide/{name}" for name in re.findall(r"\]\((\S+\.md)\)", (GUIDE / "index.md").read_text())),
+    *(f"docs/guide/{name}" for name in re.findall(r"\]\((\S+\.md)\) \|$", (GUIDE / "index.md").read_text(), re.M)),
 ]
 VERBS = "skip|as|first|beside|stop when|in the background|may exit"
 RULE = re.compile(rf"(?P<command>.+?): (?P<verb>{VERBS})\b ?(?P<rest>.*)")
@@ -148,6 +150,7 @@ class Shell:
         self.folder = folder
         kept = {key: value for key, value in os.environ.items() if not key.startswith(("BOTHOST_", "VIRTUAL_ENV"))}
         self.environment = kept | {"PATH": f"{folder / '.venv' / 'bin'}:{os.environ['PATH']}", "OMP_NUM_THREADS": "1"}
+        self.exported: dict[str, str] = {}
         self.background: list[subprocess.Popen[bytes]] = []
 
     def run(self, command: Command) -> None:
@@ -168,6 +171,9 @@ class Shell:
         for name in ("HAND", "DECISION"):
             if re.search(rf"\b{name}\b", line):
                 line = re.sub(rf"\b{name}\b", self._id(name), line)
+        if line.startswith("export "):
+            self.exported |= dict(word.split("=", 1) for word in shlex.split(line, comments=True)[1:])
+            return
         if command.rule("in the background") is not None:
             self.background.append(self._start(line))
             return
@@ -182,7 +188,7 @@ class Shell:
         return subprocess.Popen(
             ["bash", "-c", line],
             cwd=self.folder,
-            env=self.environment,
+            env=self.environment | self.exported,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -219,6 +225,7 @@ class Shell:
     def end_of_page(self) -> None:
         """Ends what runs in the background, which must not have failed."""
         processes, self.background = self.background, []
+        self.exported = {}
         for process in processes:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGTERM)
@@ -253,6 +260,9 @@ def test_every_command_of_a_page_is_tried_or_says_why_not(page: str) -> None:
     text = (ROOT / page).read_text()
     found = commands(text)
     assert all(command.rule("skip") != "" for command in found)
+    for command in found:  # what a reader would lack may not be added
+        added = set((command.rule("as") or "").split()) - set(command.line.split())
+        assert not added & {"--config", "--dir"}, command.line
     for block in BLOCK.finditer(text):
         shown = block["language"] == "text" and re.search(r"^(bothost|make|pip) ", block["body"], re.M)
         assert not shown or (block["note"] or "").startswith("output"), f"commands in a block of text:\n{block['body']}"

@@ -60,8 +60,7 @@ def _open(path: Path) -> Any:
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
-    # Batches of a host have many sizes. ONNX Runtime would keep a plan of its memory for each of them, and the memory of
-    # the largest.
+    # A host's batches have many sizes. ONNX Runtime would keep a plan for each of them, and the memory of the largest.
     options.enable_mem_pattern = False
     options.enable_cpu_mem_arena = False
     try:
