@@ -17,7 +17,9 @@ import msgspec
 import pytest
 
 import bothost
-from bothost import cli, config, hookspecs
+from bothost import cli, config, hookspecs, rules
+from bothost.arena.run import run_match
+from bothost.arena.spec import MatchSpec
 from bothost.plugins import Plugins
 from bothost.testing.check_strategy import check_strategy
 
@@ -186,6 +188,19 @@ def test_the_strategy_in_the_guide_works_as_written(tmp_path: Path) -> None:
     found = Plugins.load(tmp_path)
     check_strategy("longest", games=["claims", "pairing"], hands=5, plugins=found).require()
     assert 'check_strategy("longest"' in test
+
+
+@pytest.mark.parametrize(
+    ("page", "name"), [("README.md", "my-bot"), ("README.zh-CN.md", "my-bot"), ("docs/guide/first-bot.md", "longest")]
+)
+def test_the_first_strategy_that_a_reader_sees_wins(tmp_path: Path, page: str, name: str) -> None:
+    (plugin, *_) = re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(), flags=re.M | re.S)
+    (tmp_path / f"first_of_{len(page)}.py").write_text(plugin)  # modules are loaded once
+    found = Plugins.load(tmp_path)
+    players = [found.resolve(address).make() for address in (name, "random")]
+    spec = MatchSpec(game="doudizhu", rules={}, contestants=(name, "random"), options=({}, {}), deals=30)
+    figures = run_match(spec, lambda _: (rules.game("doudizhu"), players))
+    assert figures["wp"] > 0.6
 
 
 def anchors(path: Path) -> set[str]:

@@ -1,3 +1,7 @@
+import platform
+import subprocess
+import sys
+
 import numpy as np
 import onnx
 import pytest
@@ -47,6 +51,42 @@ def test_a_row_does_not_depend_on_its_batch(model):
     x = np.random.default_rng(0).random((33, 8), np.float32)
     (together,) = session.run(x=x)
     assert all(np.array_equal(session.run(x=x[i : i + 1])[0], together[i : i + 1]) for i in range(33))
+
+
+WIDE = """
+import sys
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+from bothost.inference.session import _open
+from bothost.native import _native
+
+def rss_mb():
+    _native.return_free_memory()
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmRSS"))
+
+nodes = [helper.make_node("Tile", ["x", "times"], ["a"])]
+nodes += [helper.make_node("Relu", [f"{'a' * n}"], [f"{'a' * (n + 1)}"]) for n in (1, 2, 3)]
+nodes.append(helper.make_node("ReduceSum", ["aaaa"], ["y"]))
+shape = lambda name, *sizes: helper.make_tensor_value_info(name, TensorProto.FLOAT, sizes)
+times = helper.make_tensor("times", TensorProto.INT64, [2], [1, 8192])
+graph = helper.make_graph(nodes, "wide", [shape("x", "batch", 1)], [shape("y", 1, 1)], [times])
+onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), sys.argv[1])
+session = _open(sys.argv[1])
+session.run(None, {"x": np.ones((1, 1), np.float32)})
+before = rss_mb()
+for batch in range(1, 600, 7):
+    session.run(None, {"x": np.ones((batch, 1), np.float32)})
+print(rss_mb() - before)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other allocators decide for themselves")
+def test_batches_of_many_sizes_keep_no_memory(tmp_path):
+    command = [sys.executable, "-c", WIDE, tmp_path / "wide.onnx"]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert float(result.stdout) < 10.0, "MiB; the largest batch needs 37"
 
 
 def test_a_model_of_another_encoder_is_refused(model):
