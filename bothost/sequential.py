@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 
 
 class BettingTest:
@@ -45,10 +44,6 @@ class BettingTest:
         if self.log_wealth >= -math.log(self.alpha):
             self.rejected = True
         return self.rejected
-
-    def update_all(self, scores: Iterable[float]) -> bool:
-        """Add scores in order until H0 is rejected. Returns whether it is."""
-        return any(self.update(score) for score in scores) or self.rejected
 
     @property
     def p_value(self) -> float:

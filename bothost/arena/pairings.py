@@ -11,7 +11,6 @@ from itertools import combinations
 from typing import Literal, NamedTuple
 
 Format = Literal["round-robin", "swiss", "knockout", "gauntlet"]
-FORMATS: tuple[Format, ...] = ("round-robin", "swiss", "knockout", "gauntlet")
 Group = tuple[int, ...]
 """The contestants of one match, ascending."""
 Met = Mapping[frozenset[int], int]

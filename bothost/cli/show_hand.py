@@ -14,9 +14,9 @@ from bothost.cli.reasons import explanation, remarks
 Json = dict[str, Any]
 
 
-def render(report: Json, *, top: int = 5, console: Console | None = None) -> None:
+def render(report: Json, *, top: int = 5) -> None:
     """Print a report of :func:`bothost.store.hand_report.report`."""
-    out = console or Console(highlight=False, soft_wrap=True)
+    out = Console(highlight=False, soft_wrap=True)
     _head(report, out)
     decisions = list(report["decisions"])
     for event in report["events"]:

@@ -27,9 +27,7 @@ WIDE = 100
 """Longer parts of the deal are left out, and longer remarks: a wall of 144 tiles helps no one."""
 
 
-def render(
-    timelines: Sequence[Timeline], make_game: Callable[..., Game], *, top: int, console: Console | None = None
-) -> bool:
+def render(timelines: Sequence[Timeline], make_game: Callable[..., Game], *, top: int) -> bool:
     """Print a hand from the logs of our seats. False if it was never revealed: the log lacks the others' cards."""
     reports = [report(timeline, make_game) for timeline in timelines]
     first = reports[0]
@@ -42,7 +40,7 @@ def render(
         return False
     if len(steps) < 2 or steps[-1].mover is None:
         return False
-    out = console or Console(highlight=False, soft_wrap=True)
+    out = Console(highlight=False, soft_wrap=True)
     names = [printable(name) for name in seat_names(timelines[0].hand, game)]
     _head(reports, names, out)
     _moves(steps, names, _considered(reports, steps, top), out)

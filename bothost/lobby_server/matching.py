@@ -46,11 +46,6 @@ class WaitingList:
         """Waiting tables that are public."""
         return (table for table in self.tables.values() if not table.private)
 
-    @property
-    def idle(self) -> bool:
-        """Whether no table waits."""
-        return not (self.tables or self._by_key or self._seeks or self._invitations)
-
     # ------------------------------------------------------------------------------------------------------- asking
 
     def ask(self, player: str, message: wire.Seek | wire.Create | wire.Join, now: float) -> None:

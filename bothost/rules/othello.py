@@ -11,9 +11,7 @@ import numpy.typing as npt
 from bothost.native import _native
 from bothost.rules.game import View
 
-perft = _native.othello_perft
-
-__all__ = ["NUM_AFTERSTATE_FEATURES", "WEIGHTS", "SearchResult", "afterstates", "choose", "judge", "perft"]
+__all__ = ["NUM_AFTERSTATE_FEATURES", "WEIGHTS", "SearchResult", "afterstates", "choose", "judge"]
 
 WEIGHTS = {
     "mobility": 900,

@@ -379,12 +379,12 @@ def is_alias(name: str) -> bool:
     return name in ALIASES or _LEVEL.fullmatch(name) is not None
 
 
-def trial(strategy: type[Strategy], model: Model, options: Mapping[str, Any] | None = None) -> None:
-    """Check that the strategy can load this model with these options.
+def trial(strategy: type[Strategy], model: Model) -> None:
+    """Check that the strategy can load this model with its default options.
 
-    Raises ModelError if not: wrong encoder version, wrong tensor shapes, an unsupported ONNX graph, unknown options.
+    Raises ModelError if not: wrong encoder version, wrong tensor shapes, an unsupported ONNX graph.
     """
-    settled = settle(strategy, model, dict(options or {}))
+    settled = settle(strategy, model, {})
     try:
         strategy(settled, model).close()
     except ModelError:

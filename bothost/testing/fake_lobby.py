@@ -191,13 +191,6 @@ class FakeLobby:
                 self._news.clear()
                 await self._news.wait()
 
-    def line_of(self, player: str) -> Line:
-        """The newest open connection of an account. Raises KeyError."""
-        for line in reversed(self.lines.values()):
-            if line.player == player:
-                return line
-        raise KeyError(player)
-
     # ------------------------------------------------------------------------------------------------ to be overridden
 
     def incoming(self, line: Line, data: str) -> Iterable[str]:

@@ -44,10 +44,6 @@ class Combinations:
         """These combinations, and more."""
         return Combinations(self.base, np.concatenate([self.pairs, np.array(pairs, np.int32).reshape(-1, 2)]))
 
-    def first(self, count: int) -> Combinations:
-        """The first combinations, up to ``count`` features in total."""
-        return Combinations(self.base, self.pairs[: max(0, count - self.base)])
-
     def evaluate(self, features: IntArray) -> IntArray:
         """All features that are set if these base features are, ascending."""
         known = [False] * len(self)

@@ -225,19 +225,16 @@ def directed(crowd: SharedClone, learnt: Decisions, options: SharedOptions, seed
     return replace(crowd, directions=found)
 
 
-def player_of(
-    crowd: SharedClone, learnt: Decisions, seed: int, rates: Sequence[float] | None = None
-) -> tuple[SharedClone, dict[str, float]]:
+def player_of(crowd: SharedClone, learnt: Decisions, seed: int) -> tuple[SharedClone, dict[str, float]]:
     """The clone of the player of these decisions, and the chosen rate with its held-out log-loss."""
     if not len(learnt):
         return replace(crowd, directions=None), {"rate": 0.0, "log_loss": 0.0}
-    rates = RATES if rates is None else rates
     near = _Near(crowd, crowd.seen(learnt.samples), seed)
-    best = rates[0], 0.0
+    best = RATES[0], 0.0
     parts = _folds(learnt)
-    if len(rates) > 1 and parts:
-        losses = np.concatenate([near.losses(out, rates) for out in parts], axis=1).mean(axis=1)
-        best = rates[int(np.argmin(losses))], float(losses.min())
+    if len(RATES) > 1 and parts:
+        losses = np.concatenate([near.losses(out, RATES) for out in parts], axis=1).mean(axis=1)
+        best = RATES[int(np.argmin(losses))], float(losses.min())
     clone = near.fitted(np.arange(len(learnt)), best[0])
     return clone, {"rate": best[0], "log_loss": round(best[1], 4)}
 

@@ -83,7 +83,7 @@ def imitate(
             optimizer.step()
     legal, actions, logits = _unseen(model, game, max(1, hands - taught), seed + taught, teacher)
     model.cool(cooling(logits, legal, entropy))
-    return _agreement(logits, legal, actions)
+    return float((masked_log_probs(logits, legal).argmax(dim=1) == actions).float().mean())
 
 
 def fit_critic(
@@ -115,20 +115,10 @@ def _critic_samples(
     return model.critic_inputs(observations).double(), scores.double()
 
 
-def agreement(model: torch.nn.Module, game: Game, hands: int, seed: int, teacher: Teacher = "rule") -> float:
-    """Share of the teacher's decisions that are the model's most probable actions."""
-    legal, actions, logits = _unseen(model, game, hands, seed, teacher)
-    return _agreement(logits, legal, actions)
-
-
 @torch.inference_mode()
 def _unseen(model: torch.nn.Module, game: Game, hands: int, seed: int, teacher: Teacher) -> tuple[torch.Tensor, ...]:
     observations, legal, actions, _ = (torch.from_numpy(f) for f in demonstrations(game, hands, seed, teacher))
     return legal, actions, model(observations)[0]
-
-
-def _agreement(logits: torch.Tensor, legal: torch.Tensor, actions: torch.Tensor) -> float:
-    return float((masked_log_probs(logits, legal).argmax(dim=1) == actions).float().mean())
 
 
 def cooling(logits: torch.Tensor, legal: torch.Tensor, entropy: float) -> float:

@@ -73,8 +73,9 @@ def test_no_sequence_of_frames_breaks_the_lobby(steps):
         core.closed(conn, now)
     core.tick(now + 10**6)
     core.tick(now + 2 * 10**6)
-    assert not core.tables and not core.waiting.tables
-    assert core.waiting.idle
+    waiting = core.waiting
+    assert not core.tables and not waiting.tables
+    assert not (waiting._by_key or waiting._seeks or waiting._invitations)
     assert len(core.timers) == 0
 
 

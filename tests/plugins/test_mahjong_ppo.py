@@ -35,7 +35,7 @@ from bothost_mahjong_ppo.encode import (
     encode,
     masks,
 )
-from bothost_mahjong_ppo.imitate import TEACHERS, agreement, cooling, demonstrations, fit_critic, imitate
+from bothost_mahjong_ppo.imitate import TEACHERS, cooling, demonstrations, fit_critic, imitate
 from bothost_mahjong_ppo.model import OBSERVATION, WIDTH, MahjongNet
 from bothost_mahjong_ppo.oracle import DropoutOptions, encode_hidden, share_given
 from bothost_mahjong_ppo.selfplay import CURRICULUM, SCRIPTED, Opponents, observe, play, stage_after
@@ -208,7 +208,7 @@ def test_imitation_comes_to_play_as_its_teacher():
     net = MahjongNet()
     with torch.no_grad():
         net.prospect_second.weight.copy_(-net.prospect_second.weight.abs())
-    before = agreement(net, GAME, 2, 99)
+    before = imitate(net, GAME, 3, 99, rate=0.0)
     after = imitate(net, GAME, 20, 5, rate=3e-3, chunk=10)
     assert before < 0.5 and after > before + 0.3
 

@@ -210,7 +210,8 @@ async def test_a_broken_connection_is_told():
     async with FakeLobby(TOKENS) as lobby, driver(lobby) as ada:
         ada.do(m.Authenticate())
         await ada.expect(m.Connected)
-        lobby.line_of("ada").abort()
+        (line,) = lobby.lines.values()
+        line.abort()
         assert "1006" in (await ada.expect(m.Disconnected)).reason
 
 
