@@ -73,7 +73,6 @@ def command(
         hands_per_file=hands_per_file,
     )
     query = hands.hand_query(since, until, lobby, game, player, strategy, closed=True, scored=not aborted)
-    _ = plugins.games  # the games of plugins are known from here on
     if format_ in WHOLE:
         _whole(format_, settings, query, out, block or [], chosen.name_of, json)
         return

@@ -74,7 +74,7 @@ def show(
     from bothost.store.query import players_of
     from bothost.store.reader import iter_timelines
 
-    _ = options.plugins(config).games  # the games of plugins are known from here on
+    options.plugins(config)  # registers the games of plugins
     with Store.open(options.settings(config).store) as store:
         found = _named(store, game)
         timelines = list(iter_timelines(store, iter(found)))

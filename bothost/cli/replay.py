@@ -44,7 +44,6 @@ def command(
     if all_since is not None and model is None:
         raise UsageError("--all-since needs --model", advice="as in --model phase-ppo:challenger")
     settings, plugins = options.settings(config), options.plugins(config)
-    _ = plugins.games  # registers the games of plugins
     given = options.nested(option or [])
     routed = {route.strategy.partition(":")[0]: {**route.options} for route in reversed(settings.routes)}
     chosen = {name: {**routed.get(name, {}), **given} for name in plugins.strategies}

@@ -58,7 +58,6 @@ def command(
 
     options.choose_trackers(config)
     settings, plugins = options.settings(config), options.plugins(config)
-    _ = plugins.games  # registers the games of plugins
     trainer = trainer_of(require(plugins, plugins.strategies, "strategy", name))
     # Trainers that imitate learn from the hands of all players, whichever strategy was logged there.
     own = None if trainer.learns_from_log else [name]

@@ -44,7 +44,6 @@ def command(
     from bothost.web.site import Site
 
     plugins = options.plugins(config_file)
-    _ = plugins.games  # from here on their games are known
 
     async def serve() -> None:
         with Store.open(settings.store) as store:

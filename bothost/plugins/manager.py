@@ -73,7 +73,7 @@ class Plugins:
                 plugins._admit(item)
         for module in modules:
             plugins._register(PluginSource(module.__name__, "given", module.__name__), module)
-        _ = plugins.games  # strategies may use them in their constructors
+        _ = plugins.games  # registers them with `rules.game`; strategies may use them in their constructors
         return plugins
 
     @property

@@ -9,7 +9,7 @@ to go out. It bids by how often similar hands won in self-play. The implementati
 from __future__ import annotations
 
 from bothost import Budget, Decision, Player, Strategy, Table
-from bothost.rules import ActionArray, Game, View, doudizhu
+from bothost.rules import ActionArray, View, doudizhu
 
 
 class RuleDoudizhuPlayer(Player):
@@ -37,10 +37,6 @@ class RuleDoudizhu(Strategy):
     name = "rule-doudizhu"
     version = "1"
     games = ("doudizhu",)
-
-    @classmethod
-    def supports(cls, game: Game) -> bool:
-        return game.name == "doudizhu"
 
     def player(self, table: Table) -> RuleDoudizhuPlayer:
         return RuleDoudizhuPlayer()

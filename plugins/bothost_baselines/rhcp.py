@@ -12,7 +12,7 @@ opponent. This is an independent implementation.
 from __future__ import annotations
 
 from bothost import Budget, Decision, Player, Strategy, Table
-from bothost.rules import ActionArray, Game, View, doudizhu
+from bothost.rules import ActionArray, View, doudizhu
 
 
 class RhcpDoudizhuPlayer(Player):
@@ -37,10 +37,6 @@ class RhcpDoudizhu(Strategy):
     name = "rhcp-doudizhu"
     version = "1"
     games = ("doudizhu",)
-
-    @classmethod
-    def supports(cls, game: Game) -> bool:
-        return game.name == "doudizhu"
 
     def player(self, table: Table) -> RhcpDoudizhuPlayer:
         return RhcpDoudizhuPlayer()

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from bothost import Budget, Decision, Evaluator, Model, ModelError, Player, Table, Trainer
-from bothost.rules import ActionArray, FloatArray, Game, NativeView, Search, View, doudizhu, search
+from bothost.rules import ActionArray, FloatArray, NativeView, Search, View, doudizhu, search
 from bothost_doudizhu_mcts.evaluated import LeafValues, address_of, search_on
 from bothost_doudizhu_mcts.network import Network
 from bothost_doudizhu_mcts.options import DEFAULT_ITERATIONS, PlayOptions
@@ -63,10 +63,6 @@ class DoudizhuMcts(Evaluator):
         if self.network is None:
             raise ModelError("doudizhu-mcts has no network to value moves", advice='use cnn = "on", and train one')
         return self.network.action_values(views, legal)
-
-    @classmethod
-    def supports(cls, game: Game) -> bool:
-        return game.name == "doudizhu"
 
     @classmethod
     def trainer(cls) -> Mapping[str, type[Trainer]]:
