@@ -191,7 +191,8 @@ class Account:
         self.tables.abort_unconfirmed()
         only_place = self.connection.adapter.capabilities.connections_per_identity == 1
         if only_place and (ended := self.tables.take_ended()) is not None:
-            self._context.lost_hands.close((self.lobby.name, self.name), self._began_us, self.tables.is_played, ended)
+            lost = self._context.lost_hands
+            lost.tasks.spawn(lost.close((self.lobby.name, self.name), self._began_us, self.tables.is_played, ended))
 
     def _stop_confirm(self) -> None:
         if self._confirm is not None:

@@ -4,25 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterable
 
 from bothost.host.latency import Latency
-from bothost.store.records import Record
+from bothost.store import DecisionLog, Record
 from bothost.tables.hand import Answer
 
 LINGER_S = 0.025
 """How long rows may wait for others if no answer needs them. Outcomes and events are spread over pages of their tables,
 so a commit with one row costs as much as a commit with ten. On a busy host, one commit in five contains them all. A
 kill loses the rows that wait here; with ``async`` also decisions."""
-
-
-class Log(Protocol):
-    """The part of ``bothost.store.DecisionLog`` that batches need."""
-
-    @property
-    def full(self) -> bool: ...
-    def submit(self, records: Sequence[Record]) -> asyncio.Future[None]: ...
 
 
 class Batches:
@@ -32,7 +23,7 @@ class Batches:
     is full, so that the tables cannot run ahead of the log without limit.
     """
 
-    def __init__(self, log: Log, *, before_send: bool) -> None:
+    def __init__(self, log: DecisionLog, *, before_send: bool) -> None:
         self._log = log
         self._before_send = before_send
         self._loop = asyncio.get_running_loop()

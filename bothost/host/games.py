@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from bothost.messages import Json
-from bothost.plugins import Plugins
 from bothost.rules.game import Game
 
 KNOWN_GAMES = 256
@@ -20,10 +19,8 @@ MakeGame = Callable[..., Game]
 class Games:
     """Makes games, and caches the recent ones."""
 
-    def __init__(self, make: MakeGame, plugins: Plugins) -> None:
-        """``make`` makes the games that no plugin provides."""
+    def __init__(self, make: MakeGame) -> None:
         self._make = make
-        self._plugins = plugins
         self._games: OrderedDict[tuple[str, bytes], Game] = OrderedDict()
 
     def __iter__(self) -> Iterator[Game]:
@@ -34,9 +31,7 @@ class Games:
         key = (name, msgspec.json.encode(rules, order="sorted"))
         game = self._games.get(key)
         if game is None:
-            factory: MakeGame | None = self._plugins.games.get(name)
-            game = factory(**rules) if factory is not None else self._make(name, **rules)
-            self._games[key] = game
+            self._games[key] = game = self._make(name, **rules)
             if len(self._games) > KNOWN_GAMES:
                 self._games.popitem(last=False)
         return game

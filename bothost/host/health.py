@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
 
-from bothost import __version__
+from bothost import __version__, children
 from bothost.host.latency import Latency
 from bothost.host.supervisor import Host
 from bothost.messages import Json
@@ -55,11 +56,4 @@ def health(host: Host) -> Json:
 
 def rss_bytes() -> int | None:
     """Resident memory of this process; None if the system has no /proc."""
-    try:
-        with open("/proc/self/statm", "rb") as file:
-            pages = int(file.read().split()[1])
-    except (OSError, ValueError, IndexError):
-        return None
-    import resource
-
-    return pages * resource.getpagesize()
+    return children.resident_bytes(os.getpid()) or None

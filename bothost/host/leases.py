@@ -24,30 +24,20 @@ import os
 import socket
 import time
 import uuid
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Self
 
 import structlog
 
 from bothost.errors import StoreUnavailable
 from bothost.host.control import HostRunning
-from bothost.store.leases import AccountKey, LeaseRound
+from bothost.store.leases import AccountKey, Leases
 
 _log = structlog.get_logger("bothost.host")
 
 ROUND_S = 1.0
 """Seconds between two attempts to get a lease from another host."""
-
-
-class Book(Protocol):
-    """The part of ``bothost.store.leases.Leases`` that the keeper needs."""
-
-    holder: str
-    ttl_s: float
-
-    def round(self, held: Iterable[AccountKey], wanted: Iterable[AccountKey], *, take_over: bool) -> LeaseRound: ...
-    def release(self, keys: Iterable[AccountKey]) -> None: ...
 
 
 class Identity:
@@ -85,7 +75,7 @@ class Identity:
 class Keeper:
     """Keeps the leases of a host. Used on the event loop; database calls run in a thread."""
 
-    def __init__(self, book: Book, *, round_s: float = ROUND_S) -> None:
+    def __init__(self, book: Leases, *, round_s: float = ROUND_S) -> None:
         self._book = book
         self.round_s = round_s
         self._thread = concurrent.futures.ThreadPoolExecutor(1, "leases")

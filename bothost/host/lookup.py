@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
+import msgspec
 import structlog
 
 from bothost.errors import StoreUnavailable
@@ -18,15 +19,12 @@ from bothost.tables.session import Session
 _log = structlog.get_logger("bothost.host")
 
 
-class RecoveredHand(Protocol):
-    """A hand that the log knows from an earlier process."""
+class RecoveredHand(msgspec.Struct, frozen=True):
+    """A hand of an earlier process that has not ended."""
 
-    @property
-    def game_id(self) -> bytes: ...
-    @property
-    def seed(self) -> int: ...
-    @property
-    def moves(self) -> tuple[Logged, ...]: ...
+    game_id: bytes
+    seed: int
+    moves: tuple[Logged, ...]
 
 
 class HandKey(NamedTuple):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 import structlog
 
@@ -17,24 +16,12 @@ from bothost.host.limits import Backoff
 from bothost.host.recorder import Recorder
 from bothost.host.tasks import BackgroundTasks
 from bothost.messages import TableEnded
+from bothost.store import GameRecord
 
 _log = structlog.get_logger("bothost.host")
 
 
-class OpenHand(Protocol):
-    """A hand in the log that has not ended."""
-
-    @property
-    def game_id(self) -> bytes: ...
-    @property
-    def seat(self) -> int: ...
-    @property
-    def table(self) -> str: ...
-    @property
-    def hand(self) -> str: ...
-
-
-FindOpen = Callable[[str, str, int], Sequence[OpenHand]]
+FindOpen = Callable[[str, str, int], Sequence[GameRecord]]
 """Returns the open hands of (lobby, account) that started before a time in microseconds. Called in a thread."""
 
 
@@ -44,9 +31,10 @@ class LostHands:
     def __init__(self, find: FindOpen, recorder: Recorder) -> None:
         self._find = find
         self._recorder = recorder
-        self._tasks = BackgroundTasks()
+        self.tasks = BackgroundTasks()
+        """Running calls of ``close``."""
 
-    def close(
+    async def close(
         self,
         account: tuple[str, str],
         began_us: int,
@@ -57,15 +45,6 @@ class LostHands:
 
         ``is_played`` takes table and hand. ``ended``: the ends of tables that the lobby reported, by name.
         """
-        self._tasks.spawn(self._close(account, began_us, is_played, ended))
-
-    async def _close(
-        self,
-        account: tuple[str, str],
-        began_us: int,
-        is_played: Callable[[str, str], bool],
-        ended: dict[str, TableEnded],
-    ) -> None:
         backoff = Backoff(1.0, 60.0)
         while True:
             try:
@@ -83,7 +62,3 @@ class LostHands:
             self._recorder.hand_lost(hand.game_id, hand.seat, end.reason if end is not None else "aborted", scores)
         if lost:
             _log.warning("lost_hands_closed", lobby=account[0], account=account[1], hands=len(lost))
-
-    def stop(self) -> None:
-        """Cancel the search."""
-        self._tasks.cancel()

@@ -1,39 +1,29 @@
-"""Reads what earlier processes left in the database: open hands, adapters' memos, ratings."""
+"""Reads what earlier processes left in the database: open hands, ratings, opponents."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
-from typing import Any
 
-import msgspec
-
-from bothost.host.lookup import HandKey
+from bothost.host.lookup import HandKey, RecoveredHand
 from bothost.store import Store
 from bothost.store.query import HandQuery, players_of
 from bothost.store.ratings import all_ratings
 from bothost.store.reader import iter_hands
-from bothost.store.records import GameRecord, LoggedMove
+from bothost.store.records import LoggedMove
 from bothost.tables.hand import Logged
 
-Json = dict[str, Any]
 HANDS_PER_QUERY = 500
-
-
-class RecoveredHand(msgspec.Struct, frozen=True):
-    """A hand of an earlier process that has not ended."""
-
-    game_id: bytes
-    seed: int
-    moves: tuple[Logged, ...]
+Ratings = dict[tuple[str, str, str], float]
+"""(lobby, the lobby's id of the player, game) → rating."""
 
 
 class StoreMemory:
     """The memory of a host in its database. Synchronous, so it is called in threads."""
 
     def __init__(self, store: Store) -> None:
-        self._store = store
+        self.store = store
 
     def find(self, keys: Sequence[HandKey]) -> list[RecoveredHand | None]:
         """For each key, the open hand of that name with its decided moves."""
@@ -47,43 +37,33 @@ class StoreMemory:
         return [found.get(one) for one in keys]
 
     def _find(self, lobby: str, account: str, keys: list[HandKey], found: dict[HandKey, RecoveredHand]) -> None:
-        games = self._store.open_hands(lobby, account, {(one.key.table, one.hand) for one in keys})
+        games = self.store.open_hands(lobby, account, {(one.key.table, one.hand) for one in keys})
         if not games:
             return
         game_ids = [game.game_id for game in games.values()]
-        moves, refused = self._store.moves_of(game_ids), self._store.rejected(game_ids)
+        moves, refused = self.store.moves_of(game_ids), self.store.rejected(game_ids)
         for one in keys:
             game = games.get((one.key.table, one.hand))
             if game is not None and game.seat == one.seat:
                 logged = _logged(moves.get((game.game_id, one.seat), []), refused)
                 found[one] = RecoveredHand(game.game_id, game.seed, logged)
 
-    def unfinished(self, lobby: str, account: str, before_us: int) -> list[GameRecord]:
-        """The account's open hands that started before a time in microseconds."""
-        return self._store.unfinished_hands(lobby, account, before_us)
-
-    def ratings(self) -> dict[tuple[str, str, str], float]:
-        """(lobby, player, game) → rating of all players on the ladder."""
+    def ratings(self) -> Ratings:
+        """The ratings of all players on the ladder."""
         return {
             (who.lobby, who.name, game): rating.mu
-            for game, rated in all_ratings(self._store).items()
+            for game, rated in all_ratings(self.store).items()
             for who, rating in rated.items()
             if who.kind == "player"
         }
 
     def met(self, lobby: str, account: str, since_us: int) -> Counter[str]:
-        """Number of the account's ended hands since a time, by the lobby's id of each other player."""
+        """Number of the account's ended hands since a time in microseconds, by the lobby's id of each other player."""
         found: Counter[str] = Counter()
-        for hand in iter_hands(self._store, HandQuery(since_us=since_us, lobbies=(lobby,), closed=True)):
+        for hand in iter_hands(self.store, HandQuery(since_us=since_us, lobbies=(lobby,), closed=True)):
             if hand.game.account == account:
                 found.update({str(player.get("player")) for player in players_of(hand.game.players)})
         return found
-
-    def memo(self, lobby: str, account: str) -> Json:
-        return self._store.memo(lobby, account)
-
-    def remember(self, lobby: str, account: str, memo: Json) -> None:
-        self._store.remember(lobby, account, memo)
 
 
 def _logged(decisions: list[LoggedMove], refused: set[bytes]) -> tuple[Logged, ...]:

@@ -3,31 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
-from typing import Protocol
 
 import structlog
 
 from bothost.config import AccountSettings, LobbySettings
 from bothost.errors import BothostError
 from bothost.host.manners import Manners
+from bothost.host.memory import Ratings, StoreMemory
 from bothost.host.tasks import BackgroundTasks
 
 _log = structlog.get_logger("bothost.host")
 
 REFRESH_S = 60.0
 """How often ratings are read again."""
-Ratings = dict[tuple[str, str, str], float]
-"""(lobby, the lobby's id of the player, game) → rating."""
-
-
-class OpponentMemory(Protocol):
-    """The part of the database that this module needs. Synchronous, so it is called in threads."""
-
-    def ratings(self) -> Ratings: ...
-    def met(self, lobby: str, account: str, since_us: int) -> Counter[str]:
-        """Number of the account's hands since a time in microseconds, by player."""
-        ...
 
 
 def _own(lobby: LobbySettings) -> frozenset[str]:
@@ -37,7 +25,7 @@ def _own(lobby: LobbySettings) -> frozenset[str]:
 class Opponents:
     """Makes the manners of accounts, and updates their ratings."""
 
-    def __init__(self, memory: OpponentMemory) -> None:
+    def __init__(self, memory: StoreMemory) -> None:
         self._memory = memory
         self._ratings: Ratings = {}
         self._tasks = BackgroundTasks()

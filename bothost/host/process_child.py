@@ -17,6 +17,7 @@ import numpy as np
 
 from bothost import children, rules
 from bothost.errors import ANY_FAILURE
+from bothost.host.games import Games
 from bothost.host.process_messages import (
     LENGTH,
     Ask,
@@ -37,9 +38,9 @@ class Child:
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
+        self._incoming = connection.makefile("rb")
         self._players: dict[int, tuple[Player, Game]] = {}
-        self._games: dict[bytes, Game] = {}
-        self._plugins = Plugins()
+        self._games = Games(rules.game)
         self._strategy: Strategy | None = None
 
     def run(self) -> None:
@@ -55,20 +56,10 @@ class Child:
                 self._connection.sendall(frame(self._answer(message)))
 
     def _read(self) -> LoadStrategy | Ask | ClosePlayer | None:
-        head = self._exactly(LENGTH.size)
-        if head is None:
+        if len(head := self._incoming.read(LENGTH.size)) < LENGTH.size:
             return None
-        data = self._exactly(LENGTH.unpack(head)[0])
-        return None if data is None else decode_request(data)
-
-    def _exactly(self, length: int) -> bytes | None:
-        data = bytearray()
-        while len(data) < length:
-            part = self._connection.recv(length - len(data))
-            if not part:
-                return None
-            data += part
-        return bytes(data)
+        (length,) = LENGTH.unpack(head)
+        return decode_request(data) if len(data := self._incoming.read(length)) == length else None
 
     def _load(self, message: LoadStrategy) -> str | None:
         """Make the strategy. Returns the error message if that failed."""
@@ -80,7 +71,7 @@ class Child:
 
     def _make(self, message: LoadStrategy) -> None:
         sys.path[:] = message.path
-        self._plugins = Plugins.load(Path(message.plugins_dir) if message.plugins_dir else None)
+        Plugins.load(Path(message.plugins_dir) if message.plugins_dir else None)  # registers their games
         evaluators = {option: _instance(making) for option, making in message.evaluators.items()}
         self._strategy = made(_instance(message.strategy), evaluators)
 
@@ -103,19 +94,10 @@ class Child:
         if known is None:
             assert self._strategy is not None and ask.table is not None
             described = dict(ask.table)
-            game = self._game(described.pop("game"), described.pop("rules"))
+            game = self._games.make(described.pop("game"), described.pop("rules"))
             known = self._strategy.player(Table(game=game, **described)), game
             self._players[ask.player] = known
         return known
-
-    def _game(self, name: str, options: dict[str, Any]) -> Game:
-        key = msgspec.msgpack.encode((name, options), order="sorted")
-        game = self._games.get(key)
-        if game is None:
-            factory = self._plugins.games.get(name)
-            game = factory(**options) if factory is not None else rules.game(name, **options)
-            self._games[key] = game
-        return game
 
 
 def _instance(making: StrategySpec) -> Strategy:

@@ -9,8 +9,9 @@ import msgspec
 import numpy as np
 import uuid_utils
 
-from bothost.host.batches import Batches, Log
+from bothost.host.batches import Batches
 from bothost.rules.game import View
+from bothost.store import DecisionLog
 from bothost.store.records import (
     ChatRecord,
     DecisionRecord,
@@ -52,7 +53,7 @@ def now_us() -> int:
 class Recorder:
     """Makes the rows of one host. ``batches`` submits them, and decides when answers may be sent."""
 
-    def __init__(self, log: Log, *, host: str, config_hash: str, before_send: bool) -> None:
+    def __init__(self, log: DecisionLog, *, host: str, config_hash: str, before_send: bool) -> None:
         self.batches = Batches(log, before_send=before_send)
         self.config_hash = config_hash
         """The hash of the present configuration."""

@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections import Counter
-from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -15,15 +13,14 @@ from bothost.config import AccountSettings, LobbySettings, Settings
 from bothost.errors import AuthError, ConfigError, LobbyUnreachable
 from bothost.host.account import Account, Timeouts
 from bothost.host.account_tables import AccountTables
-from bothost.host.batches import Log
 from bothost.host.check import SECRET_ADVICE, missing_secrets
 from bothost.host.games import Games, MakeGame
 from bothost.host.hooks import HookThread
 from bothost.host.leases import Keeper
-from bothost.host.lookup import HandKey, RecoveredHand
-from bothost.host.lost_hands import LostHands, OpenHand
+from bothost.host.lost_hands import LostHands
+from bothost.host.memory import StoreMemory
 from bothost.host.memos import MemoWriter
-from bothost.host.opponents import Opponents, Ratings
+from bothost.host.opponents import Opponents
 from bothost.host.plans import Plans
 from bothost.host.process import ProcessLimits
 from bothost.host.reconnect import ConnectionSettings
@@ -35,39 +32,16 @@ from bothost.host.workers import Workers
 from bothost.lobbies.base import Account as Login
 from bothost.messages import Json
 from bothost.plugins import Plugins, check_options, require
+from bothost.store import DecisionLog
 from bothost.tables.router import Router
 from bothost.tables.slots import Capacity
+
+if TYPE_CHECKING:
+    from bothost.host.models import ModelWatch
 
 _log = structlog.get_logger("bothost.host")
 
 TICK_S = 1.0
-
-
-class DecisionLog(Log, Protocol):
-    """The part of ``bothost.store.DecisionLog`` that the host needs."""
-
-    @property
-    def full(self) -> bool: ...
-    @property
-    def stats(self) -> Any: ...
-    async def aclose(self) -> None: ...
-
-
-class Reporter(Protocol):
-    """A part of the host that reports to ``bothost status``."""
-
-    def status(self) -> Json: ...
-
-
-class Memory(Protocol):
-    """Data of earlier processes (``bothost.host.memory``). Synchronous, so it is called in threads."""
-
-    def find(self, keys: Sequence[HandKey]) -> Sequence[RecoveredHand | None]: ...
-    def unfinished(self, lobby: str, account: str, before_us: int) -> Sequence[OpenHand]: ...
-    def ratings(self) -> Ratings: ...
-    def met(self, lobby: str, account: str, since_us: int) -> Counter[str]: ...
-    def memo(self, lobby: str, account: str) -> Json: ...
-    def remember(self, lobby: str, account: str, memo: Json) -> None: ...
 
 
 class Host:
@@ -78,7 +52,7 @@ class Host:
         settings: Settings,
         plugins: Plugins,
         log: DecisionLog,
-        memory: Memory,
+        memory: StoreMemory,
         make_game: MakeGame,
         *,
         config_hash: str,
@@ -95,19 +69,19 @@ class Host:
         self.accounts: list[Account] = []
         self.draining = False
         self.plugins = plugins
-        self.models: Reporter | None = None
+        self.models: ModelWatch | None = None
         """The watch on the registry; None: the registry is not followed."""
         self._takeover = Takeover(leases, self) if leases is not None else None
         """None: there are no leases, because no other host connects these accounts."""
         self.memory = memory
-        self.games = Games(make_game, plugins)
+        self.games = Games(make_game)
         self._connection = connection or ConnectionSettings(
             frame_bytes=settings.limits.frame_bytes,
             quarantine_after=settings.limits.quarantine_after,
             quarantine_s=settings.limits.quarantine_s,
         )
         self._timeouts = timeouts or Timeouts()
-        self._memos = MemoWriter(memory.remember)
+        self._memos = MemoWriter(memory.store.remember)
         self.opponents = Opponents(memory)
         self._changed = asyncio.Event()
         self._warming: asyncio.Task[None] | None = None
@@ -130,7 +104,7 @@ class Host:
             spares=spares,
         )
         self.runner.fatal = self._fatal
-        self.lost_hands = LostHands(memory.unfinished, recorder)
+        self.lost_hands = LostHands(memory.store.unfinished_hands, recorder)
 
     # -------------------------------------------------------------------------------------------------- life cycle
 
@@ -223,7 +197,7 @@ class Host:
             for account in self.accounts:
                 account.connection.close()
             self.runner.close()
-            self.lost_hands.stop()
+            self.lost_hands.tasks.cancel()
             await self.runner.workers.aclose()
             for account in self.accounts:
                 for session in account.tables.sessions.values():
@@ -297,7 +271,7 @@ class Host:
         """Make an account without connecting it. Raises ConfigError and UsageError."""
         adapter_class = require(self.plugins, self.plugins.lobbies, "adapter", lobby.adapter)
         options = check_options(adapter_class, lobby.options)
-        memo = await asyncio.to_thread(self.memory.memo, lobby.name, settings.name)
+        memo = await asyncio.to_thread(self.memory.store.memo, lobby.name, settings.name)
         login = _login(lobby, settings, adapter_class.capabilities.needs_secret)
         manners = await self.opponents.manners(lobby, settings)
         adapter = adapter_class(login, options)

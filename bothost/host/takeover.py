@@ -5,41 +5,25 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import structlog
 
-from bothost.config import AccountSettings, LobbySettings
 from bothost.host.account import Account
 from bothost.host.leases import Keeper
-from bothost.messages import Json
+
+if TYPE_CHECKING:
+    from bothost.host.supervisor import Host
 
 _log = structlog.get_logger("bothost.host")
-
-
-class Memos(Protocol):
-    """The store of adapters' memos. Called in a thread."""
-
-    def memo(self, lobby: str, account: str) -> Json: ...
-
-
-class Owner(Protocol):
-    """The host."""
-
-    accounts: list[Account]
-    draining: bool
-
-    @property
-    def memory(self) -> Memos: ...
-    async def make_account(self, lobby: LobbySettings, settings: AccountSettings) -> Account: ...
 
 
 class Takeover:
     """Starts accounts when we get their leases, and stops them when another host takes these."""
 
-    def __init__(self, leases: Keeper, owner: Owner) -> None:
+    def __init__(self, leases: Keeper, host: Host) -> None:
         self.leases = leases
-        self._owner = owner
+        self._host = host
 
     @contextlib.asynccontextmanager
     async def following(self, failed: Callable[[BaseException], None]) -> AsyncIterator[None]:
@@ -58,12 +42,12 @@ class Takeover:
             await asyncio.gather(task, return_exceptions=True)
 
     async def _follow(self) -> None:
-        leases, owner = self.leases, self._owner
+        leases, host = self.leases, self._host
         while True:
-            if owner.draining:
+            if host.draining:
                 await self._release_finished()
-            by_lease = {account.place.lease: account for account in owner.accounts}
-            lost, gained = await leases.round(() if owner.draining else by_lease)
+            by_lease = {account.place.lease: account for account in host.accounts}
+            lost, gained = await leases.round(() if host.draining else by_lease)
             for lease in lost:
                 await self._lost(by_lease[lease])
             for lease in gained:
@@ -75,14 +59,14 @@ class Takeover:
         place = account.place
         place.waiting = ""
         if not place.first:
-            place.memo = await asyncio.to_thread(self._owner.memory.memo, *place.lease)
-        if not self._owner.draining:
+            place.memo = await asyncio.to_thread(self._host.memory.store.memo, *place.lease)
+        if not self._host.draining:
             account.connection.start()
 
     def _wait_for_others(self) -> bool:
         """Log which hosts hold the leases of our accounts. Returns whether an account can try another place at once."""
         at_once = False
-        for account in self._owner.accounts:
+        for account in self._host.accounts:
             place = account.place
             if (holder := self.leases.others.get(place.lease)) is None:
                 continue
@@ -98,13 +82,13 @@ class Takeover:
         _log.error("lease_lost", lobby=account.lobby.name, account=account.name)
         account.let_go("another host took the account over")
         await account.connection.aclose()
-        accounts = self._owner.accounts
-        accounts[accounts.index(account)] = await self._owner.make_account(account.lobby, account.seeking.settings)
+        accounts = self._host.accounts
+        accounts[accounts.index(account)] = await self._host.make_account(account.lobby, account.seeking.settings)
 
     async def _release_finished(self) -> None:
         """While we drain, release accounts without tables for the next process."""
         held = self.leases.held
-        done = [account for account in self._owner.accounts if account.finished and account.place.lease in held]
+        done = [account for account in self._host.accounts if account.finished and account.place.lease in held]
         for account in done:
             account.connection.close()
         if done:
