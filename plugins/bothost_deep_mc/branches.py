@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 
@@ -21,6 +22,8 @@ from bothost_deep_mc.selfplay import (
     best_of,
     utility,
 )
+
+Samples = TypeVar("Samples", Decisions, Pairs)
 
 BEHIND = slice(CHOICE - 9, CHOICE - 1)
 """Cells of a move that encode how much the rule player prefers another one."""
@@ -77,7 +80,7 @@ def play_round(
         asked += again.asked
     return Round(
         _settled(kept, table.returns, 1.0 if imitate else options.trace),
-        merged_pairs(pairs),
+        merged_roles(pairs),
         hands * (1 + branches),
         asked,
         float(np.mean(table.agreed)) if table.agreed else 0.0,
@@ -189,21 +192,11 @@ def traced(parts: Sequence[Kept], ends: FloatArray, trace: float) -> list[FloatA
     return found[::-1]
 
 
-def merged_decisions(parts: Iterable[Mapping[str, Decisions]]) -> dict[str, Decisions]:
+def merged_roles(parts: Iterable[Mapping[str, Samples]]) -> dict[str, Samples]:
     """Merge all parts by role."""
     parts = list(parts)
     return {
-        role: Decisions(*(np.concatenate(fields) for fields in zip(*found, strict=True)))
-        for role in ROLES
-        if (found := [part[role] for part in parts if role in part])
-    }
-
-
-def merged_pairs(parts: Iterable[Mapping[str, Pairs]]) -> dict[str, Pairs]:
-    """Merge all parts by role."""
-    parts = list(parts)
-    return {
-        role: Pairs(*(np.concatenate(fields) for fields in zip(*found, strict=True)))
+        role: type(found[0])(*(np.concatenate(fields) for fields in zip(*found, strict=True)))
         for role in ROLES
         if (found := [part[role] for part in parts if role in part])
     }

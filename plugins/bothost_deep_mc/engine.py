@@ -21,7 +21,7 @@ from bothost.training.distributed import shares
 from bothost.training.loop import LoopOptions
 from bothost.training.processes import PendingCall, Process, Processes, retry_on_death
 from bothost.training.runners import Runner, processes_of
-from bothost_deep_mc.branches import merged_decisions, merged_pairs, play_round
+from bothost_deep_mc.branches import merged_roles, play_round
 from bothost_deep_mc.encode import ROLES
 from bothost_deep_mc.model import DeepMcNet, Sizes
 from bothost_deep_mc.selfplay import Nets, PlayOptions, Round
@@ -91,8 +91,8 @@ def play(order: Order, nets: Nets, setup: Setup) -> Round:
 def merged(parts: Sequence[Round]) -> Round:
     """Merge the parts of a round."""
     return Round(
-        merged_decisions(part.decisions for part in parts),
-        merged_pairs(part.pairs for part in parts),
+        merged_roles(part.decisions for part in parts),
+        merged_roles(part.pairs for part in parts),
         sum(part.hands for part in parts),
         sum(part.asked for part in parts),
         float(np.mean([part.agreement for part in parts])),

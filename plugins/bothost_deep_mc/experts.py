@@ -12,7 +12,7 @@ import numpy as np
 
 from bothost import LoggedStep, Trajectory
 from bothost.rules import ActionArray, Game, View, search
-from bothost_deep_mc.branches import merged_decisions, play_round
+from bothost_deep_mc.branches import merged_roles, play_round
 from bothost_deep_mc.encode import ROLES, Candidates, Seen, encode, roles
 from bothost_deep_mc.selfplay import Bits, Decisions, Nets, PlayOptions, utility
 
@@ -105,7 +105,7 @@ def played_by(
         count, number = min(AT_ONCE, hands - begin), int(rng.integers(2**63))
         found = play_round(game, nets, options, hands=count, seed=number, seen=wide, keep_expert=True).decisions
         parts.append({role: _own(part, seen) for role, part in found.items()})
-    return merged_decisions(parts)
+    return merged_roles(parts)
 
 
 def _own(part: Decisions, seen: Seen) -> Decisions:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -17,22 +17,6 @@ from bothost_deep_mc.losses import difference_loss, experience_regularizer, redu
 from bothost_deep_mc.model import seeded
 from bothost_deep_mc.options import Options
 from bothost_deep_mc.selfplay import Bits, Decisions, Nets, Pairs
-
-
-class Played(Protocol):
-    """Decisions and pairs of moves to learn from, by role."""
-
-    @property
-    def decisions(self) -> Mapping[str, Decisions]: ...
-    @property
-    def pairs(self) -> Mapping[str, Pairs]: ...
-
-
-class ExpertBatch(NamedTuple):
-    """Decisions with the moves of an expert."""
-
-    decisions: Mapping[str, Decisions]
-    pairs: Mapping[str, Pairs] = {}
 
 
 class Networks:
@@ -49,17 +33,23 @@ class Networks:
         for net in self.nets.values():
             net.load()
 
-    def learn(self, played: Played, expert_weight: float, rng: np.random.Generator) -> dict[str, float]:
-        """Learn from decisions and pairs. Returns the mean of each loss."""
+    def learn(
+        self,
+        decisions: Mapping[str, Decisions],
+        pairs: Mapping[str, Pairs],
+        expert_weight: float,
+        rng: np.random.Generator,
+    ) -> dict[str, float]:
+        """Learn from decisions and pairs of moves, by role. Returns the mean of each loss."""
         sums: dict[str, list[float]] = {}
         for _ in range(self.options.epochs):
             for role in ROLES:
-                if role not in played.decisions:
+                if role not in decisions:
                     continue
-                pairs = played.pairs.get(role)
-                if pairs is not None:
-                    pairs = pairs.take(np.tile(np.arange(len(pairs.returns)), self.options.pair_epochs))
-                for batch in minibatches(played.decisions[role], pairs, self.options.minibatch, rng):
+                both = pairs.get(role)
+                if both is not None:
+                    both = both.take(np.tile(np.arange(len(both.returns)), self.options.pair_epochs))
+                for batch in minibatches(decisions[role], both, self.options.minibatch, rng):
                     for name, value in self._step(role, batch, expert_weight, rng).items():
                         sums.setdefault(name, []).append(value)
         return {name: float(np.mean(values)) for name, values in sums.items()}

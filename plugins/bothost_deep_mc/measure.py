@@ -39,7 +39,7 @@ def measure(*, hands: int, repeats: int, large: bool, seed: int) -> dict[str, An
     options = learner.options
     taught = play(learner, hands, seed, imitate=True, keep_expert=True)
     for _ in range(8):
-        learner.learn(taught, 5.0, rng)
+        learner.learn(taught.decisions, taught.pairs, 5.0, rng)
     speeds = []
     for turn in range(repeats):
         began = time.process_time()
@@ -47,7 +47,7 @@ def measure(*, hands: int, repeats: int, large: bool, seed: int) -> dict[str, An
         took = time.process_time() - began
         samples = sum(len(part.returns) for part in played.decisions.values())
         began = time.process_time()
-        learner.learn(played, 0.0, rng)
+        learner.learn(played.decisions, played.pairs, 0.0, rng)
         speeds.append((played.hands / took, played.asked / took, samples / (time.process_time() - began)))
     games, decisions, learnt = (median(column) for column in zip(*speeds, strict=True))
     return {

@@ -18,11 +18,11 @@ from bothost.training.checkpoint import Progress
 from bothost.training.loop import Iteration, Learner, Outcome, TrainerLoop, limited, set_learning_rate, version_at
 from bothost.training.model_pool import ModelPool
 from bothost.training.publish import lineage_of, parameters_file, write_manifest, write_version
-from bothost_deep_mc.branches import merged_decisions, win_rates
+from bothost_deep_mc.branches import merged_roles, win_rates
 from bothost_deep_mc.encode import ROLES, VERSION
 from bothost_deep_mc.engine import PRESET, Engine, Setup
 from bothost_deep_mc.experts import logged, some
-from bothost_deep_mc.learn import ExpertBatch, Networks
+from bothost_deep_mc.learn import Networks
 from bothost_deep_mc.losses import adaptive_weight
 from bothost_deep_mc.model import DeepMcNet, begin_with, graph, sizes_of
 from bothost_deep_mc.options import Options
@@ -154,9 +154,9 @@ class DeepMcLearner(Learner):
         set_learning_rate(self.optimizer, options.learning_rate * (1.0 - 0.95 * iteration.part_done))
         extra = self.extra(rng) if self.extra is not None else {}
         if weight > 0 and options.expert == "search":
-            extra = merged_decisions((extra, self.networks.search(self.table, int(rng.integers(2**31)))))
-        taught = self.networks.learn(ExpertBatch(extra), weight, rng)
-        figures = self.networks.learn(played, weight, rng)
+            extra = merged_roles((extra, self.networks.search(self.table, int(rng.integers(2**31)))))
+        taught = self.networks.learn(extra, {}, weight, rng)
+        figures = self.networks.learn(played.decisions, played.pairs, weight, rng)
         samples = sum(len(part.returns) for learned in (played.decisions, extra) for part in learned.values())
         figures |= {f"{name}_of_lessons": value for name, value in taught.items()}
         figures |= {

@@ -50,9 +50,9 @@ def test_networks_learn_what_a_round_teaches(nets, sizes):
         GAME, nets, QUIET, hands=40, seed=1, seen=options.seen, imitate=True, keep_expert=True, branches=1
     )
     rng = np.random.default_rng(1)
-    first = own.learn(played, 1.0, rng)
+    first = own.learn(played.decisions, played.pairs, 1.0, rng)
     for _ in range(25):
-        last = own.learn(played, 1.0, rng)
+        last = own.learn(played.decisions, played.pairs, 1.0, rng)
     assert set(first) == {"loss", "difference", "regularizer", "reduction"}
     assert last["loss"] < 0.7 * first["loss"] and last["difference"] < 0.9 * first["difference"]
 
