@@ -52,6 +52,11 @@ class SparseRows:
         np.cumsum(lengths, out=offsets[1:])
         return SparseRows(offsets, self.items[self.places(rows)])
 
+    @property
+    def row_of(self) -> OffsetArray:
+        """int64, shape (items,): the row of each item."""
+        return np.repeat(np.arange(len(self)), np.diff(self.offsets))
+
     def places(self, rows: npt.NDArray[np.integer]) -> OffsetArray:
         """Return the indices of the items of these rows, row after row."""
         starts, lengths = self.offsets[rows], np.diff(self.offsets)[rows]
@@ -61,7 +66,7 @@ class SparseRows:
     def dense(self, width: int) -> FloatArray:
         """float32, shape (rows, width): 1 where an index is set, 0 elsewhere."""
         out = np.zeros((len(self), width), np.float32)
-        out[np.repeat(np.arange(len(self)), np.diff(self.offsets)), self.items] = 1.0
+        out[self.row_of, self.items] = 1.0
         return out
 
 

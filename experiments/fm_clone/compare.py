@@ -181,7 +181,7 @@ class Network(nn.Module):
         legal = samples.legal.dense(logits.shape[1])
         own = samples.alternatives
         if self.leaf is not None and own is not None:
-            row = torch.from_numpy(np.repeat(np.arange(len(samples)), np.diff(samples.legal.offsets)))
+            row = torch.from_numpy(samples.legal.row_of)
             bags = self.leaf(torch.from_numpy(own.items), torch.from_numpy(own.offsets.astype(np.int32)))
             said = self.said((bags + self.position(seen.relu())[row]).relu()).squeeze(1)
             logits = logits.index_put((row, torch.from_numpy(samples.legal.items).long()), said, accumulate=True)
@@ -278,8 +278,7 @@ def _network_probabilities(net: Network, samples: Samples) -> FloatArray:
     for rows in np.array_split(np.arange(len(samples)), max(1, len(samples) // 1024)):
         part = samples.take(rows)
         odds = net(part).softmax(dim=1).numpy()
-        row = np.repeat(np.arange(len(part)), np.diff(part.legal.offsets))
-        parts.append(odds[row, part.legal.items])
+        parts.append(odds[part.legal.row_of, part.legal.items])
     return np.concatenate(parts)
 
 

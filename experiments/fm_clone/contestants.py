@@ -187,13 +187,13 @@ def _matrix(known: Sight, samples: Samples) -> tuple[Any, Any]:
 
     seen = known.seen(samples)
     assert seen.alternatives is not None
-    lengths = np.diff(seen.legal.offsets)
-    position = seen.features.take(np.repeat(np.arange(len(seen)), lengths))
+    decision = seen.legal.row_of
+    position = seen.features.take(decision)
     parts = [
         csr_matrix((np.ones(len(rows.items), np.float32), rows.items, rows.offsets), (len(rows), width))
         for rows, width in ((position, len(known.positions)), (seen.alternatives, len(known.choices)))
     ]
-    return hstack(parts, format="csr"), (seen.legal.items == np.repeat(seen.labels, lengths)).astype(np.float32)
+    return hstack(parts, format="csr"), (seen.legal.items == seen.labels[decision]).astype(np.float32)
 
 
 def contestants(game: str) -> list[Shared | Learned | Boosted]:

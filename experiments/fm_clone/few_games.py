@@ -134,7 +134,7 @@ def _leave_out(game: str) -> None:
         assert full.alternatives is not None
         rows = full.alternatives
         kept = ~gone[rows.items]
-        row = np.repeat(np.arange(len(rows)), np.diff(rows.offsets))[kept]
+        row = rows.row_of[kept]
         offsets = np.zeros(len(rows) + 1, np.int64)
         np.cumsum(np.bincount(row, minlength=len(rows)), out=offsets[1:])
         return replace(full, alternatives=SparseRows(offsets, rows.items[kept]))

@@ -140,7 +140,7 @@ class _Candidates:
         seen = known.seen(samples)
         assert seen.alternatives is not None
         lengths = np.diff(seen.legal.offsets)
-        decision = np.repeat(np.arange(len(seen)), lengths)
+        decision = seen.legal.row_of
         return cls(
             seen.features.dense(len(known.positions)),
             seen.alternatives.dense(len(known.choices)),

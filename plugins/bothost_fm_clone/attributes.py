@@ -105,7 +105,7 @@ def doudizhu_classes() -> tuple[tuple[str, ...], npt.NDArray[np.int32], npt.NDAr
 def dense(rows: SparseRows, width: int) -> BoolMatrix:
     """The rows as a bool matrix, shape (rows, width)."""
     out = np.zeros((len(rows), width), np.bool_)
-    out[_row(rows), rows.items] = True
+    out[rows.row_of, rows.items] = True
     return out
 
 
@@ -129,7 +129,7 @@ def doudizhu_situations(known: BoolMatrix) -> BoolMatrix:
 def doudizhu_relations(known: BoolMatrix, legal: SparseRows, leaves: SparseRows) -> BoolMatrix:
     """bool, shape (candidates, relations). ``known``: base features of each position."""
     _, _, group, body = doudizhu_classes()
-    row, cls = _row(legal), legal.items
+    row, cls = legal.row_of, legal.items
     kind = row.astype(np.int64) * (group.max() + 1) + group[cls]
     place, count = _place(kind)
     several = count > 1
@@ -165,7 +165,7 @@ def _plays(leaves: SparseRows) -> npt.NDArray[np.int64]:
     begin = 308 + 21
     found = (leaves.items >= begin) & (leaves.items < begin + 16)
     out = np.zeros(len(leaves), np.int64)
-    out[_row(leaves)[found]] = leaves.items[found] - begin
+    out[leaves.row_of[found]] = leaves.items[found] - begin
     return out
 
 
@@ -180,7 +180,7 @@ def othello_relations(
 ) -> tuple[BoolMatrix, IntArray, IntArray]:
     """bool, shape (candidates, relations); for each candidate the number of flipped discs, and of own discs beside
     empty squares."""
-    row = _row(legal)
+    row = legal.row_of
     after = dense(leaves, 3 * 64 + 25)
     own, enemy, empty = (after[:, what : 3 * 64 : 3].reshape(-1, 8, 8) for what in range(3))
     replies = np.argmax(after[:, 3 * 64 :], axis=1)
@@ -231,10 +231,6 @@ def _number(flags: BoolMatrix) -> npt.NDArray[np.int64]:
     return np.where(flags.any(axis=1), flags.argmax(axis=1) + 1, 99)
 
 
-def _row(rows: SparseRows) -> npt.NDArray[np.int64]:
-    return np.repeat(np.arange(len(rows)), np.diff(rows.offsets))
-
-
 def appended(
     rows: SparseRows, begin: int, more: BoolMatrix, numbers: npt.NDArray[np.integer] | None = None
 ) -> SparseRows:
@@ -244,7 +240,7 @@ def appended(
     """
     row, column = np.nonzero(more)
     item = column if numbers is None else numbers[row, column]
-    rows_all = np.concatenate([_row(rows), row])
+    rows_all = np.concatenate([rows.row_of, row])
     items = np.concatenate([rows.items, (item + begin).astype(np.int32)])
     order = np.lexsort((items, rows_all))
     offsets = np.zeros(len(rows) + 1, np.int64)

@@ -64,7 +64,7 @@ class Combinations:
         for start in range(0, len(rows), CHUNK):
             chunk = rows.take(np.arange(start, min(start + CHUNK, len(rows))))
             known = np.zeros((len(self), len(chunk)), np.bool_)
-            known[chunk.items, np.repeat(np.arange(len(chunk)), np.diff(chunk.offsets))] = True
+            known[chunk.items, chunk.row_of] = True
             for number, (first, second) in enumerate(self._listed, self.base):
                 np.logical_and(known[first], known[second], out=known[number])
             row, item = np.nonzero(known.T)

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import safetensors
-
-from bothost import ModelError
 from bothost_fm_clone import model, shared
 from bothost_fm_clone.model import Clone
 from bothost_fm_clone.shared import SharedClone
@@ -18,9 +15,6 @@ VERSIONS = (Clone.version, SharedClone.version)
 
 def load_any(path: Path, game: str) -> AnyClone:
     """Load a clone. Raises ModelError if the file is not a clone, or of another game or encoder version."""
-    try:
-        with safetensors.safe_open(path, "numpy") as file:
-            version = (file.metadata() or {}).get("encoder_version")
-    except (OSError, safetensors.SafetensorError) as error:
-        raise ModelError(f"{path} is not a clone: {error}", advice="import the model again, or retrain it") from error
+    with model.opened(path) as file:
+        version = (file.metadata() or {}).get("encoder_version")
     return shared.load(path, game) if version == str(SharedClone.version) else model.load(path, game)

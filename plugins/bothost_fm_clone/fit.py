@@ -58,8 +58,7 @@ def score(probabilities: SparseRows, samples: Samples) -> Score:
 def per_decision(probabilities: SparseRows, samples: Samples) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.float64]]:
     """For each decision, whether it was the most probable class, and its log-loss."""
     legal, values = samples.legal, probabilities.items.astype(np.float64)
-    row = np.repeat(np.arange(len(samples)), np.diff(legal.offsets))
-    chosen = np.flatnonzero(legal.items == samples.labels[row])
+    chosen = np.flatnonzero(legal.items == samples.labels[legal.row_of])
     best = np.maximum.reduceat(values, legal.offsets[:-1]) if len(samples) else np.zeros(0)
     return values[chosen] >= best, -np.log(np.maximum(values[chosen], 1e-12))
 
@@ -75,7 +74,7 @@ def softmax(scores: npt.NDArray[np.floating], lengths: npt.NDArray[np.integer]) 
 def brier(probabilities: SparseRows, samples: Samples) -> npt.NDArray[np.float64]:
     """The Brier score of each decision, in [0, 2]."""
     legal, values = samples.legal, probabilities.items.astype(np.float64)
-    done = legal.items == samples.labels[np.repeat(np.arange(len(samples)), np.diff(legal.offsets))]
+    done = legal.items == samples.labels[legal.row_of]
     return np.add.reduceat(np.square(values - done), legal.offsets[:-1]) if len(samples) else np.zeros(0)
 
 

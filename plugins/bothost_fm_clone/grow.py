@@ -89,8 +89,8 @@ class Growth:
         self._samples, self._classes, self._options, self._seed = samples, classes, options, seed
         self.machine: FactorizationMachine | None = None
         """The machine of the last round."""
-        self._uses = _uses(samples.features, base)
-        self._seen = {_digest(uses) for uses in self._uses}
+        self._uses = uses_of(samples.features, base)
+        self._seen = {digest_of(uses) for uses in self._uses}
         for pair in begin.pairs.tolist():
             self._make(pair)
         self._add(len(begin.pairs))
@@ -153,7 +153,7 @@ class Growth:
         if made[first] | made[second] in made:
             return False
         uses = np.intersect1d(self._uses[first], self._uses[second], assume_unique=True)
-        if not len(uses) or _digest(uses) in self._seen:
+        if not len(uses) or digest_of(uses) in self._seen:
             return False
         self._make(pair)
         return True
@@ -161,7 +161,7 @@ class Growth:
     def _make(self, pair: Sequence[int]) -> None:
         first, second = pair
         uses = np.intersect1d(self._uses[first], self._uses[second], assume_unique=True)
-        self._seen.add(_digest(uses))
+        self._seen.add(digest_of(uses))
         self._uses.append(uses)
         self.combinations = self.combinations.with_pairs([(first, second)])
 
@@ -170,7 +170,7 @@ class Growth:
         samples = self._samples
         total = len(self.combinations)
         fresh = self._uses[total - count :]
-        row = np.concatenate([np.repeat(np.arange(len(samples)), np.diff(samples.features.offsets)), *fresh])
+        row = np.concatenate([samples.features.row_of, *fresh])
         item = np.concatenate(
             [samples.features.items, *(np.full(len(uses), total - count + n) for n, uses in enumerate(fresh))]
         )
@@ -240,13 +240,14 @@ def grow(
     return growth.combinations
 
 
-def _uses(rows: SparseRows, features: int) -> list[IntArray]:
+def uses_of(rows: SparseRows, features: int) -> list[IntArray]:
     """For each feature the rows that set it, ascending."""
-    row = np.repeat(np.arange(len(rows), dtype=np.int32), np.diff(rows.offsets))
+    row = rows.row_of.astype(np.int32)
     order = np.argsort(rows.items, kind="stable")
     counts = np.bincount(rows.items, minlength=features)
     return np.split(row[order], np.cumsum(counts)[:-1])
 
 
-def _digest(uses: IntArray) -> bytes:
+def digest_of(uses: IntArray) -> bytes:
+    """Equal for equal rows."""
     return hashlib.blake2b(uses.astype(np.int32).tobytes(), digest_size=16).digest()

@@ -14,7 +14,6 @@ what was found. The learning rate is chosen on held-out hands.
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -30,11 +29,12 @@ from bothost import ModelError
 from bothost.training import checkpoint
 from bothost.training.checkpoint import Progress
 from bothost.training.conditional import UNKNOWN, ConditionalMachine, extended
-from bothost.training.factorization import FloatArray, IntArray, Samples, SparseRows
+from bothost.training.factorization import FloatArray, Samples, SparseRows
 from bothost_fm_clone.directions import Directions, Tangent, differences
 from bothost_fm_clone.fit import FOLDS, MANY, per_decision
+from bothost_fm_clone.grow import digest_of, uses_of
 from bothost_fm_clone.samples import Decisions
-from bothost_fm_clone.shared import VERSION, SharedClone, shape_of
+from bothost_fm_clone.shared import VERSION, SharedClone, made_of, shape_of
 
 ROW_PASSES, ROW_RATE, ROW_DECAY = 10, 0.1, 0.003
 """Settings for learning a player's row."""
@@ -138,7 +138,7 @@ def grow_shared(clone: SharedClone, samples: Samples, options: SharedOptions, se
     ranked = np.column_stack([found.first[order], found.second[order]]).astype(np.int32)
     # Skip pairs that equal an existing feature: the same base features, or set in the same samples.
     sets = [
-        _made_of(n, clone.pairs, len(known.positions) + len(known.choices))
+        made_of(n, clone.pairs, len(known.positions) + len(known.choices))
         for n in range(machine.shape.positions + machine.shape.choices)
     ]
     there = {*sets}
@@ -148,8 +148,8 @@ def grow_shared(clone: SharedClone, samples: Samples, options: SharedOptions, se
         len(known.positions),
         machine.shape.choices,
     )
-    uses = _uses(tried, machine.shape.choices + len(ranked))
-    digests = {uses[n] for n in range(machine.shape.choices)}
+    uses = [digest_of(rows) for rows in uses_of(tried, machine.shape.choices + len(ranked))]
+    digests = {*uses[: machine.shape.choices]}
     chosen: list[int] = []
     for n, (first, second) in enumerate(ranked.tolist()):
         made = sets[first] | sets[second]
@@ -350,23 +350,3 @@ def _widened(machine: ConditionalMachine, more: int, seed: int) -> dict[str, Flo
         "weights": np.concatenate([parameters["weights"], np.zeros(more, np.float32)]),
         "factors": np.concatenate([factors[:-width], fresh, factors[-width:]]),
     }
-
-
-def _made_of(feature: int, pairs: IntArray, base: int) -> frozenset[int]:
-    found, open_ = set(), [feature]
-    while open_:
-        part = open_.pop()
-        if part < base:
-            found.add(part)
-        else:
-            open_ += pairs[part - base].tolist()
-    return frozenset(found)
-
-
-def _uses(rows: SparseRows, features: int) -> list[bytes]:
-    """For each feature, a digest of the rows in which it is set."""
-    row = np.repeat(np.arange(len(rows), dtype=np.int32), np.diff(rows.offsets))
-    order = np.argsort(rows.items, kind="stable")
-    counts = np.bincount(rows.items, minlength=features)
-    parts = np.split(row[order], np.cumsum(counts)[:-1])
-    return [hashlib.blake2b(part.tobytes(), digest_size=16).digest() for part in parts]

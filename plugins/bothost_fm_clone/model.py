@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -121,21 +122,31 @@ def file_of(game: str) -> str:
     return f"{game}.safetensors"
 
 
-def load(path: Path, game: str) -> Clone:
-    """Load a clone. Raises ModelError if the file is not a clone, or of another game or encoder version."""
-    own = encoding(game)
+@contextlib.contextmanager
+def opened(path: Path, kind: tuple[str, int] | None = None) -> Iterator[Any]:
+    """Open a clone's file. Raises ModelError for errors of the block, or if the file is not of this ``kind``.
+
+    ``kind``: the game and the encoder version.
+    """
     try:
         with safetensors.safe_open(path, "numpy") as file:
             metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in ("pairs", "weights", "bias")}
-            none: npt.NDArray[Any] = np.zeros((0, len(own.classes)), np.float16)
-            after = file.get_tensor("afterstates") if "afterstates" in file.keys() else none  # noqa: SIM118
-        told = metadata.get("game"), metadata.get("encoder_version")
-        if told != (game, str(VERSION)):
-            raise ValueError(f"it is for {told[0]}, encoder version {told[1]}, not for {game}, version {VERSION}")
-        return _checked(own, tensors["pairs"], tensors["weights"], tensors["bias"], after)
+            game, version = metadata.get("game"), metadata.get("encoder_version")
+            if kind is not None and (game, version) != (kind[0], str(kind[1])):
+                raise ValueError(f"it is for {game}, encoder version {version}, not for {kind[0]}, version {kind[1]}")
+            yield file
     except (OSError, safetensors.SafetensorError, KeyError, TypeError, ValueError) as error:
         raise ModelError(f"{path} is not a clone: {error}", advice="import the model again, or retrain it") from error
+
+
+def load(path: Path, game: str) -> Clone:
+    """Load a clone. Raises ModelError if the file is not a clone, or of another game or encoder version."""
+    own = encoding(game)
+    with opened(path, (game, VERSION)) as file:
+        none: npt.NDArray[Any] = np.zeros((0, len(own.classes)), np.float16)
+        after = file.get_tensor("afterstates") if "afterstates" in file.keys() else none  # noqa: SIM118
+        pairs, weights, bias = (file.get_tensor(name) for name in ("pairs", "weights", "bias"))
+        return _checked(own, pairs, weights, bias, after)
 
 
 def _checked(own: Encoding, pairs: IntArray, weights: FloatArray, bias: FloatArray, after: FloatArray) -> Clone:

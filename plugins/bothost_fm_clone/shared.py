@@ -14,15 +14,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-import safetensors
 import safetensors.numpy
 
-from bothost import ModelError
 from bothost.training.conditional import ConditionalMachine, Shape, extended
 from bothost.training.factorization import FloatArray, IntArray, Samples, SparseRows
 from bothost_fm_clone.directions import Directions
 from bothost_fm_clone.encode import Encoding, encoding
-from bothost_fm_clone.model import in_order
+from bothost_fm_clone.model import in_order, opened
 from bothost_fm_clone.sight import Sight, sight
 from bothost_fm_clone.words import phrase
 
@@ -134,19 +132,10 @@ def _halved(parameters: dict[str, FloatArray]) -> dict[str, FloatArray]:
 def load(path: Path, game: str) -> SharedClone:
     """Load a clone. Raises ModelError if the file is not a clone, or of another game or encoder version."""
     own = encoding(game)
-    try:
-        with safetensors.safe_open(path, "numpy") as file:
-            metadata = file.metadata() or {}
-            tensors = {
-                name: file.get_tensor(name) for name in ("pairs", "sizes", "weights", "factors", "bias", "readout")
-            }
-            more = {name: file.get_tensor(name) for name in ("directions", "scales") if name in file.keys()}  # noqa: SIM118
-        told = metadata.get("game"), metadata.get("encoder_version")
-        if told != (game, str(VERSION)):
-            raise ValueError(f"it is for {told[0]}, encoder version {told[1]}, not for {game}, version {VERSION}")
+    with opened(path, (game, VERSION)) as file:
+        tensors = {name: file.get_tensor(name) for name in ("pairs", "sizes", "weights", "factors", "bias", "readout")}
+        more = {name: file.get_tensor(name) for name in ("directions", "scales") if name in file.keys()}  # noqa: SIM118
         return _with_directions(_checked(own, tensors), more)
-    except (OSError, safetensors.SafetensorError, KeyError, TypeError, ValueError) as error:
-        raise ModelError(f"{path} is not a clone: {error}", advice="import the model again, or retrain it") from error
 
 
 def _checked(own: Encoding, tensors: dict[str, npt.NDArray[Any]]) -> SharedClone:
@@ -265,20 +254,20 @@ class _Reasons:
     def _named(self, n: int) -> list[str]:
         """The words of a candidates' feature, with "not" if the choice lacks it."""
         known = self._clone.sight
-        parts = _parts(int(self._features[n]), self._clone.pairs, len(known.positions), len(known.choices))
-        all_names = (*known.positions, *known.choices)
-        words = [phrase(known.game, all_names[part]) for part in parts]
+        names = (*known.positions, *known.choices)
+        # Features of positions have the lowest numbers.
+        parts = made_of(len(known.positions) + int(self._features[n]), self._clone.pairs, len(names))
+        words = [phrase(known.game, names[part]) for part in sorted(parts)]
         return words if self._has[self._at, n] else ["not: " + ", ".join(words)]
 
 
-def _parts(feature: int, pairs: IntArray, positions: int, choices: int) -> list[int]:
-    """The base features of a candidates' feature, ascending. Features of positions have the lowest numbers."""
-    found: set[int] = set()
-    open_ = [positions + feature]
+def made_of(feature: int, pairs: IntArray, base: int) -> frozenset[int]:
+    """The base features, those below ``base``, of which a feature is made."""
+    found, open_ = set(), [feature]
     while open_:
         part = open_.pop()
-        if part < positions + choices:
+        if part < base:
             found.add(part)
         else:
-            open_ += pairs[part - positions - choices].tolist()
-    return sorted(found)
+            open_ += pairs[part - base].tolist()
+    return frozenset(found)
