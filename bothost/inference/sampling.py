@@ -1,11 +1,24 @@
-"""Draw actions from a policy. The same seed and view give the same action, so a replay repeats logged decisions."""
+"""Mask legal actions, and draw actions from a policy.
+
+The same seed and view give the same action, so a replay repeats logged decisions.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from bothost.rules.game import FloatArray, View
+from bothost.rules.game import ActionArray, FloatArray, View
+
+
+def legal_masks(legal: Sequence[ActionArray], actions: int) -> npt.NDArray[np.bool_]:
+    """bool, shape (n, actions): which of a game's actions are legal in each of n positions."""
+    out = np.zeros((len(legal), actions), np.bool_)
+    for row, ids in zip(out, legal, strict=True):
+        row[ids] = True
+    return out
 
 
 def choose(policy: FloatArray, temperature: float, seed: int, view: View) -> int:

@@ -24,6 +24,7 @@ import numpy.typing as npt
 import torch
 
 from bothost.errors import UsageError
+from bothost.inference import legal_masks
 from bothost.rules import ActionArray, FloatArray
 from bothost.strategy import LoggedGames, LoggedStep, Trajectory
 from bothost.training.model_pool import ModelPool
@@ -279,9 +280,7 @@ def _encode(folder: Path, encoder: HandEncoder, hands: Iterable[Trajectory]) -> 
             if encoded is None:
                 continue
             steps = len(hand.steps)
-            legal = np.zeros((steps, encoder.num_actions), np.bool_)
-            choices = encoded.choices or [step.legal for step in hand.steps]
-            legal[np.repeat(np.arange(steps), list(map(len, choices))), np.concatenate(choices)] = True
+            legal = legal_masks(encoded.choices or [step.legal for step in hand.steps], encoder.num_actions)
             numbers = np.empty((steps, 3), np.float32)
             numbers[:, 0] = [step.action for step in hand.steps]
             numbers[:, 1] = [behaviour(step) for step in hand.steps]

@@ -9,9 +9,9 @@ import msgspec
 import numpy as np
 
 from bothost import Budget, Decision, Model, ModelError, Player, Request, Strategy, Table, Trainer
-from bothost.inference import Session, choose
+from bothost.inference import Session, choose, legal_masks
 from bothost.rules import ActionArray, FloatArray, Game, View
-from bothost_mahjong_ppo.encode import PROSPECTS, REWARD_SCALE, VERSION, choices, encode, masks, supports
+from bothost_mahjong_ppo.encode import ACTIONS, PROSPECTS, REWARD_SCALE, VERSION, choices, encode, supports
 
 
 class PlayOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -72,7 +72,7 @@ class MahjongPpo(Strategy):
         """Probabilities (n, 193), 0 where illegal, and expected scores (n,). A win is always taken."""
         states, prospects = encode(views, legal, self.encoder_version)
         logits, values = self.session.run(state=states, prospects=prospects)
-        logits = np.where(masks(choices(views, legal)), logits, -np.inf)
+        logits = np.where(legal_masks(choices(views, legal), ACTIONS), logits, -np.inf)
         odds = np.exp(logits - logits.max(axis=1, keepdims=True))
         return odds / odds.sum(axis=1, keepdims=True), values / REWARD_SCALE
 

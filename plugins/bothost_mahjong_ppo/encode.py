@@ -213,11 +213,3 @@ def choices(views: Sequence[View], legal: Sequence[ActionArray]) -> list[ActionA
 def wins(view: View) -> bool:
     """Whether a win that is legal reaches the minimum of points."""
     return not view.game.rules["false_win"] or mahjong.rule_choice(view, simple=True)[0] == WIN
-
-
-def masks(legal: Sequence[ActionArray]) -> npt.NDArray[np.bool_]:
-    """Legal actions (n, 193)."""
-    out = np.zeros((len(legal), ACTIONS), np.bool_)
-    for row, actions in zip(out, legal, strict=True):
-        row[actions] = True
-    return out

@@ -7,10 +7,11 @@ from typing import Literal
 import numpy as np
 import torch
 
+from bothost.inference import legal_masks
 from bothost.rules import Game, View, mahjong
 from bothost.training import ppo
 from bothost.training.ppo import Float, masked_log_probs, value_loss
-from bothost_mahjong_ppo.encode import REWARD_SCALE, masks
+from bothost_mahjong_ppo.encode import ACTIONS, REWARD_SCALE
 from bothost_mahjong_ppo.model import MahjongNet
 from bothost_mahjong_ppo.selfplay import observed
 
@@ -45,7 +46,8 @@ def demonstrations(
             state.apply(seat, action)
         scores += [state.returns[view.seat] * REWARD_SCALE for view in views[len(scores) :]]
     legal = [view.legal() for view in views]
-    return observed(views, legal), masks(legal), np.array(actions, np.int64), np.array(scores, np.float32)
+    masks = legal_masks(legal, ACTIONS)
+    return observed(views, legal), masks, np.array(actions, np.int64), np.array(scores, np.float32)
 
 
 def imitate(

@@ -13,10 +13,11 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from bothost.inference import legal_masks
 from bothost.rules import ActionArray, Game, State, View, mahjong
 from bothost.training.ppo import Batch, Float, PpoOptions, generalized_advantages
 from bothost.training.rollout import Choice, choose
-from bothost_mahjong_ppo.encode import PACKED, REWARD_SCALE, STATE, choices, encode_packed_into, masks
+from bothost_mahjong_ppo.encode import ACTIONS, PACKED, REWARD_SCALE, STATE, choices, encode_packed_into
 from bothost_mahjong_ppo.model import OBSERVATION
 from bothost_mahjong_ppo.oracle import encode_hidden
 
@@ -105,7 +106,7 @@ def observe(positions: Sequence[tuple[State, int]], share: float, rng: np.random
     observations = observed(views, legal)
     for (state, seat), out in zip(positions, observations, strict=True):
         out[STATE + PACKED :] = encode_hidden(state, seat, share, rng)
-    return observations, masks(choices(views, legal))
+    return observations, legal_masks(choices(views, legal), ACTIONS)
 
 
 def observed(views: Sequence[View], legal: Sequence[ActionArray]) -> Float:

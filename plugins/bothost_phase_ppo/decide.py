@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from bothost import Budget, Decision, Model, ModelError, Player, Request, Strategy, Table, Trainer
-from bothost.inference import Session, choose
+from bothost.inference import Session, choose, legal_masks
 from bothost.rules import ActionArray, FloatArray, Game, View
 from bothost.rules.pairing import rule_returns
-from bothost_phase_ppo.encode import BLOCKS, REWARD_SCALE, SIZES, VERSION, WIN_POINTS, Symmetries, encode, masks
+from bothost_phase_ppo.encode import ACTIONS, BLOCKS, REWARD_SCALE, SIZES, VERSION, WIN_POINTS, Symmetries, encode
 
 IntArray = npt.NDArray[np.intp]
 
@@ -148,7 +148,7 @@ class PhasePpo(Strategy):
     def infer(self, views: Sequence[View], legal: Sequence[ActionArray]) -> tuple[FloatArray, FloatArray]:
         """Probabilities (n, 58), 0 where illegal, and values in points (n,)."""
         logits, values = self.session.run(observations=self.symmetries.rename(encode(views, self.encoder_version)))
-        allowed = masks(legal)
+        allowed = legal_masks(legal, ACTIONS)
         logits = np.where(allowed[:, None], self.symmetries.name_back(logits), -np.inf)
         logits -= np.logaddexp.reduce(logits, axis=2, keepdims=True)
         # The geometric mean: an action that one policy rules out is ruled out.

@@ -13,7 +13,7 @@ from itertools import permutations
 import numpy as np
 import numpy.typing as npt
 
-from bothost.rules import ActionArray, FloatArray, View
+from bothost.rules import FloatArray, View
 
 BLOCKS = {1: "features", 2: "candidates"}
 """The block of each encoder version. Models of other versions are refused."""
@@ -43,14 +43,6 @@ def encode(views: Sequence[View], version: int = VERSION) -> FloatArray:
     out = np.empty((len(views), SIZES[version]), np.float32)
     for row, view in zip(out, views, strict=True):
         view.encode(BLOCKS[version], row)
-    return out
-
-
-def masks(legal: Sequence[ActionArray]) -> npt.NDArray[np.bool_]:
-    """Legal actions (n, 58)."""
-    out = np.zeros((len(legal), ACTIONS), np.bool_)
-    for row, actions in zip(out, legal, strict=True):
-        row[actions] = True
     return out
 
 

@@ -20,12 +20,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from bothost.inference import legal_masks
 from bothost.rules import FloatArray, Game, View
 from bothost.rules.pairing import rule_returns
 from bothost.training.loop import Iteration, Learner, Outcome, set_learning_rate
 from bothost.training.ppo import clip_gradients, masked_log_probs
 from bothost.training.rollout import draw
-from bothost_phase_ppo.encode import ACTIONS, CANDIDATE, POSITION, WIN_POINTS, Symmetries, encode, masks
+from bothost_phase_ppo.encode import ACTIONS, CANDIDATE, POSITION, WIN_POINTS, Symmetries, encode
 from bothost_phase_ppo.model import CandidateNet
 
 HELD_OUT = 1
@@ -183,7 +184,8 @@ class ExpertLearner(Learner):
         parts = []
         while states:
             views = [state.view(state.to_act[0]) for state in states]
-            observations, allowed = encode(views), torch.from_numpy(masks([view.legal() for view in views]))
+            observations = encode(views)
+            allowed = torch.from_numpy(legal_masks([view.legal() for view in views], ACTIONS))
             log_probs, values = self._policy(observations, allowed)
             actions = draw(log_probs, rng).tolist()
             parts.append(self._valued(views, torch.from_numpy(observations), allowed, log_probs, values, rng))

@@ -17,6 +17,7 @@ from bothost.arena.run import run_match
 from bothost.arena.spec import MatchSpec
 from bothost.cli.arena import build
 from bothost.errors import ModelError, UsageError
+from bothost.inference import legal_masks
 from bothost.plugins import weights
 from bothost.rules import mahjong
 from bothost.training.metrics import read
@@ -33,7 +34,6 @@ from bothost_mahjong_ppo.encode import (
     WIN,
     choices,
     encode,
-    masks,
 )
 from bothost_mahjong_ppo.imitate import TEACHERS, cooling, demonstrations, fit_critic, imitate
 from bothost_mahjong_ppo.model import OBSERVATION, WIDTH, MahjongNet
@@ -146,7 +146,7 @@ def test_what_is_shipped_has_no_input_for_hidden_features_and_is_the_network_wit
     with torch.no_grad():
         logits, values = net(torch.from_numpy(observations))
     policies, scores = strategy.infer([s.view(seat) for s, seat in found], legal)
-    expected = logits.masked_fill(~torch.from_numpy(masks(legal)), -torch.inf).softmax(dim=1)
+    expected = logits.masked_fill(~torch.from_numpy(legal_masks(legal, ACTIONS)), -torch.inf).softmax(dim=1)
     np.testing.assert_allclose(policies, expected.numpy(), atol=1e-5)
     np.testing.assert_allclose(scores, values.numpy() / REWARD_SCALE, atol=1e-3)
 
@@ -447,4 +447,4 @@ def test_a_model_is_needed_and_must_be_of_this_encoder(trained):
     with pytest.raises(ModelError, match="encoder"):
         MahjongPpo(PlayOptions(), msgspec.structs.replace(model, encoder_version=9))
     assert MahjongPpo.supports(GAME) and not MahjongPpo.supports(rules.game("othello"))
-    assert encode([], [])[0].shape == (0, STATE) and masks([]).shape == (0, ACTIONS)
+    assert encode([], [])[0].shape == (0, STATE) and legal_masks([], ACTIONS).shape == (0, ACTIONS)

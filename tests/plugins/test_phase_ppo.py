@@ -6,11 +6,12 @@ import safetensors.torch
 import torch
 
 from bothost import Budget, Model, ModelError, Request, Table, rules
+from bothost.inference import legal_masks
 from bothost.plugins import weights
 from bothost.rules.pairing import rule_returns
 from bothost.training.publish import write_version
 from bothost_phase_ppo.decide import PhasePpo, PlayOptions, improved
-from bothost_phase_ppo.encode import ACTIONS, CANDIDATE, POSITION, SIZES, Symmetries, encode, masks
+from bothost_phase_ppo.encode import ACTIONS, CANDIDATE, POSITION, SIZES, Symmetries, encode
 from bothost_phase_ppo.model import NETWORKS, graph
 
 GAME = rules.game("pairing")
@@ -67,7 +68,7 @@ def test_live_play_computes_what_was_trained(version, tmp_path):
     with torch.no_grad():
         logits, values = net(torch.from_numpy(encode(views, version)))
     got = PhasePpo(PlayOptions(symmetries=1), model).infer(views, [view.legal() for view in views])
-    legal = torch.from_numpy(masks([view.legal() for view in views]))
+    legal = torch.from_numpy(legal_masks([view.legal() for view in views], ACTIONS))
     expected = logits.masked_fill(~legal, -torch.inf).softmax(dim=1)
     np.testing.assert_allclose(got[0], expected.numpy(), atol=1e-5)
     np.testing.assert_allclose(got[1], values.numpy() / 0.1, atol=1e-3)
