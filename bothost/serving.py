@@ -19,6 +19,15 @@ REQUEST_S = 10.0
 """Seconds within which a request must be complete."""
 UNFINISHED = 100
 """Most connections without a complete request. One more disconnects the oldest of them."""
+SETTINGS: dict[str, Any] = {
+    "ws": "none",
+    "lifespan": "off",
+    "log_config": None,
+    "log_level": "warning",
+    "access_log": False,
+    "timeout_graceful_shutdown": 1,
+}
+"""Defaults of ``running``."""
 
 
 class WebServer(uvicorn.Server):
@@ -42,13 +51,14 @@ class WebServer(uvicorn.Server):
 
 @contextlib.asynccontextmanager
 async def running(
-    config: uvicorn.Config, listening: socket.socket, name: str, *, request_s: float = REQUEST_S
+    application: Any, listening: socket.socket, name: str, *, request_s: float = REQUEST_S, **settings: Any
 ) -> AsyncIterator[int]:
     """Serve an application on this socket while the block runs. Gives the port once connections are accepted.
 
-    ``name`` is that of the task. Raises the error that keeps the server from starting.
+    ``name`` is that of the task. ``settings`` of uvicorn override ``SETTINGS``. Raises the error that keeps the server
+    from starting.
     """
-    server = WebServer(config, request_s=request_s)
+    server = WebServer(uvicorn.Config(application, **{**SETTINGS, **settings}), request_s=request_s)
     task = asyncio.create_task(server.serve(sockets=[listening]), name=name)
     try:
         while not server.started:

@@ -6,7 +6,6 @@ import contextlib
 from collections.abc import AsyncIterator
 
 import structlog
-import uvicorn
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from starlette.applications import Starlette
@@ -42,15 +41,6 @@ async def serving(host: Host, settings: MetricsSettings) -> AsyncIterator[int]:
     """Serve the host's pages in this event loop, and yield the port. Raises ConfigError if it cannot listen."""
     advice = "choose another, or leave metrics.port out"
     listening = listen(settings.host, settings.port or 0, key="metrics.port", advice=advice)
-    config = uvicorn.Config(
-        application(host, metrics.registry(host)),
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        log_level="warning",
-        access_log=False,
-        timeout_graceful_shutdown=1,
-    )
-    async with running(config, listening, "metrics") as port:
+    async with running(application(host, metrics.registry(host)), listening, "metrics") as port:
         _log.info("metrics_served", url=f"http://{url_host(settings.host)}:{port}/metrics")
         yield port

@@ -9,7 +9,6 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable
 
 import structlog
-import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -109,17 +108,6 @@ class LobbyServer:
         self._numbers = itertools.count(1)
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_at = 0.0
-        self.config = uvicorn.Config(
-            self.app,
-            ws=AbortableWebSocket,
-            ws_max_size=settings.frame_bytes,
-            ws_per_message_deflate=False,
-            lifespan="off",
-            log_config=None,
-            log_level="warning",
-            access_log=False,
-            timeout_graceful_shutdown=3,
-        )
 
     @property
     def url(self) -> str:
@@ -234,7 +222,15 @@ async def serve(
     advice = "stop it, or choose another with --port or lobby_server.port"
     listening = listen(settings.host, settings.port, key="lobby_server.port", advice=advice, backlog=1024)
     try:
-        async with running(server.config, listening, "lobby server") as server.port:
+        async with running(
+            server.app,
+            listening,
+            "lobby server",
+            ws=AbortableWebSocket,
+            ws_max_size=settings.frame_bytes,
+            ws_per_message_deflate=False,
+            timeout_graceful_shutdown=3,
+        ) as server.port:
             log.info("lobby is open", url=server.url, accounts=len(settings.tokens), games=server.games)
             yield server
     finally:

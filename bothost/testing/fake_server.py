@@ -8,7 +8,6 @@ import random
 from collections.abc import Callable, Coroutine
 from typing import Any, Self
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.routing import BaseRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
@@ -61,14 +60,7 @@ class FakeServer:
         self._serving = contextlib.AsyncExitStack()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._timers: set[asyncio.TimerHandle] = set()
-        self._config = uvicorn.Config(
-            Starlette(routes=routes),
-            ws=AbortableWebSocket,
-            lifespan="off",
-            log_config=None,
-            log_level="critical",
-            timeout_graceful_shutdown=1,
-        )
+        self._app = Starlette(routes=routes)
 
     @property
     def url(self) -> str:
@@ -77,7 +69,8 @@ class FakeServer:
 
     async def __aenter__(self) -> Self:
         listening = listen("127.0.0.1", 0, key="port", advice="stop it")
-        self.port = await self._serving.enter_async_context(running(self._config, listening, "fake lobby"))
+        serving = running(self._app, listening, "fake lobby", ws=AbortableWebSocket, log_level="critical")
+        self.port = await self._serving.enter_async_context(serving)
         self.started()
         return self
 

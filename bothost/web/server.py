@@ -6,8 +6,6 @@ import contextlib
 import ipaddress
 from collections.abc import AsyncIterator
 
-import uvicorn
-
 from bothost.config import WebSettings
 from bothost.errors import ConfigError
 from bothost.listening import listen, url_host
@@ -43,16 +41,8 @@ async def serving(site: Site, settings: WebSettings) -> AsyncIterator[str]:
     web = Web(site, Viewers(password, spectators=settings.spectators))
     advice = "choose another with --port or web.port"
     listening = listen(settings.host, settings.port, key="web.port", advice=advice)
-    config = uvicorn.Config(
-        web.application({*LOOPBACK, settings.host, *settings.hosts}),
-        ws="none",
-        lifespan="on",
-        log_config=None,
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        limit_concurrency=512,
-        timeout_graceful_shutdown=1,
-    )
-    async with running(config, listening, "web") as port:
+    application = web.application({*LOOPBACK, settings.host, *settings.hosts})
+    async with running(
+        application, listening, "web", lifespan="on", server_header=False, limit_concurrency=512
+    ) as port:
         yield f"http://{url_host(settings.host)}:{port}/"

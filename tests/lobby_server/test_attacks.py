@@ -5,7 +5,6 @@ import contextlib
 import re
 
 import pytest
-import uvicorn
 from running_table import new_lobby, started
 from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
@@ -63,8 +62,8 @@ async def test_a_request_has_a_deadline():
         return PlainTextResponse("hello")
 
     listening = listen("127.0.0.1", 0, key="port", advice="")
-    config = uvicorn.Config(Starlette(routes=[Route("/", hello)]), lifespan="off", log_config=None)
-    async with running(config, listening, "hello", request_s=0.2) as port, asyncio.timeout(5):
+    application = Starlette(routes=[Route("/", hello)])
+    async with running(application, listening, "hello", request_s=0.2) as port, asyncio.timeout(5):
         reader, writer = await unfinished(port)
         with contextlib.suppress(ConnectionError):
             assert await reader.read() == b""
