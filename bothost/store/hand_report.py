@@ -46,7 +46,7 @@ def report(timeline: Timeline, make_game: Callable[..., Game]) -> Json:
         "state": "live" if end is None else end.reason,
         "scores": timeline.hand.scores,
         "away": sorted(timeline.hand.away),
-        "deal": _deal(timeline, game),
+        "deal": None if game is None or (whole := revealed(game, timeline)) is None else whole[0],
         "events": [
             {"seq": stretch.seq + i, "event": line}
             for stretch in timeline.events
@@ -123,17 +123,14 @@ def _view(row: DecisionRecord, game: Game | None) -> View | None:
         return None
 
 
-def _deal(timeline: Timeline, game: Game | None) -> Json | None:
-    """The deal, if it was revealed."""
-    if game is None:
-        return None
+def revealed(game: Game, timeline: Timeline) -> tuple[Json, list[tuple[int, int]]] | None:
+    """The deal and all actions, (seat, action), of a hand; None if it was not revealed."""
     view = game.new_view(timeline.hand.game.seat)
     try:
         view.observe_all(timeline.lines())
-        whole = view.record()
+        return view.record()
     except (StoreError, ValueError):
         return None
-    return None if whole is None else whole[0]
 
 
 def _check(timeline: Timeline, game: Game) -> list[str]:

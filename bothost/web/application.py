@@ -31,6 +31,7 @@ from bothost.web.operation import PAGES as OPERATOR_PAGES
 from bothost.web.operation import Operation
 from bothost.web.play import Play
 from bothost.web.players import Browser, Names
+from bothost.web.request_body import body
 from bothost.web.review import Reviews, installed, reviewers
 from bothost.web.site import Site
 from bothost.web.stream import stream
@@ -113,10 +114,7 @@ class Web:
         return _with_cookie(answer, request, token) if token is not None else answer
 
     async def log_in(self, request: Request) -> Response:
-        try:
-            password = msgspec.json.decode(await request.body(), type=dict[str, str]).get("password", "")
-        except msgspec.DecodeError:
-            raise HTTPException(400, "the body must be a JSON object of texts") from None
+        password = (await body(request, dict[str, str])).get("password", "")
         try:
             begun = self.viewers.log_in(password)
         except PermissionError as error:

@@ -17,7 +17,7 @@ import msgspec
 import tomli_w
 
 from bothost.errors import UsageError
-from bothost.web.opponents import basis_of
+from bothost.web.opponents import basis_of, end
 from bothost.web.site import Site
 from bothost.web.stream import Changes
 
@@ -28,8 +28,6 @@ AT_ONCE = 2
 """Commands that run at the same time; more are refused."""
 KEPT = 20
 """Finished jobs that can still be looked at."""
-END_S = 5.0
-"""How long a command may take to end before it is killed."""
 
 _object = msgspec.json.Decoder(Json)
 
@@ -148,7 +146,7 @@ class Jobs:
             if await process.wait():
                 raise UsageError(_problem(complaints) or f"the command ended with exit code {process.returncode}")
         finally:
-            await _end(process)
+            await end(process)
         job.results.append(_object.decode(printed))
 
 
@@ -171,13 +169,3 @@ def _problem(complaints: str) -> str:
         return "; ".join(f"{error['message']} {error['advice']}".strip() for error in errors)
     except (ValueError, KeyError, TypeError, msgspec.DecodeError):
         return complaints[-500:].strip()
-
-
-async def _end(process: asyncio.subprocess.Process) -> None:
-    if process.returncode is None:
-        process.terminate()
-        try:
-            await asyncio.wait_for(process.wait(), END_S)
-        except TimeoutError:
-            process.kill()
-            await process.wait()

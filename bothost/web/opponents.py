@@ -27,7 +27,7 @@ LOBBY = "browser"
 MIN_MOVE_MS = 700
 """Bots never answer faster, so that people can follow."""
 END_S = 10.0
-"""How long the bots may take to end before they are killed."""
+"""How long a command may take to end before it is killed."""
 
 
 class Bot(msgspec.Struct, frozen=True):
@@ -110,12 +110,13 @@ async def running(
     try:
         yield process
     finally:
-        await _end(process)
+        await end(process)
         if process.returncode == 0:  # else its log and what it could not write are kept
             await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
 
-async def _end(process: asyncio.subprocess.Process) -> None:
+async def end(process: asyncio.subprocess.Process) -> None:
+    """End a command of bothost, and wait for it."""
     for number in (signal.SIGTERM, signal.SIGTERM, signal.SIGKILL):  # drain; quit; no more patience
         if process.returncode is not None:
             return

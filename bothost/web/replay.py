@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from bothost.errors import StoreError
 from bothost.rules.game import Game, View
+from bothost.store.hand_report import revealed
 from bothost.store.reader import Timeline, iter_views
 
 Json = dict[str, Any]
@@ -28,22 +28,13 @@ class Position(msgspec.Struct, frozen=True):
 
 def positions(game: Game, timeline: Timeline) -> list[Position]:
     """Every position of a hand in order. Raises StoreError where the log does not lead through it."""
-    whole = _revealed(game, timeline)
+    whole = revealed(game, timeline)
     if whole is not None:
         try:
             return list(_of_all_seats(game, *whole))
         except ValueError:
             pass  # a lobby whose rules differ in a detail: our own seat's views are still exact
     return list(_of_our_seat(game, timeline))
-
-
-def _revealed(game: Game, timeline: Timeline) -> tuple[Json, list[tuple[int, int]]] | None:
-    view = game.new_view(timeline.hand.game.seat)
-    try:
-        view.observe_all(timeline.lines())
-        return view.record()
-    except (StoreError, ValueError):
-        return None
 
 
 def _of_all_seats(game: Game, deal: Json, actions: list[tuple[int, int]]) -> Iterator[Position]:
