@@ -97,7 +97,7 @@ class Model(msgspec.Struct, frozen=True):
 
 
 class NoOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Options of a strategy that has none."""
+    """Options of a strategy, trainer or adapter that has none."""
 
 
 class Player(ABC):

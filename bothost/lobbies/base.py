@@ -26,6 +26,7 @@ from typing import Any, ClassVar, Literal, Union, get_args, get_origin, get_type
 import msgspec
 
 from bothost.messages import Input, Output, Snapshot
+from bothost.strategy import NoOptions
 
 
 class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,10 +68,6 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         return f"Account(name={self.name!r}, url={self.url!r}, …)"
-
-
-class NoOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The options of an adapter without options."""
 
 
 class LobbyAdapter(ABC):

@@ -27,7 +27,7 @@ import msgspec
 
 from bothost.errors import ModelError, UsageError
 from bothost.plugins import Plugins, require
-from bothost.plugins.weights import MANIFEST, Manifest, verify
+from bothost.plugins.weights import find, verify
 from bothost.retrain.dataset import Dataset
 from bothost.retrain.task import DATASET, TRAINING, Learn, Request, RetrainTask, Site, learn, trainer_of
 from bothost.rules.game import Game
@@ -184,12 +184,9 @@ def _register(
 ) -> Json:
     """Register the new model as challenger, with its lineage."""
     weights = out / TRAINING / "weights"
-    try:
-        manifest = msgspec.json.decode((weights / MANIFEST).read_bytes(), type=Manifest)
-        name = manifest.aliases["champion"]
-        version = manifest.versions[name]
-    except (OSError, msgspec.DecodeError, KeyError) as error:
-        raise ModelError(f"the trainer of {strategy.name} left no model in {weights}: {error!r}") from error
+    trained = find(strategy, "champion", weights)
+    if trained is None or trained.path is None:
+        raise ModelError(f"the trainer of {strategy.name} left no model in {weights}")
     info = dataset.manifest
     lineage = {
         "kind": "retrain",
@@ -203,8 +200,9 @@ def _register(
         },
         **learnt,
     }
-    root = weights / name if (weights / name).is_dir() else weights
-    made = registry.add(strategy, root, version.files, encoder_version=version.encoder_version, lineage=lineage)
+    made = registry.add(
+        strategy, Path(trained.path), trained.files, encoder_version=trained.encoder_version, lineage=lineage
+    )
     pointer = registry.pointers(strategy.name).get((strategy.name, CHALLENGER))
     if pointer is None or pointer.version != made.version:
         rows = f"{info['rows']:,} logged decisions"

@@ -13,7 +13,6 @@ from typing import Literal
 
 import msgspec
 import sqlalchemy as sa
-from sqlalchemy.exc import IntegrityError
 
 from bothost.errors import UsageError
 from bothost.store.models import consents
@@ -48,17 +47,12 @@ def record(store: Store, lobby: str, player: str, *, granted: bool, reason: str 
     for name, text in (("lobby", lobby), ("player", player)):
         if not text or not text.isprintable():
             raise UsageError(f"{text!r} is not a valid {name} name", advice="use printable characters")
-    number = sa.select(sa.func.max(consents.c.number)).where(consents.c.lobby == lobby, consents.c.player == player)
-    while True:
-        try:
-            with store.begin() as connection:
-                last: int = connection.execute(number).scalar() or 0
-                kind: Kind = "granted" if granted else "revoked"
-                made = Consent(lobby, player, last + 1, kind, reason, time.time_ns() // 1000)
-                connection.execute(consents.insert(), msgspec.to_builtins(made))
-        except IntegrityError:  # another process recorded at the same time: retry with the next number
-            continue
-        return made
+    kind: Kind = "granted" if granted else "revoked"
+
+    def made(number: int) -> Consent:
+        return Consent(lobby, player, number, kind, reason, time.time_ns() // 1000)
+
+    return store.insert_next(consents, lobby, player, made)
 
 
 def recorded(store: Store) -> dict[tuple[str, str], Consent]:

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 
 import msgspec
 import sqlalchemy as sa
-from sqlalchemy.exc import IntegrityError
 
 from bothost.errors import UsageError
 from bothost.store.models import notes
@@ -33,16 +32,11 @@ def add(store: Store, lobby: str, player: str, text: str) -> Note:
     for what, value in (("lobby", lobby), ("opponent", player), ("note", text)):
         if not value.strip() or len(value) > LONGEST:
             raise UsageError(f"the {what} has {len(value):,} characters", advice=f"write 1 to {LONGEST:,} characters")
-    newest = sa.select(sa.func.max(notes.c.number)).where(notes.c.lobby == lobby, notes.c.player == player)
-    while True:
-        try:
-            with store.begin() as connection:
-                last: int = connection.execute(newest).scalar() or 0
-                made = Note(lobby, player, last + 1, text.strip(), time.time_ns() // 1000)
-                connection.execute(notes.insert(), msgspec.to_builtins(made))
-        except IntegrityError:  # another process noted something at the same time
-            continue
-        return made
+
+    def made(number: int) -> Note:
+        return Note(lobby, player, number, text.strip(), time.time_ns() // 1000)
+
+    return store.insert_next(notes, lobby, player, made)
 
 
 def listed(store: Store, *, lobbies: Iterable[str] = (), players: Iterable[str] = ()) -> list[Note]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import importlib
 import json
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
+import msgspec
 import sqlalchemy as sa
+from sqlalchemy.exc import IntegrityError
 
 from bothost.config import StoreSettings
 from bothost.store import models, schema
@@ -17,6 +19,7 @@ from bothost.store.engine import make_engine, reaching
 from bothost.store.records import GameRecord, LoggedMove
 
 Json = dict[str, Any]
+T = TypeVar("T")
 
 
 class Store:
@@ -56,6 +59,18 @@ class Store:
     def insert(self, table: sa.Table) -> Any:
         """Return an INSERT with ``ON CONFLICT`` support. Imports only this database's dialect."""
         return importlib.import_module(f"sqlalchemy.dialects.{self.engine.dialect.name}").insert(table)
+
+    def insert_next(self, table: sa.Table, lobby: str, player: str, make: Callable[[int], T]) -> T:
+        """Insert ``make(number)``, a struct of the table's columns, with the player's next number, and return it."""
+        newest = sa.select(sa.func.max(table.c.number)).where(table.c.lobby == lobby, table.c.player == player)
+        while True:
+            try:
+                with self.begin() as connection:
+                    made = make((connection.execute(newest).scalar() or 0) + 1)
+                    connection.execute(table.insert(), msgspec.to_builtins(made))
+                return made
+            except IntegrityError:  # another process took this number
+                continue
 
     def open_hands(
         self, lobby: str, account: str, hands: Collection[tuple[str, str]]
