@@ -6,9 +6,10 @@ They are a baseline for networks without search. Their strength depends on ``ite
 from __future__ import annotations
 
 import math
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
+from msgspec import Meta
 
 from bothost import Budget, Decision, Player, Strategy, Table
 from bothost.rules import ActionArray, View, search
@@ -17,22 +18,14 @@ from bothost.rules import ActionArray, View, search
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Options of the search. Those with the same name are options of ``bothost.rules.search``."""
 
-    iterations: int = 1000
+    iterations: Annotated[int, Meta(ge=1)] = 1000
     """Playouts per decision. Each uses a new determinization, and all grow one tree of information sets."""
-    exploration: float = 1.0
+    exploration: Annotated[float, Meta(ge=0, le=100)] = 1.0
     """C of UCT: v + C·sqrt(ln N / n), for utilities in [-1, 1]."""
     utility: Literal["sign", "points"] = "sign"
     """Utility of the end of a hand: its sign (win, draw or loss), or its points."""
-    points_scale: float = 40.0
+    points_scale: Annotated[float, Meta(gt=0)] = 40.0
     """Points that count as 1 if ``utility`` is "points". More points also count as 1."""
-
-    def __post_init__(self) -> None:
-        if self.iterations < 1:
-            raise ValueError("iterations must be at least 1")
-        if not 0.0 <= self.exploration <= 100.0:
-            raise ValueError("exploration must be within 0 and 100")
-        if not self.points_scale > 0.0:
-            raise ValueError("points_scale must be positive")
 
 
 class SearchPlayer(Player):

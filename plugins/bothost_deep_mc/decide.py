@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, cast
+from typing import Annotated, Any, ClassVar, cast
 
 import msgspec
 import numpy as np
+from msgspec import Meta
 
 from bothost import Budget, Decision, Evaluator, Model, ModelError, Player, Request, Table, Trainer
 from bothost.inference import Session, draw
@@ -20,12 +21,8 @@ GRAPHS = {role: f"{role}.onnx" for role in ROLES}
 class PlayOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Options of play."""
 
-    temperature: float = 0.0
+    temperature: Annotated[float, Meta(ge=0, le=100)] = 0.0
     """0: always the move with the highest value. Otherwise moves are drawn with weights exp(value / temperature)."""
-
-    def __post_init__(self) -> None:
-        if not 0.0 <= self.temperature <= 100.0:
-            raise ValueError("temperature must be within 0 and 100")
 
 
 class DeepMc(Evaluator):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import Meta
 
 from bothost.rules import Game
 
@@ -12,22 +13,22 @@ from bothost.rules import Game
 class PlayOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Options of play. A search stops when the time is over or the iterations are done, whichever comes first."""
 
-    iterations: int = 0
+    iterations: Annotated[int, Meta(ge=0, le=10**9)] = 0
     """Most iterations of a decision; 0: as many as the time allows, and 1,000 where there is no clock."""
-    max_ms: float = 2000.0
+    max_ms: Annotated[float, Meta(ge=1, le=3_600_000)] = 2000.0
     """Most time for a decision, whatever the table's clock allows, in ms."""
-    exploration: float = 0.6
+    exploration: Annotated[float, Meta(ge=0, le=100)] = 0.6
     """C of UCT, for utilities in [-1, 1]."""
     playout: Literal["rule", "random"] = "rule"
     """Who plays hands to the end: the rule player, which errs by chance, or a player of random moves."""
-    noise: float = 0.1
+    noise: Annotated[float, Meta(ge=0, le=1)] = 0.1
     """Chance that a step of a rule playout errs."""
     others: Literal["policy", "tree"] = "policy"
     """Who chooses for the other seats within the tree: the rule player, by the cards of the deal, or UCT."""
-    belief: int = 5000
+    belief: Annotated[int, Meta(ge=0, le=100_000)] = 5000
     """Most deals that a decision samples and weighs by how well they explain the others' play; 0: all weigh the same.
     A third of the time at most; without a clock, one for each iteration."""
-    widening: float = 1.0
+    widening: Annotated[float, Meta(ge=0, le=1000)] = 1.0
     """A node of n visits considers the widening x sqrt(n + 1) actions that the rule player likes best; 0: all."""
     cnn: Literal["on", "off", "only"] = "on"
     """What the network does. On: its values of moves are the tree's priors and leaf values. Only: its best move is
@@ -35,44 +36,22 @@ class PlayOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     evaluator: str = ""
     """Address of a strategy that values the leaves in place of the network, as in "deep-mc"; "": none. Neither is asked
     with the utility ``points`` or with several ``threads``."""
-    leaf_moves: int = 20
+    leaf_moves: Annotated[int, Meta(ge=0, le=100_000)] = 20
     """Most moves of a leaf that are valued: those that the rule player likes best; 0: all."""
-    leaf_batch: int = 16
+    leaf_batch: Annotated[int, Meta(ge=1, le=4096)] = 16
     """Leaves of one inference."""
-    mixing: float = 0.0
+    mixing: Annotated[float, Meta(ge=0, le=1)] = 0.0
     """Part of a position's value that a playout gives, where the evaluator gives the rest."""
-    prior_visits: float = 20.0
+    prior_visits: Annotated[float, Meta(ge=0, le=1e6)] = 20.0
     """Visits that the value of a move counts for, the evaluator's or the network's."""
     utility: Literal["win", "points"] = "win"
     """What is searched for: to win the hand, or points (with bombs and spring). Bids are searched for points."""
-    threads: int = 1
+    threads: Annotated[int, Meta(ge=1, le=64)] = 1
     """Trees grown side by side, one core each."""
     reuse: bool = True
     """Keep the part of the tree below the moves that were played."""
     ponder: bool = False
     """Search on while others move, on a thread of its own: one more core for each table."""
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.iterations <= 10**9:
-            raise ValueError("iterations must be within 0 and 1,000,000,000")
-        if not 1.0 <= self.max_ms <= 3_600_000.0:
-            raise ValueError("max_ms must be within 1 and 3,600,000")
-        if not 0.0 <= self.exploration <= 100.0:
-            raise ValueError("exploration must be within 0 and 100")
-        if not 0.0 <= self.noise <= 1.0:
-            raise ValueError("noise must be within 0 and 1")
-        if not 0 <= self.belief <= 100_000:
-            raise ValueError("belief must be within 0 and 100,000")
-        if not 0.0 <= self.widening <= 1000.0:
-            raise ValueError("widening must be within 0 and 1,000")
-        if not 0.0 <= self.prior_visits <= 1e6:
-            raise ValueError("prior_visits must be within 0 and 1,000,000")
-        if not 0.0 <= self.mixing <= 1.0:
-            raise ValueError("mixing must be within 0 and 1")
-        if not 0 <= self.leaf_moves <= 100_000 or not 1 <= self.leaf_batch <= 4096:
-            raise ValueError("leaf_moves must be within 0 and 100,000, leaf_batch within 1 and 4,096")
-        if not 1 <= self.threads <= 64:
-            raise ValueError("threads must be within 1 and 64")
 
     def evaluates(self, phase: str) -> bool:
         """Whether leaves are valued, by the network or an evaluator, in a decision of this phase."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import msgspec
 import numpy as np
+from msgspec import Meta
 
 from bothost import Budget, Decision, Model, ModelError, Player, Strategy, Table, Trainer
 from bothost.inference import choose
@@ -20,15 +21,11 @@ from bothost_fm_clone.model import file_of, games_of
 class PlayOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Options of play."""
 
-    temperature: float = 0.0
+    temperature: Annotated[float, Meta(ge=0, le=100)] = 0.0
     """0: always the most probable move. Otherwise moves are drawn with probabilities to the power 1 / temperature; 1
     uses the predicted probabilities."""
     tempo: bool = True
     """Whether a clone that was trained with its player's tempo also takes as long for its moves."""
-
-    def __post_init__(self) -> None:
-        if not 0.0 <= self.temperature <= 100.0:
-            raise ValueError("temperature must be within 0 and 100")
 
 
 class FmClone(Strategy):

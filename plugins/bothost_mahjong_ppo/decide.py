@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import msgspec
 import numpy as np
+from msgspec import Meta
 
 from bothost import Budget, Decision, Model, ModelError, Player, Request, Strategy, Table, Trainer
 from bothost.inference import Session, choose, legal_masks
@@ -17,12 +18,8 @@ from bothost_mahjong_ppo.encode import ACTIONS, PROSPECTS, REWARD_SCALE, VERSION
 class PlayOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Options of play."""
 
-    temperature: float = 0.0
+    temperature: Annotated[float, Meta(ge=0, le=100)] = 0.0
     """0: always the most probable action. Above: actions are drawn with probabilities to the power 1 / temperature."""
-
-    def __post_init__(self) -> None:
-        if not 0.0 <= self.temperature <= 100.0:
-            raise ValueError("temperature must be within 0 and 100")
 
 
 class MahjongPpo(Strategy):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
+from msgspec import Meta
 
 from bothost import Budget, Decision, Model, ModelError, Player, Request, Strategy, Table, Trainer
 from bothost.inference import Session, choose, legal_masks
@@ -21,37 +22,25 @@ IntArray = npt.NDArray[np.intp]
 class PlayOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Options of play."""
 
-    temperature: float = 0.0
+    temperature: Annotated[float, Meta(ge=0, le=100)] = 0.0
     """0: always the most probable action. Above: actions are drawn with probabilities to the power 1 / temperature,
     without playouts."""
-    symmetries: int = 4
+    symmetries: Annotated[int, Meta(ge=1, le=24)] = 4
     """How many of the 24 permutations of the colours the policy is averaged over. Time grows with it. Over 400 deals
     4 and 24 lost 1.1 points a hand to the rule player, and 1 lost 1.9; the difference is not significant."""
 
-    playouts: int = 0
+    playouts: Annotated[int, Meta(ge=0, le=10_000)] = 0
     """Playouts of each action. Each samples a deal that fits the view and plays it to the end by the rule player.
     Another action than the network's first is taken if it is better by more than the standard error. 0: the
     network alone. The strongest level uses 256."""
 
-    least_odds: float = 0.0
+    least_odds: Annotated[float, Meta(ge=0, le=1)] = 0.0
     """Playouts are made only of actions that the network gives at least this part of its first action's probability.
     The others are not played. 0: of all legal actions. The strongest level uses 0.005."""
 
-    prior: float = 0.0
+    prior: Annotated[float, Meta(ge=0, le=100)] = 0.0
     """Points added to an action's playouts for each nat (natural logarithm of its probability) that the network gives
     it. 0: the playouts alone count. The strongest level uses 0.1."""
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.playouts <= 10000:
-            raise ValueError("playouts must be within 0 and 10000")
-        if not 1 <= self.symmetries <= 24:
-            raise ValueError("symmetries must be within 1 and 24")
-        if not 0.0 <= self.temperature <= 100.0:
-            raise ValueError("temperature must be within 0 and 100")
-        if not 0.0 <= self.least_odds <= 1.0:
-            raise ValueError("least_odds must be within 0 and 1")
-        if not 0.0 <= self.prior <= 100.0:
-            raise ValueError("prior must be within 0 and 100 points a nat")
 
 
 PLAYOUT_MS = 0.5

@@ -14,6 +14,7 @@ import pytest
 
 import bothost_doudizhu_mcts
 from bothost import Budget, Decision, Evaluator, Model, ModelError, Player, Table, rules
+from bothost.errors import ConfigError
 from bothost.plugins import Plugins
 from bothost.plugins.weights import model_sha256
 from bothost.rules import ActionArray, FloatArray, State, View, doudizhu
@@ -273,7 +274,7 @@ def test_it_bids_on_strong_hands_and_not_on_weak_ones(hand: str, bid: str) -> No
 
 
 def test_options_out_of_range_are_refused_in_words() -> None:
-    with pytest.raises(Exception, match="noise must be within"):
+    with pytest.raises(ConfigError, match=r"noise: doudizhu-mcts: expected a number <= 1\.0, got 2\.0"):
         player(noise=2.0)
 
 

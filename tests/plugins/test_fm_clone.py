@@ -2,6 +2,7 @@
 
 import json
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -268,5 +269,5 @@ def test_it_refuses_to_play_without_a_model_or_with_one_of_another_encoder(strat
     old = Model("fm-clone", "v0", "0", strategy.model.path, strategy.model.files, 99)
     with pytest.raises(ModelError, match="encoder version"):
         FmClone(PlayOptions(), old)
-    with pytest.raises(ValueError, match="temperature"):
-        PlayOptions(temperature=-1.0)
+    with pytest.raises(msgspec.ValidationError, match="temperature"):
+        msgspec.convert({"temperature": -1.0}, PlayOptions)

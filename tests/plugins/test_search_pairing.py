@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 
+import msgspec
 import pytest
 
 from bothost import rules
@@ -60,5 +61,5 @@ def test_it_beats_random_play_by_far() -> None:
 
 @pytest.mark.parametrize("wrong", [{"iterations": 0}, {"exploration": -1.0}, {"points_scale": 0.0}])
 def test_options_are_checked(wrong: dict[str, float]) -> None:
-    with pytest.raises(ValueError, match=next(iter(wrong))):
-        Options(**wrong)  # type: ignore[arg-type]
+    with pytest.raises(msgspec.ValidationError, match=next(iter(wrong))):
+        msgspec.convert(wrong, Options)
