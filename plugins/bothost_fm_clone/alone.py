@@ -5,11 +5,14 @@ features grow one at a time, as in boosting. Each step moves the weight of one f
 of features, by a Newton step. It takes the one that lowers the loss most. Several fits each leave out a part of the
 hands. They end where the loss on left-out hands is least, and the clone is their mean.
 
-With more decisions a factorization machine may predict better. Then left-out hands decide.
+With more decisions a factorization machine adds to that, and its scores are added to those of the pairs. Left-out hands
+say with which shares. With many decisions the machine predicts alone.
 """
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,7 +34,7 @@ MACHINES = (
     SharedOptions(quadratic=8, rectified=16, passes=8, rate=0.03, decay=1e-2, combinations=0),
     SharedOptions(quadratic=16, rectified=32, passes=8, rate=0.02, decay=1e-2, combinations=0),
 )
-"""Machines that are tried beside the growth."""
+"""Machines that are tried. The one that predicts left-out hands best is taken."""
 FOLDS = 5
 PENALTY = 20.0
 """L2 of a step. It is weighed against a second derivative, at most a quarter for each candidate with the feature."""
@@ -41,30 +44,34 @@ SCREENED, EVERY = 500, 20
 """So many features and pairs are considered at each step. They are chosen anew after so many steps."""
 FEW, MANY = 1000, 4000
 """Machines are tried from ``FEW`` decisions on. From ``MANY`` on nothing else is: pairs would need gigabytes."""
+SHARES = tuple(itertools.product((0.6, 0.7, 0.8, 0.9, 1.0, 1.1), (0.0, 0.1, 0.2, 0.3, 0.4)))
+"""The shares of the pairs' and of the machine's scores that are tried."""
 Feature = tuple[int, ...]
 """One feature of candidates, or an ascending pair whose second is one. Positions' features are numbered first."""
 Step = tuple[Feature, float]
 
 
 def player_alone(own: Encoding, learnt: Decisions, seed: int) -> tuple[SharedClone, dict[str, float | str]]:
-    """The clone of these decisions' player, and which method was chosen, with its log-loss on left-out hands.
+    """The clone of these decisions' player, and how it was made, with its log-loss on left-out hands.
 
     Raises ValueError for decisions of fewer than two hands.
     """
     parts = _parts(learnt, seed)
+    if len(learnt) < FEW:
+        pairs = _Pairs(learnt, parts, own)
+        return pairs.clone(), {"method": "pairs", "log_loss": round(pairs.loss, 4)}
     rest, out = learnt.where(~parts[0]), learnt.where(parts[0])
-    machines = {f"{options.quadratic} factors": options for options in MACHINES} if len(learnt) >= FEW else {}
-    losses = {
-        name: _loss(_machine(own, rest, options, seed).probabilities_of(out.samples), out.samples)
-        for name, options in machines.items()
-    }
-    clone: SharedClone | None = None
-    if len(learnt) < MANY:
-        clone, losses["pairs"] = _grown(own, learnt, parts)
-    best = min(losses, key=losses.__getitem__)
-    if clone is None or best != "pairs":
-        clone = _machine(own, learnt, machines[best], seed)
-    return clone, {"method": best, "log_loss": round(losses[best], 4)}
+    tried = [_machine(own, rest, options, seed) for options in MACHINES]
+    losses = [_loss(machine.probabilities_of(out.samples), out.samples) for machine in tried]
+    best = int(np.argmin(losses))
+    machine = _machine(own, learnt, MACHINES[best], seed)
+    told = f"{machine.quadratic} factors"
+    if len(learnt) >= MANY:
+        return machine, {"method": told, "log_loss": round(losses[best], 4)}
+    pairs = _Pairs(learnt, parts, own)
+    shares, loss = _shares(pairs.clone(fold=0), tried[best], out.samples)
+    joined = _joined(pairs.clone(), machine, shares)
+    return joined, {"method": f"pairs and {told}", "log_loss": round(loss, 4)}
 
 
 def _parts(learnt: Decisions, seed: int) -> list[npt.NDArray[np.bool_]]:
@@ -86,21 +93,62 @@ def _loss(odds: SparseRows, samples: Samples) -> float:
     return float(per_decision(odds, samples)[1].mean())
 
 
-def _grown(own: Encoding, learnt: Decisions, parts: Sequence[npt.NDArray[np.bool_]]) -> tuple[SharedClone, float]:
-    """The mean of the folds' fits, and the first fold's loss on the decisions that it leaves out."""
-    known = sight(own.game)
-    fits = [_Fit(*(_Candidates.of(known, learnt.where(rows).samples) for rows in (~out, out))) for out in parts]
-    sizes = np.array([out.sum() for out in parts]) / len(learnt)
-    losses: list[float] = []
-    best = 0
-    while len(losses) < min(STEPS, best + 1 + PATIENCE):
-        losses.append(float(sizes @ [fit.step() for fit in fits]))
-        best = int(np.argmin(losses))
-    weights: dict[Feature, float] = defaultdict(float)
-    for fit in fits:
-        for feature, change in fit.steps[: best + 1]:
-            weights[feature] += change / len(fits)
-    return _clone(own, weights), fits[0].losses[best]
+def _shares(pairs: SharedClone, machine: SharedClone, out: Samples) -> tuple[tuple[float, float], float]:
+    """The shares with which these clones predict the samples best together, and their log-loss then."""
+    lengths = np.diff(out.legal.offsets)
+    scores = [np.log(np.maximum(clone.probabilities_of(out).items, 1e-12)) for clone in (pairs, machine)]
+
+    def loss(shares: tuple[float, float]) -> float:
+        odds = softmax(shares[0] * scores[0] + shares[1] * scores[1], lengths)
+        return _loss(SparseRows(out.legal.offsets, odds), out)  # type: ignore[arg-type]
+
+    best = min(SHARES, key=loss)
+    return best, loss(best)
+
+
+def _joined(pairs: SharedClone, machine: SharedClone, shares: tuple[float, float]) -> SharedClone:
+    """A clone whose scores are those of both, each by its share."""
+    shape, mine, theirs = machine.shape, pairs.parameters, machine.parameters
+    features = shape.positions + shape.choices
+    factors = theirs["factors"].reshape(features + shape.players, shape.width).copy()
+    factors[:, : machine.quadratic] *= math.sqrt(shares[1])  # scores have products of two
+    weights = shares[0] * mine["weights"]
+    weights[: shape.choices] += shares[1] * theirs["weights"]
+    made = {
+        "weights": weights,
+        "factors": np.insert(factors, [features] * len(pairs.pairs), 0.0, axis=0).ravel(),
+        "readout": shares[1] * theirs["readout"],
+    }
+    return replace(machine, pairs=pairs.pairs, parameters={**theirs, **made})
+
+
+class _Pairs:
+    """Fits that each leave out a part of the hands, grown until the loss on left-out hands is least."""
+
+    def __init__(self, learnt: Decisions, parts: Sequence[npt.NDArray[np.bool_]], own: Encoding) -> None:
+        self._own = own
+        known = sight(own.game)
+        self._fits = [
+            _Fit(*(_Candidates.of(known, learnt.where(rows).samples) for rows in (~out, out))) for out in parts
+        ]
+        sizes = np.array([out.sum() for out in parts]) / len(learnt)
+        losses: list[float] = []
+        best = 0
+        while len(losses) < min(STEPS, best + 1 + PATIENCE):
+            losses.append(float(sizes @ [fit.step() for fit in self._fits]))
+            best = int(np.argmin(losses))
+        self._steps = best + 1
+        self.loss = losses[best]
+        """The mean log-loss on left-out hands."""
+
+    def clone(self, *, fold: int | None = None) -> SharedClone:
+        """A clone that scores by the mean of the fits, or by one of them."""
+        fits = self._fits if fold is None else [self._fits[fold]]
+        weights: dict[Feature, float] = defaultdict(float)
+        for fit in fits:
+            for feature, change in fit.steps[: self._steps]:
+                weights[feature] += change / len(fits)
+        return _clone(self._own, weights)
 
 
 def _clone(own: Encoding, weights: Mapping[Feature, float]) -> SharedClone:

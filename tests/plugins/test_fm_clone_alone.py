@@ -7,6 +7,7 @@ from bothost import PlayerMove, TrainingRun, rules
 from bothost.errors import UsageError
 from bothost.rules import doudizhu
 from bothost.training.factorization import Samples
+from bothost_fm_clone import alone
 from bothost_fm_clone.alone import player_alone
 from bothost_fm_clone.encode import encoding
 from bothost_fm_clone.files import load_any
@@ -91,6 +92,29 @@ def test_it_is_the_same_each_time_and_survives_its_file(tmp_path):
     np.testing.assert_array_equal(loaded.odds(one), clone.rounded.odds(one))
     reasons = loaded.reasons(one, int(one.labels[0]))
     assert reasons and all(isinstance(reason["weight"], float) for reason in reasons)
+
+
+def test_the_scores_of_pairs_and_a_machine_are_added(tmp_path, monkeypatch):
+    learnt = decisions(Log(16).moves("doudizhu", split="train"), OWN)
+    pairs, _ = player_alone(OWN, learnt, 3)
+    monkeypatch.setattr(alone, "FEW", 1)
+    joined, told = player_alone(OWN, learnt, 3)
+    assert told["method"].startswith("pairs and ")
+    np.testing.assert_array_equal(joined.pairs, pairs.pairs)
+    monkeypatch.setattr(alone, "MANY", 1)
+    machine, told = player_alone(OWN, learnt, 3)
+    assert told["method"] == f"{machine.quadratic} factors"
+
+    one = learnt.samples.take(np.array([5]))
+    scores = np.log([pairs.odds(one), machine.odds(one)])
+    for shares in ((0.8, 0.3), (1.0, 0.0)):
+        expected = np.exp(shares @ scores)
+        both = alone._joined(pairs, machine, shares)
+        np.testing.assert_allclose(both.odds(one), expected / expected.sum(), rtol=2e-3)
+    joined.rounded.save(tmp_path / "doudizhu.safetensors")
+    loaded = load(tmp_path / "doudizhu.safetensors", "doudizhu")
+    np.testing.assert_array_equal(loaded.odds(one), joined.rounded.odds(one))
+    assert loaded.reasons(one, int(one.labels[0]))
 
 
 def test_the_trainer_learns_without_a_crowd(tmp_path):
