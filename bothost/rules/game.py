@@ -249,10 +249,6 @@ class VecEnv(Protocol):
         """Write the action block of every legal action (of ``rows``), shape (len(legal_ids), *shape)."""
         ...
 
-    def encode_oracle(self, block: str, out: FloatArray, rows: npt.NDArray[np.int64] | None = None) -> None:
-        """Write the oracle block of every asked seat into ``out``, shape (n, *shape). For trainers only."""
-        ...
-
     def legal_mask(self, out: npt.NDArray[np.bool_]) -> None:
         """Dense mask (n, num_actions); only for games of at most 512 actions."""
         ...

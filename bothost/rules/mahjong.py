@@ -83,11 +83,6 @@ def shanten_many(hands: CountArray, melds: int = 0) -> npt.NDArray[np.int8]:
     return _native.mahjong_shanten_many(hands, melds)
 
 
-def useful_many(hands: CountArray, melds: int = 0) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.uint64]]:
-    """Shanten int8 (n,) and bit masks uint64 (n,) of the useful tiles, over all shapes, of hands (n, 34)."""
-    return _native.mahjong_useful_many(hands, melds)
-
-
 def fan_many(
     standing: CountArray, melds: CountArray, wins: CountArray
 ) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.uint8]]:
@@ -246,8 +241,3 @@ def _own(view: View) -> _native.View:
     if not isinstance(view, _native.View):
         raise TypeError("view must be a View of mahjong")
     return view
-
-
-def table_bytes() -> int:
-    """Size of the native lookup tables in bytes. The first call makes them, in about 40 ms."""
-    return _native.mahjong_table_bytes()

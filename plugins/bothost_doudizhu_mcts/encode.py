@@ -37,7 +37,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from bothost.rules import ActionArray, FloatArray, Game, Search, View
+from bothost.rules import ActionArray, FloatArray, Game, View
 
 POSITION, MOVE = "planes", "move_plane"
 """The blocks."""
@@ -77,13 +77,6 @@ def encode(views: Sequence[View], moves: Sequence[ActionArray]) -> Inputs:
         if len(actions):
             view.encode_actions(MOVE, actions, candidates[begin:end, 0])
     return Inputs(planes, candidates, np.repeat(np.arange(len(views)), counts))
-
-
-def encode_leaves(search: Search) -> Inputs:
-    """Encode the waiting leaves of a search, each with all its legal actions, in the order of ``Search.feed``."""
-    counts = [len(legal) for _, legal in search.leaves]
-    moves = search.encode_actions(MOVE)
-    return Inputs(search.encode(POSITION), moves[:, None], np.repeat(np.arange(len(counts)), counts))
 
 
 def whole(inputs: Inputs) -> FloatArray:

@@ -13,7 +13,7 @@ from bothost import Evaluator, TrainingRun, cli
 from bothost.errors import UsageError
 from bothost.plugins import Plugins
 from bothost.plugins.weights import verify
-from bothost.rules import doudizhu, game, search
+from bothost.rules import doudizhu, game
 from bothost.strategy import NoOptions
 from bothost.training.publish import write_version
 from bothost_doudizhu_mcts import records
@@ -21,7 +21,7 @@ from bothost_doudizhu_mcts.collect import Options as CollectOptions
 from bothost_doudizhu_mcts.collect import SelfPlay
 from bothost_doudizhu_mcts.distil import Distiller, Source, measure
 from bothost_doudizhu_mcts.distil import Options as DistilOptions
-from bothost_doudizhu_mcts.encode import ROLES, encode, encode_leaves, roles, supports, whole
+from bothost_doudizhu_mcts.encode import ROLES, encode, roles, supports, whole
 from bothost_doudizhu_mcts.measure import HeldOut
 from bothost_doudizhu_mcts.model import Networks, RoleNet, graphs, tensors
 from bothost_doudizhu_mcts.network import GRAPHS
@@ -97,16 +97,6 @@ def test_shared_planes_with_candidates_are_the_whole_block():
     blocks = [view.encode_actions("planes_with_move", actions) for view, actions in zip(views, legal, strict=True)]
     np.testing.assert_array_equal(whole(encode(views, legal)), np.concatenate(blocks))
     assert supports(GAME) and not supports(game("othello"))
-
-
-def test_leaves_of_a_search_are_encoded_as_views_are():
-    found = search(position(), 1, leaf="evaluator", leaf_batch=4)
-    while not found.run(iterations=12 - found.iterations):
-        leaves = found.leaves
-        wanted = encode([view for view, _ in leaves], [legal for _, legal in leaves])
-        for got, want in zip(encode_leaves(found), wanted, strict=True):
-            np.testing.assert_array_equal(got, want)
-        found.feed(np.zeros(len(wanted.moves), np.float32))
 
 
 def test_the_tower_sees_the_hand_without_the_candidate():

@@ -230,17 +230,15 @@ def test_encoders_of_a_batch_equal_those_of_views(game: rules.Game):
     env = rules.vec_env(game, 6, seed=9)
     states = [game.state_from_deal(env.deal(i)) for i in range(6)]
     views = [state.view(int(env.seat[i])) for i, state in enumerate(states)]
-    hand, hands = np.empty((6, 8), np.float32), np.empty((6, 4, 8), np.float32)
+    hand = np.empty((6, 8), np.float32)
     kind, mask = np.empty((len(env.legal_ids), 11), np.float32), np.empty((6, 11), np.bool_)
     env.encode("hand", hand)
-    env.encode_oracle("hands", hands)
     env.encode_actions("kind", kind)
     env.legal_mask(mask)
     for i, view in enumerate(views):
         rows = slice(env.legal_offsets[i], env.legal_offsets[i + 1])
         assert np.array_equal(hand[i], view.encode("hand"))
         assert np.array_equal(kind[rows], view.encode_actions("kind", view.legal()))
-        assert np.array_equal(hands[i], rules.Oracle(states[i], view.seat).encode("hands"))
         assert np.flatnonzero(mask[i]).tolist() == view.legal().tolist()
     some = np.array([4, 1], np.int64)
     of_some = np.concatenate([np.arange(env.legal_offsets[i], env.legal_offsets[i + 1]) for i in some])

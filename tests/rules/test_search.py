@@ -271,19 +271,6 @@ def test_widening_looks_first_at_what_the_policy_likes():
     assert doudizhu.rule_choice(view)[0] in tried
 
 
-def test_values_of_the_root_count_as_visits_and_give_way_to_playouts():
-    view = rule_hand(1, 0).view(0)
-    legal = view.legal()
-    priors = np.full(len(legal), -0.5, np.float32)
-    priors[3] = 0.9
-    search = rules.search(view, seed=1, prior_visits=30, exploration=0.3, **RULE)
-    search.set_root_priors(priors)
-    search.run(iterations=5)
-    assert max(search.root_actions, key=lambda found: found[1])[0] == legal[3]
-    with pytest.raises(ValueError, match="legal actions"):
-        search.set_root_priors(priors[:-1].copy())
-
-
 def test_a_committed_search_goes_on_below_its_action_alone():
     view = rule_hand(1, 0).view(0)
     legal = view.legal().tolist()

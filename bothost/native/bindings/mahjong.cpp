@@ -205,26 +205,6 @@ void bind_mahjong(nb::module_& m) {
       nb::arg("hands"), nb::arg("melds") = 0);
 
   m.def(
-      "mahjong_useful_many",
-      [](const Hands& hands, int melds) {
-        const std::size_t n = hands.shape(0);
-        std::vector<std::int8_t> out(n);
-        std::vector<std::uint64_t> masks(n);
-        {
-          const nb::gil_scoped_release release;
-          for (std::size_t i = 0; i < n; ++i) {
-            const auto c = counts(hands.data() + i * kKinds);
-            check_hand(c, melds);
-            const auto u = useful_tiles(c, melds);
-            out[i] = static_cast<std::int8_t>(u.shanten);
-            masks[i] = u.tiles;
-          }
-        }
-        return nb::make_tuple(array_of(std::move(out)), array_of(std::move(masks)));
-      },
-      nb::arg("hands"), nb::arg("melds") = 0);
-
-  m.def(
       "mahjong_fan_many",
       [](const Hands& standing, const MeldRows& melds, const WinRows& wins) {
         const std::size_t n = standing.shape(0);
@@ -264,8 +244,6 @@ void bind_mahjong(nb::module_& m) {
 
   m.def("mahjong_luck", &luck_points, nb::arg("state"), nb::arg("weights"));
   m.def("mahjong_luck_inputs", &luck_inputs, nb::arg("state"));
-
-  m.def("mahjong_table_bytes", [] { return DistanceTable::get().bytes(); });
 }
 
 }  // namespace bothost::python

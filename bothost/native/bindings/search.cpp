@@ -1,6 +1,5 @@
 // Search as _native.pyi describes it.
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/unique_ptr.h>
 
 #include <algorithm>
@@ -76,12 +75,6 @@ class Search {
   [[nodiscard]] Exclusive::Hold hold() { return busy_.hold(); }
   AnySearch& get() { return *search_; }
 
-  std::size_t num_values() const {
-    std::size_t sum = 0;
-    for (std::size_t i = 0; i < search_->num_leaves(); ++i) sum += search_->leaf_legal(i).size();
-    return sum;
-  }
-
  private:
   std::unique_ptr<AnySearch> search_;
   Exclusive busy_{"search"};
@@ -106,21 +99,6 @@ bool run(Search& self, nb::handle iterations, nb::handle ms) {
   const auto held = self.hold();
   nb::gil_scoped_release release;
   return self.get().run(until);
-}
-
-template <Block::Of kind>
-nb::object encode(Search& self, std::string_view name, nb::handle out) {
-  const auto held = self.hold();
-  const AnyGame& game = self.get().game();
-  const int block = game.block_index(name, kind);
-  const std::size_t rows = kind == Block::Of::action ? self.num_values() : self.get().num_leaves();
-  const FloatOut floats(out, {&rows, 1}, game.blocks()[static_cast<std::size_t>(block)]);
-  {
-    nb::gil_scoped_release release;
-    if constexpr (kind == Block::Of::view) self.get().encode(block, floats.data);
-    if constexpr (kind == Block::Of::action) self.get().encode_actions(block, floats.data);
-  }
-  return floats.array;
 }
 
 nb::list leaves(Search& self) {
@@ -168,14 +146,6 @@ void bind_search(nb::module_& m) {
           },
           nb::arg("root"), nb::arg("actions"))
       .def(
-          "set_root_priors",
-          [](Search& self,
-             const nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>& values) {
-            const auto held = self.hold();
-            self.get().set_root_priors({values.data(), values.shape(0)});
-          },
-          nb::arg("values").noconvert())
-      .def(
           "commit",
           [](Search& self, nb::handle action) {
             const auto held = self.hold();
@@ -195,9 +165,7 @@ void bind_search(nb::module_& m) {
       .def_prop_ro("iterations", [](Search& self) { return self.get().iterations(); })
       .def_prop_ro("deals", [](Search& self) { return self.get().deals(); })
       .def_prop_ro("tempering_exponent", [](Search& self) { return self.get().tempering_exponent(); })
-      .def_prop_ro("nodes", [](Search& self) { return self.get().nodes(); })
-      .def("encode", &encode<Block::Of::view>, nb::arg("block"), nb::arg("out") = nb::none())
-      .def("encode_actions", &encode<Block::Of::action>, nb::arg("block"), nb::arg("out") = nb::none());
+      .def_prop_ro("nodes", [](Search& self) { return self.get().nodes(); });
 }
 
 }  // namespace bothost::python

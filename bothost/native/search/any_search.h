@@ -13,7 +13,6 @@ namespace bothost::search {
 class AnySearch {
  public:
   virtual ~AnySearch() = default;
-  virtual const AnyGame& game() const = 0;
 
   /// Runs until done (true) or until leaves wait for feed() (false).
   virtual bool run(const Until& until) = 0;
@@ -21,7 +20,6 @@ class AnySearch {
   /// Moves the root along these actions to the view `root`.
   virtual void advance(const AnyView& root, std::span<const Action> actions) = 0;
 
-  virtual void set_root_priors(std::span<const float> values) = 0;
   virtual void commit(Action action) = 0;
   virtual void resample_determinizations(int deals) = 0;
 
@@ -35,10 +33,6 @@ class AnySearch {
   virtual std::size_t num_leaves() const = 0;
   virtual std::unique_ptr<AnyView> leaf(std::size_t index) const = 0;
   virtual const ActionList& leaf_legal(std::size_t index) const = 0;
-  /// One row per leaf.
-  virtual void encode(int block, float* out) const = 0;
-  /// One row per legal action of each leaf.
-  virtual void encode_actions(int block, float* out) const = 0;
 };
 
 }  // namespace bothost::search

@@ -71,16 +71,6 @@ class Search {
     }
   }
 
-  /// Values in [-1, 1] of the root's legal actions, in ascending order. They count as prior_visits visits.
-  void set_root_priors(std::span<const float> values) {
-    ActionList legal;
-    root_.legal(legal);
-    if (values.size() != legal.size())
-      throw InvalidInput("the root has " + std::to_string(legal.size()) + " legal actions, not " +
-                         std::to_string(values.size()));
-    for (auto& worker : workers_) worker->set_root_priors(values);
-  }
-
   /// Samples and resamples this many deals now, without a deadline. A replay uses it to repeat a search that
   /// had time for only so many.
   void resample_determinizations(int deals) {

@@ -12,7 +12,6 @@ class SearchOf final : public AnySearch {
   SearchOf(const erased::ViewOf<G>& root, const Options& options)
       : game_(root.game().shared_from_this()), search_(root.native(), game_->num_seats(), options) {}
 
-  const AnyGame& game() const override { return *game_; }
   bool run(const Until& until) override { return search_.run(until); }
   void feed(std::span<const float> values) override { search_.feed(values); }
 
@@ -20,7 +19,6 @@ class SearchOf final : public AnySearch {
     search_.advance(native(root), actions);
   }
 
-  void set_root_priors(std::span<const float> values) override { search_.set_root_priors(values); }
   void commit(Action action) override { search_.commit(action); }
   void resample_determinizations(int deals) override { search_.resample_determinizations(deals); }
 
@@ -37,19 +35,6 @@ class SearchOf final : public AnySearch {
   }
   const ActionList& leaf_legal(std::size_t index) const override { return search_.leaves().at(index).asked; }
 
-  void encode(int block, float* out) const override {
-    for (const auto& leaf : search_.leaves()) {
-      G::encode(leaf.view, block, out);
-      out += floats(block);
-    }
-  }
-  void encode_actions(int block, float* out) const override {
-    for (const auto& leaf : search_.leaves()) {
-      G::encode_actions(leaf.view, block, leaf.asked, out);
-      out += floats(block) * leaf.asked.size();
-    }
-  }
-
  private:
   /// Throws InvalidInput when the view is one of another game.
   const typename G::View& native(const AnyView& view) const {
@@ -57,12 +42,6 @@ class SearchOf final : public AnySearch {
     if (!own || (&own->game() != game_.get() && own->game().rules() != game_->rules()))
       throw InvalidInput("the view belongs to another game than the search");
     return own->native();
-  }
-  std::size_t floats(int block) const {
-    std::size_t size = 1;
-    for (const int d : game_->blocks()[static_cast<std::size_t>(block)].shape)
-      size *= static_cast<std::size_t>(d);
-    return size;
   }
 
   std::shared_ptr<const AnyGame> game_;

@@ -62,12 +62,6 @@ class Worker {
   /// Every further iteration starts with this action of the root.
   void commit(Action action) { committed_ = action; }
 
-  /// An evaluator's values of the root's legal actions.
-  void set_root_priors(std::span<const float> values) {
-    if (tree_[tree_.root()].seat == kNobody) tree_[tree_.root()].seat = root_.seat();
-    set_priors(tree_.root(), root_legal_, values);
-  }
-
   /// Samples `wanted` deals, weights them by likelihood and resamples them, once for each root. It stops
   /// early at `until`, with at least one deal. Sampling importance resampling (Rubin, 1987).
   void resample_determinizations([[maybe_unused]] std::size_t wanted,

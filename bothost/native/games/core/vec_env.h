@@ -79,14 +79,6 @@ class VecEnvOf final : public AnyVecEnv {
     }
   }
 
-  void encode_oracle(int block, Rows rows, float* out) const override {
-    for (const auto row : rows) {
-      const auto i = static_cast<std::size_t>(row);
-      G::encode_oracle(states_[i], seat_[i], block, out);
-      out += block_size(block);
-    }
-  }
-
   void legal_mask(bool* out) const override {
     const auto width = static_cast<std::size_t>(rules_.num_actions());
     std::memset(out, 0, states_.size() * width * sizeof(bool));

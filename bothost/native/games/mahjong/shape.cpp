@@ -272,11 +272,6 @@ void DistanceTable::relax(Table& table, int kinds) const {
   }
 }
 
-std::size_t DistanceTable::bytes() const {
-  return (suits_.distance.size() + honours_.distance.size()) * (sizeof(SuitDistance) + sizeof(SuitUseful)) +
-         lo_rank_.size() * 2 + hi_base_.size() * 4;
-}
-
 TileMask kinds_with(const Counts& hand, int copies) {
   const std::uint64_t lift = 0x0101010101010101ULL * static_cast<std::uint64_t>(0x80 - copies);
   TileMask mask = 0;

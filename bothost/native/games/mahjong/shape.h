@@ -38,7 +38,6 @@ class DistanceTable {
   const SuitUseful& useful_honours(const std::uint8_t* seven) const {
     return honours_.useful[honour_index(seven)];
   }
-  std::size_t bytes() const;
 
  private:
   DistanceTable();
