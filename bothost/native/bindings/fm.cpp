@@ -24,6 +24,8 @@ fm::Rows rows_of(const Offsets& offsets, const Indices& items) {
 
 class Machine {
  public:
+  static constexpr const char* kName = "factorization machine";
+
   Machine(const fm::Shape& shape, std::uint64_t seed, float deviation) : machine_(shape, seed, deviation) {}
 
   [[nodiscard]] Exclusive::Hold hold() { return busy_.hold(); }
@@ -43,7 +45,7 @@ class Machine {
 
  private:
   fm::Machine machine_;
-  Exclusive busy_{"factorization machine"};
+  Exclusive busy_{kName};
 };
 
 fm::Samples checked_samples(const Offsets& fo, const Indices& fi, const Offsets& lo, const Indices& li,
@@ -114,6 +116,8 @@ nb::object linear_probabilities(const Floats& weights, const Floats& bias, const
 
 class Conditional {
  public:
+  static constexpr const char* kName = "conditional machine";
+
   Conditional(const fm::ConditionalShape& shape, int classes, std::uint64_t seed, float deviation)
       : machine_(shape, seed, deviation), classes_(classes) {}
 
@@ -129,7 +133,7 @@ class Conditional {
  private:
   fm::ConditionalMachine machine_;
   int classes_;
-  Exclusive busy_{"conditional machine"};
+  Exclusive busy_{kName};
 };
 
 fm::ChoiceSamples choice_samples(const fm::ConditionalShape& shape, int classes, const Offsets& fo,
@@ -140,6 +144,28 @@ fm::ChoiceSamples choice_samples(const fm::ConditionalShape& shape, int classes,
   if (players) out.players = {players->data(), players->shape(0)};
   out.check(shape, classes);
   return out;
+}
+
+template <class Model>
+nb::dict parameters_of(Model& self) {
+  const auto hold = self.hold();
+  nb::dict out;
+  for (const auto& [name, values] : self.parameters()) out[name] = array_of(*values);
+  return out;
+}
+
+template <class Model>
+void load(Model& self, std::string_view name, const Floats& values) {
+  const auto hold = self.hold();
+  for (const auto& [own, to] : self.parameters()) {
+    if (name != own) continue;
+    if (values.shape(0) != to->size())
+      throw InvalidInput(std::string(name) + " has " + std::to_string(values.shape(0)) + " numbers, " +
+                         std::to_string(to->size()) + " are needed");
+    to->assign(values.data(), values.data() + values.shape(0));
+    return;
+  }
+  throw InvalidInput(std::string("a ") + Model::kName + " has no parameter \"" + std::string(name) + "\"");
 }
 
 int size_of(nb::handle object, std::int64_t least, std::int64_t most, const char* what) {
@@ -210,25 +236,8 @@ void bind_conditional(nb::module_& m) {
              const auto hold = self.hold();
              self.get().anchor();
            })
-      .def("parameters",
-           [](Conditional& self) {
-             const auto hold = self.hold();
-             nb::dict out;
-             for (const auto& [name, values] : self.parameters()) out[name] = array_of(*values);
-             return out;
-           })
-      .def("load", [](Conditional& self, std::string_view name, const Floats& values) {
-        const auto hold = self.hold();
-        for (const auto& [own, to] : self.parameters()) {
-          if (name != own) continue;
-          if (values.shape(0) != to->size())
-            throw InvalidInput(std::string(name) + " has " + std::to_string(values.shape(0)) + " numbers, " +
-                               std::to_string(to->size()) + " are needed");
-          to->assign(values.data(), values.data() + values.shape(0));
-          return;
-        }
-        throw InvalidInput("a conditional machine has no parameter \"" + std::string(name) + "\"");
-      });
+      .def("parameters", &parameters_of<Conditional>)
+      .def("load", &load<Conditional>);
   m.def("extend_choices", [](nb::handle positions, nb::handle choices, const Indices& pairs,
                              const Offsets& fo, const Indices& fi, const Offsets& lo, const Indices& li,
                              const Offsets& co, const Indices& ci) {
@@ -286,26 +295,8 @@ void bind_fm(nb::module_& m) {
              }
              return array_of(std::move(out));
            })
-      .def("parameters",
-           [](Machine& self) {
-             const auto hold = self.hold();
-             nb::dict out;
-             for (const auto& [name, values] : self.parameters()) out[name] = array_of(*values);
-             return out;
-           })
-      .def("load",
-           [](Machine& self, std::string_view name, const Floats& values) {
-             const auto hold = self.hold();
-             for (const auto& [own, to] : self.parameters()) {
-               if (name != own) continue;
-               if (values.shape(0) != to->size())
-                 throw InvalidInput(std::string(name) + " has " + std::to_string(values.shape(0)) +
-                                    " numbers, " + std::to_string(to->size()) + " are needed");
-               to->assign(values.data(), values.data() + values.shape(0));
-               return;
-             }
-             throw InvalidInput("a factorization machine has no parameter \"" + std::string(name) + "\"");
-           })
+      .def("parameters", &parameters_of<Machine>)
+      .def("load", &load<Machine>)
       .def("pair_losses", [](Machine& self, const Offsets& fo, const Indices& fi, const Offsets& lo,
                              const Indices& li, const Indices& labels, std::string_view reading) {
         const auto samples = samples_of(self, fo, fi, lo, li, &labels);
