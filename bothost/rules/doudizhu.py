@@ -29,7 +29,7 @@ from typing import SupportsIndex
 import numpy as np
 import numpy.typing as npt
 
-from bothost.native import _native
+from bothost.native import _native, native_state, native_view
 from bothost.rules.game import State, View
 
 RANKS = "3456789TJQKA2BR"
@@ -155,7 +155,7 @@ def landlord_win_probability(cards: str) -> float:
 
 def rule_choice(view: View) -> tuple[int, str]:
     """Action of the native rule player, and its reason in words. Raises ValueError if the seat is not asked."""
-    return _native.doudizhu_rule_choice(_native_view(view))
+    return _native.doudizhu_rule_choice(native_view(view, "Dou Dizhu"))
 
 
 def log_likelihood(view: View, deal: State, *, exponent: float = 0.6) -> float:
@@ -165,14 +165,12 @@ def log_likelihood(view: View, deal: State, *, exponent: float = 0.6) -> float:
     ``native/games/doudizhu/belief.h``. 0 if the view does not know the history; minus infinity for hands that could
     not make these plays. Raises ValueError if ``exponent`` is not within (0, 1].
     """
-    if not isinstance(deal, _native.State):
-        raise TypeError("deal must be a State of Dou Dizhu")
-    return _native.doudizhu_log_likelihood(_native_view(view), deal, exponent)
+    return _native.doudizhu_log_likelihood(native_view(view, "Dou Dizhu"), native_state(deal, "Dou Dizhu"), exponent)
 
 
 def rhcp_choice(view: View) -> tuple[int, str]:
     """Action of the native RHCP player, and its reason in words. Raises ValueError if the seat is not asked."""
-    return _native.doudizhu_rhcp_choice(_native_view(view))
+    return _native.doudizhu_rhcp_choice(native_view(view, "Dou Dizhu"))
 
 
 @cache
@@ -210,10 +208,4 @@ class Style:
 
     def choose(self, view: View, mood: int = 0) -> StyledChoice:
         """The action of the asked seat. Equal moods give equal actions. Raises ValueError if the seat is not asked."""
-        return StyledChoice(*self._native.choose(_native_view(view), mood))
-
-
-def _native_view(view: View) -> _native.View:
-    if not isinstance(view, _native.View):
-        raise TypeError("view must be a View of Dou Dizhu")
-    return view
+        return StyledChoice(*self._native.choose(native_view(view, "Dou Dizhu"), mood))

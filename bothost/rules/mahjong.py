@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from bothost.native import _native
+from bothost.native import _native, native_state, native_view
 from bothost.rules.game import ActionArray, FloatArray, State, View
 
 CountArray = npt.NDArray[np.uint8]
@@ -151,13 +151,13 @@ def look_ahead(view: View, depth: int = 3) -> LookAhead:
 
     Raises ValueError for another depth, TypeError for a view of another game.
     """
-    now, after, targets = _native.mahjong_look_ahead(_own(view), depth)
+    now, after, targets = _native.mahjong_look_ahead(native_view(view, "mahjong"), depth)
     return LookAhead(Prospect(*now), {tile: Prospect(*prospect) for tile, prospect in after}, targets)
 
 
 def dangers(view: View) -> npt.NDArray[np.float64]:
     """Points (34,) that the viewing seat is expected to lose because an opponent wins by this discard."""
-    return _native.mahjong_dangers(_own(view))
+    return _native.mahjong_dangers(native_view(view, "mahjong"))
 
 
 def rule_choice(view: View, *, simple: bool = False) -> tuple[int, str, float]:
@@ -167,7 +167,7 @@ def rule_choice(view: View, *, simple: bool = False) -> tuple[int, str, float]:
     ``simple``: use the player that compares its hand with families of hands, and does not defend. Raises ValueError if
     the seat is not asked, TypeError for a view of another game.
     """
-    return _native.mahjong_rule_choice(_own(view), simple)
+    return _native.mahjong_rule_choice(native_view(view, "mahjong"), simple)
 
 
 def acceptance_weighted_choice(view: View) -> tuple[int, str, float]:
@@ -176,7 +176,7 @@ def acceptance_weighted_choice(view: View) -> tuple[int, str, float]:
     It estimates from the visible tiles how often each kind comes. The worths of winning hands that need several tiles
     are combined by their norm of order 3/2: a few good ones are worth more than many poor ones with the same sum.
     """
-    return _native.mahjong_rule_choice(_own(view), False, True)
+    return _native.mahjong_rule_choice(native_view(view, "mahjong"), False, True)
 
 
 def branches(
@@ -195,10 +195,9 @@ def branches(
 
     Source: "vine" sampling of Schulman et al., "Trust Region Policy Optimization", arXiv:1502.05477 (2015).
     """
-    if not isinstance(state, _native.State):
-        raise TypeError("state must be a State of mahjong")
+    own = native_state(state, "mahjong")
     return _native.mahjong_branches(
-        state, seat, np.asarray(actions, np.int64), acceptance_weighted, draws, _luck_weights()
+        own, seat, np.asarray(actions, np.int64), acceptance_weighted, draws, _luck_weights()
     )
 
 
@@ -219,7 +218,7 @@ def luck(state: State) -> npt.NDArray[np.float64]:
     Raises ValueError for rules with flowers and for a state that was sampled from a snapshot, TypeError for a state of
     another game. Source: Burch and others, "AIVAT", AAAI 2018. ``python -m experiments.mahjong_luck`` fits the network.
     """
-    return _native.mahjong_luck(_own_state(state), _luck_weights())
+    return _native.mahjong_luck(native_state(state, "mahjong"), _luck_weights())
 
 
 def luck_inputs(state: State) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int8], npt.NDArray[np.int16]]:
@@ -228,16 +227,4 @@ def luck_inputs(state: State) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.i
     Inputs float32 (n, 4, 17) by seat, who draws, int8 (n,), and the tiles in the wall, int16 (n,). ``luck.cpp`` says
     what the inputs are. Raises as :func:`luck`.
     """
-    return _native.mahjong_luck_inputs(_own_state(state))
-
-
-def _own_state(state: State) -> _native.State:
-    if not isinstance(state, _native.State):
-        raise TypeError("state must be a State of mahjong")
-    return state
-
-
-def _own(view: View) -> _native.View:
-    if not isinstance(view, _native.View):
-        raise TypeError("view must be a View of mahjong")
-    return view
+    return _native.mahjong_luck_inputs(native_state(state, "mahjong"))

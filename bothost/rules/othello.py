@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from bothost.native import _native
+from bothost.native import _native, native_view
 from bothost.rules.game import View
 
 __all__ = ["NUM_AFTERSTATE_FEATURES", "WEIGHTS", "SearchResult", "afterstates", "choose", "judge"]
@@ -64,7 +64,7 @@ def choose(view: View, *, depth: int = 6, solve_from: int = 12, nodes: int = 120
     limits the search (five to ten million nodes take a second); the best result so far is then returned. Releases the
     GIL. Raises ValueError if the view's seat is not asked, TypeError for a view of another game.
     """
-    return SearchResult(*_native.othello_choose(_native_view(view), depth, solve_from, nodes))
+    return SearchResult(*_native.othello_choose(native_view(view, "Othello"), depth, solve_from, nodes))
 
 
 def judge(
@@ -80,10 +80,4 @@ def judge(
     ``weights`` override ``WEIGHTS``. Exact with at most ``solve_from`` empty squares; empty if only a pass is legal.
     Deterministic; releases the GIL. Raises as ``choose`` does, and ValueError for an unknown weight.
     """
-    return dict(_native.othello_judge(_native_view(view), depth, solve_from, nodes, dict(weights or {})))
-
-
-def _native_view(view: View) -> _native.View:
-    if not isinstance(view, _native.View):
-        raise TypeError("view must be a View of Othello")
-    return view
+    return dict(_native.othello_judge(native_view(view, "Othello"), depth, solve_from, nodes, dict(weights or {})))

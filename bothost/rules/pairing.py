@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bothost.native import _native
+from bothost.native import _native, native_view
 from bothost.rules.game import ActionArray, FloatArray, View
 
 __all__ = ["rule_choice", "rule_returns"]
@@ -18,9 +18,7 @@ def rule_choice(
     pair of any colours from which skill B is used. Raises ValueError if the seat is not asked, TypeError for a view of
     another game.
     """
-    if not isinstance(view, _native.View):
-        raise TypeError("view must be a View of pairing")
-    return _native.pairing_rule_choice(view, deny, keep, promise, force_from)
+    return _native.pairing_rule_choice(native_view(view, "pairing"), deny, keep, promise, force_from)
 
 
 def rule_returns(view: View, *, deals: int, seed: int, actions: ActionArray | None = None) -> FloatArray:
@@ -34,6 +32,4 @@ def rule_returns(view: View, *, deals: int, seed: int, actions: ActionArray | No
     Raises ValueError if the seat is not asked, if ``deals`` is not within 1 and 100,000, or if ``actions`` is empty or
     has one that is not legal or is there twice; TypeError for a view of another game.
     """
-    if not isinstance(view, _native.View):
-        raise TypeError("view must be a View of pairing")
-    return _native.pairing_rule_returns(view, deals, seed, actions)
+    return _native.pairing_rule_returns(native_view(view, "pairing"), deals, seed, actions)

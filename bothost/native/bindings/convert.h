@@ -7,11 +7,12 @@
 #include <initializer_list>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "core/any_game.h"
+#include "core/erased.h"
 
 namespace bothost::python {
 
@@ -58,6 +59,29 @@ struct FloatOut {
   nb::object array;
   float* data;
 };
+
+/// The view as `G` knows it. Throws TypeError for a view of another game.
+template <Game G>
+const typename G::View& view_of(const AnyView& view) {
+  const auto* own = dynamic_cast<const erased::ViewOf<G>*>(&view);
+  if (!own) throw nb::type_error(("the view is not one of " + std::string(G::kName)).c_str());
+  return own->native();
+}
+
+/// The same, of a seat that must decide now.
+template <Game G>
+const typename G::View& asked_view(const AnyView& view) {
+  const auto& own = view_of<G>(view);
+  if (!own.asked()) throw InvalidInput("this seat is not asked");
+  return own;
+}
+
+template <Game G>
+const typename G::State& state_of(const AnyState& state) {
+  const auto* own = dynamic_cast<const erased::StateOf<G>*>(&state);
+  if (!own) throw nb::type_error(("the state is not one of " + std::string(G::kName)).c_str());
+  return own->native();
+}
 
 inline std::span<const Action> span_of(const ActionArray& array) { return {array.data(), array.shape(0)}; }
 

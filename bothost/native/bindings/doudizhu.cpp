@@ -13,7 +13,6 @@
 #include "bindings/afterstates.h"
 #include "bindings/bind.h"
 #include "bindings/convert.h"
-#include "core/erased.h"
 #include "doudizhu/afterstates.h"
 #include "doudizhu/analysis.h"
 #include "doudizhu/policy.h"
@@ -48,16 +47,9 @@ nb::object abstract_map() {
   return array_of(std::move(out));
 }
 
-const View& asked(const AnyView& view) {
-  const auto* own = dynamic_cast<const erased::ViewOf<Doudizhu>*>(&view);
-  if (!own) throw nb::type_error("the view is not one of Dou Dizhu");
-  if (!own->asked()) throw InvalidInput("this seat is not asked");
-  return own->native();
-}
-
 template <Choice (*policy)(const Sight&)>
 nb::tuple choice_of(const AnyView& view) {
-  const auto choice = policy(Sight::of(asked(view)));
+  const auto choice = policy(Sight::of(asked_view<Doudizhu>(view)));
   return nb::make_tuple(choice.action, choice.reason);
 }
 
@@ -88,7 +80,7 @@ Style style_of(const Json& json) {
 
 /// (action, the rule player's favourite, {habit: half points that it adds to the action})
 nb::tuple styled_choice(const Style& style, const AnyView& view, nb::handle mood) {
-  const StyledChoice choice = choose_in_style(Sight::of(asked(view)), style, seed(mood));
+  const StyledChoice choice = choose_in_style(Sight::of(asked_view<Doudizhu>(view)), style, seed(mood));
   nb::dict habits;
   for (std::size_t i = 0; i < kHabitNames.size(); ++i)
     if (choice.habits[i] != 0)
@@ -98,10 +90,7 @@ nb::tuple styled_choice(const Style& style, const AnyView& view, nb::handle mood
 
 double likelihood(const AnyView& view, const AnyState& deal, double exponent) {
   if (!(exponent > 0 && exponent <= 1)) throw nb::value_error("exponent must be above 0 and at most 1");
-  const auto* own = dynamic_cast<const erased::ViewOf<Doudizhu>*>(&view);
-  const auto* state = dynamic_cast<const erased::StateOf<Doudizhu>*>(&deal);
-  if (!own || !state) throw nb::type_error("view and state must be ones of Dou Dizhu");
-  return explain(own->native(), state->native()).log_likelihood(exponent);
+  return explain(view_of<Doudizhu>(view), state_of<Doudizhu>(deal)).log_likelihood(exponent);
 }
 
 nb::tuple afterstates_of(const SparseOffsets& fo, const SparseItems& fi, const SparseOffsets& lo,

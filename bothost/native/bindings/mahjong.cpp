@@ -11,7 +11,6 @@
 
 #include "bindings/bind.h"
 #include "bindings/convert.h"
-#include "core/erased.h"
 #include "core/types.h"
 #include "mahjong/branches.h"
 #include "mahjong/fan.h"
@@ -62,23 +61,15 @@ WinContext read_win(const std::uint8_t* row) {
   return {row[0], row[1] != 0, row[2] != 0, row[3] != 0, row[4] != 0, row[5], row[6], row[7]};
 }
 
-const View& view_of(const AnyView& view) {
-  const auto* own = dynamic_cast<const erased::ViewOf<Mahjong>*>(&view);
-  if (!own) throw nb::type_error("the view is not one of mahjong");
-  return own->native();
-}
-
 using Weights = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 nb::object branches(const AnyState& state, nb::handle seat, const Actions& actions, bool acceptance_weighted,
                     int draws, const Weights& weights) {
-  const auto* own = dynamic_cast<const erased::StateOf<Mahjong>*>(&state);
-  if (!own) throw nb::type_error("the state is not one of mahjong");
-  const auto& game = own->game();
+  const auto start = state_of<Mahjong>(state);  // a copy: another thread may play on
+  const auto& game = state.game();
   std::vector<Action> list;
   for (std::size_t i = 0; i < actions.shape(0); ++i) list.push_back(game.checked_action(actions.data()[i]));
   const Seat who = game.checked_seat(integer(seat));
-  const auto start = own->native();  // a copy: another thread may play on
   const auto appraisal = acceptance_weighted ? Appraisal::acceptance_weighted : Appraisal::plain;
   std::vector<float> out;
   {
@@ -92,7 +83,8 @@ nb::object branches(const AnyState& state, nb::handle seat, const Actions& actio
 
 nb::tuple rule_choice(const AnyView& view, bool simple, bool acceptance_weighted) {
   const auto appraisal = acceptance_weighted ? Appraisal::acceptance_weighted : Appraisal::plain;
-  const auto choice = simple ? choose_simply(view_of(view)) : choose(view_of(view), appraisal);
+  const auto choice =
+      simple ? choose_simply(view_of<Mahjong>(view)) : choose(view_of<Mahjong>(view), appraisal);
   return nb::make_tuple(choice.action, nb::str(choice.reason.data(), choice.reason.size()), choice.worth);
 }
 
@@ -112,7 +104,7 @@ nb::tuple as_tuple(const Prospect& p) {
 
 nb::tuple look_ahead_of(const AnyView& any, int depth) {
   if (depth < 0 || depth > 7) throw InvalidInput("the depth is 0 to 7");
-  const auto& view = view_of(any);
+  const auto& view = view_of<Mahjong>(any);
   auto targets = targets_of(view);
   targets.find(depth);
   const auto ahead = look_ahead(targets, Arrivals(outlook_of(view), targets.unseen()), depth, true);
@@ -122,14 +114,8 @@ nb::tuple look_ahead_of(const AnyView& any, int depth) {
   return nb::make_tuple(as_tuple(ahead.now), after, ahead.targets);
 }
 
-const State& state_of(const AnyState& state) {
-  const auto* own = dynamic_cast<const erased::StateOf<Mahjong>*>(&state);
-  if (!own) throw nb::type_error("the state is not one of mahjong");
-  return own->native();
-}
-
 nb::object luck_points(const AnyState& any, const Weights& weights) {
-  const auto& state = state_of(any);
+  const auto& state = state_of<Mahjong>(any);
   BySeat<double> luck;
   {
     const nb::gil_scoped_release release;
@@ -139,7 +125,7 @@ nb::object luck_points(const AnyState& any, const Weights& weights) {
 }
 
 nb::tuple luck_inputs(const AnyState& any) {
-  const auto& state = state_of(any);
+  const auto& state = state_of<Mahjong>(any);
   std::vector<float> inputs;
   std::vector<std::int8_t> drawers;
   std::vector<std::int16_t> wall;
@@ -238,7 +224,7 @@ void bind_mahjong(nb::module_& m) {
   m.def("mahjong_look_ahead", &look_ahead_of, nb::arg("view"), nb::arg("depth"));
 
   m.def("mahjong_dangers", [](const AnyView& view) {
-    const auto d = danger(view_of(view));
+    const auto d = danger(view_of<Mahjong>(view));
     return array_of(std::vector<double>(d.begin(), d.end()));
   });
 

@@ -10,7 +10,6 @@
 #include "bindings/afterstates.h"
 #include "bindings/bind.h"
 #include "bindings/convert.h"
-#include "core/erased.h"
 #include "othello/afterstates.h"
 #include "othello/othello.h"
 #include "othello/search.h"
@@ -54,12 +53,7 @@ othello::Weights weights_of(const Json& json) {
   return weights;
 }
 
-othello::Board board_asked(const AnyView& view) {
-  const auto* own = dynamic_cast<const erased::ViewOf<Othello>*>(&view);
-  if (!own) throw nb::type_error("the view is not one of Othello");
-  if (!own->asked()) throw InvalidInput("this seat is not asked");
-  return own->native().hand().now.board;
-}
+othello::Board board_asked(const AnyView& view) { return asked_view<Othello>(view).hand().now.board; }
 
 nb::tuple afterstates_of(const SparseOffsets& fo, const SparseItems& fi, const SparseOffsets& lo,
                          const SparseItems& li) {

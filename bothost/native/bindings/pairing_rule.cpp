@@ -9,7 +9,6 @@
 
 #include "bindings/bind.h"
 #include "bindings/convert.h"
-#include "core/erased.h"
 #include "pairing/policy.h"
 
 namespace nb = nanobind;
@@ -17,13 +16,6 @@ namespace nb = nanobind;
 namespace bothost::python {
 
 namespace {
-
-const Pairing::View& asked(const AnyView& view) {
-  const auto* own = dynamic_cast<const erased::ViewOf<Pairing>*>(&view);
-  if (!own) throw nb::type_error("the view is not one of pairing");
-  if (!own->asked()) throw InvalidInput("this seat is not asked");
-  return own->native();
-}
 
 /// Those of `wanted`, each checked; all legal ones without it.
 ActionList valued(const Pairing::View& view, const std::optional<ActionArray>& wanted) {
@@ -49,7 +41,8 @@ nb::object rule_returns(const AnyView& view, nb::handle deals_object, nb::handle
   if (deals < 1 || deals > 100000)
     throw InvalidInput("deals: " + std::to_string(deals) + " is not within 1 .. 100000");
   Rng rng(seed(seed_object));
-  const Pairing::View own = asked(view);  // a copy: another thread may fold events into `view` meanwhile
+  // A copy: another thread may fold events into `view` meanwhile.
+  const Pairing::View own = asked_view<Pairing>(view);
   const ActionList actions = valued(own, wanted);
   const auto rows = static_cast<std::size_t>(deals);
   std::vector<float> leads;
@@ -66,7 +59,7 @@ void bind_pairing(nb::module_& m) {
   m.def(
       "pairing_rule_choice",
       [](const AnyView& view, double deny, double keep, double promise, double force_from) {
-        const auto choice = pairing::choose(asked(view), {deny, keep, promise, force_from});
+        const auto choice = pairing::choose(asked_view<Pairing>(view), {deny, keep, promise, force_from});
         return nb::make_tuple(choice.action, choice.reason.text());
       },
       nb::arg("view"), nb::arg("deny"), nb::arg("keep"), nb::arg("promise"), nb::arg("force_from"));
