@@ -1,6 +1,7 @@
 // A JSON value tree. The core does not parse JSON text: bindings convert this tree to Python objects and
 // back, and msgspec reads and writes the text.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -48,6 +49,16 @@ class Json {
     return get<double>(what, "a number");
   }
   const std::string& text(std::string_view what) const { return get<std::string>(what, "a string"); }
+  /// Index of the text in a list of names.
+  template <class Names>
+  int one_of(std::string_view what, const Names& names) const {
+    const auto& given = text(what);
+    const auto it = std::find(names.begin(), names.end(), given);
+    if (it != names.end()) return static_cast<int>(it - names.begin());
+    std::string known;
+    for (const auto& name : names) (known += known.empty() ? "" : ", ") += name;
+    throw InvalidInput(std::string(what) + ": \"" + given + "\" is not one of " + known);
+  }
   const JsonArray& array(std::string_view what) const { return get<JsonArray>(what, "an array"); }
   const JsonObject& object(std::string_view what) const { return get<JsonObject>(what, "an object"); }
 

@@ -14,35 +14,16 @@ constexpr std::array<std::string_view, 8> kMoves = {"pass", "hu",   "play",   "c
 constexpr std::array<Action, 9> kFirst = {kPass, kHu,     kPlay,   kChi,       kPeng,
                                           kGang, kAngang, kBugang, kNumActions};
 
-template <std::size_t N>
-int one_of(const Json& value, std::string_view key, const std::array<std::string_view, N>& names) {
-  const auto& text = value.text(key);
-  const auto it = std::find(names.begin(), names.end(), text);
-  if (it != names.end()) return static_cast<int>(it - names.begin());
-  std::string known;
-  for (const auto name : names) known += (known.empty() ? "" : ", ") + std::string(name);
-  throw InvalidInput(std::string(key) + ": \"" + text + "\" is not one of " + known);
-}
-
 /// botzone       the official judge: 136 tiles, a wall quarter per seat, 8 points to win, the wind is dealt.
 /// shared-wall   the same with one wall for all, as at a real table.
 /// open-mahjong  xelnagamiao/open_mahjong_unity: flowers, one wall.
 /// false-win     the official judge with complete hands below the minimum on offer, at -30.
 Rules preset(std::string_view name) {
   Rules r;
-  if (name == "botzone") return r;
-  if (name == "false-win") {
-    r.false_win = true;
-    return r;
-  }
-  if (name == "shared-wall" || name == "open-mahjong") {
-    r.wall = WallModel::shared;
-    r.flowers = name == "open-mahjong";
-    return r;
-  }
-  std::string known;
-  for (const auto& n : preset_names()) known += (known.empty() ? "" : ", ") + n;
-  throw InvalidInput("preset: \"" + std::string(name) + "\" is not one of " + known);
+  if (name == "shared-wall" || name == "open-mahjong") r.wall = WallModel::shared;
+  r.flowers = name == "open-mahjong";
+  r.false_win = name == "false-win";
+  return r;
 }
 
 }  // namespace
@@ -54,18 +35,18 @@ const std::vector<std::string>& preset_names() {
 
 Rules Rules::from_json(const Json& json) {
   const auto* name = json.find("preset");
-  Rules r = name ? preset(name->text("preset")) : Rules{};
+  Rules r = name ? preset(preset_names()[name->one_of("preset", preset_names())]) : Rules{};
   for (const auto& [key, value] : json.object("rules")) {
     if (key == "flowers")
       r.flowers = value.boolean(key);
     else if (key == "wall")
-      r.wall = static_cast<WallModel>(one_of(value, key, kWalls));
+      r.wall = static_cast<WallModel>(value.one_of(key, kWalls));
     else if (key == "minimum")
       r.minimum = static_cast<int>(value.integer(key, 0, 1000));
     else if (key == "false_win")
       r.false_win = value.boolean(key);
     else if (key == "prevalent_wind")
-      r.prevalent_wind = one_of(value, key, kWindNames);
+      r.prevalent_wind = value.one_of(key, kWindNames);
     else if (key != "preset")
       throw InvalidInput("mahjong has no option \"" + key + "\"");
   }
