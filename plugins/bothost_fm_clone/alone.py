@@ -42,8 +42,9 @@ STEPS, PATIENCE = 400, 40
 """Most steps of a fit, and steps without a gain on left-out hands after which it ends."""
 SCREENED, EVERY = 500, 20
 """So many features and pairs are considered at each step. They are chosen anew after so many steps."""
-FEW, MANY = 1000, 4000
-"""Machines are tried from ``FEW`` decisions on. From ``MANY`` on nothing else is: pairs would need gigabytes."""
+FEW, MANY, MOST = 1000, 4000, 12_000
+"""Machines are tried from ``FEW`` decisions on. From ``MANY`` on only two of the fits are made, as each takes a
+gigabyte and a minute. From ``MOST`` on there are none."""
 SHARES = tuple(itertools.product((0.6, 0.7, 0.8, 0.9, 1.0, 1.1), (0.0, 0.1, 0.2, 0.3, 0.4)))
 """The shares of the pairs' and of the machine's scores that are tried."""
 Feature = tuple[int, ...]
@@ -66,9 +67,9 @@ def player_alone(own: Encoding, learnt: Decisions, seed: int) -> tuple[SharedClo
     best = int(np.argmin(losses))
     machine = _machine(own, learnt, MACHINES[best], seed)
     told = f"{machine.quadratic} factors"
-    if len(learnt) >= MANY:
+    if len(learnt) >= MOST:
         return machine, {"method": told, "log_loss": round(losses[best], 4)}
-    pairs = _Pairs(learnt, parts, own)
+    pairs = _Pairs(learnt, parts if len(learnt) < MANY else parts[:2], own)
     shares, loss = _shares(pairs.clone(fold=0), tried[best], out.samples)
     joined = _joined(pairs.clone(), machine, shares)
     return joined, {"method": f"pairs and {told}", "log_loss": round(loss, 4)}
@@ -131,11 +132,11 @@ class _Pairs:
         self._fits = [
             _Fit(*(_Candidates.of(known, learnt.where(rows).samples) for rows in (~out, out))) for out in parts
         ]
-        sizes = np.array([out.sum() for out in parts]) / len(learnt)
+        sizes = np.array([out.sum() for out in parts])
         losses: list[float] = []
         best = 0
         while len(losses) < min(STEPS, best + 1 + PATIENCE):
-            losses.append(float(sizes @ [fit.step() for fit in self._fits]))
+            losses.append(float(np.average([fit.step() for fit in self._fits], weights=sizes)))
             best = int(np.argmin(losses))
         self._steps = best + 1
         self.loss = losses[best]

@@ -102,6 +102,9 @@ def test_the_scores_of_pairs_and_a_machine_are_added(tmp_path, monkeypatch):
     assert told["method"].startswith("pairs and ")
     np.testing.assert_array_equal(joined.pairs, pairs.pairs)
     monkeypatch.setattr(alone, "MANY", 1)
+    fewer, told = player_alone(OWN, learnt, 3)
+    assert told["method"].startswith("pairs and ") and not np.array_equal(fewer.pairs, joined.pairs)
+    monkeypatch.setattr(alone, "MOST", 1)
     machine, told = player_alone(OWN, learnt, 3)
     assert told["method"] == f"{machine.quadratic} factors"
 
