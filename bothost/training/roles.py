@@ -23,7 +23,7 @@ from bothost.rules import game
 from bothost.training import checkpoint, distributed, ppo
 from bothost.training.loop import set_learning_rate
 from bothost.training.packing import PackedRollout, pack, unpack
-from bothost.training.ppo import Batch, PpoOptions
+from bothost.training.ppo import Batch
 from bothost.training.rollout import RolloutTask, SelfPlay, SelfPlayOptions
 
 Tensors = Mapping[str, npt.NDArray[Any]]
@@ -36,19 +36,11 @@ class Setup(msgspec.Struct, frozen=True):
 
     game: str
     rules: dict[str, Any]
-    observation: str
-    turns: int
-    scores: str
-    reward_scale: float
-    win_points: float
-    rule_share: float
-    skip_forced: bool
+    encoding: dict[str, Any]
+    """The other fields of the task."""
     build: Callable[[], torch.nn.Module]
     """Importable by name, because other processes call it."""
-    environments: int
-    horizon: int
-    learning_rate: float
-    ppo: PpoOptions
+    options: SelfPlayOptions
     device: Device = "cpu"
     timeout_s: float = 600.0
     """Seconds that trainers wait for each other."""
@@ -63,38 +55,14 @@ class Setup(msgspec.Struct, frozen=True):
         timeout_s: float,
     ) -> Setup:
         """The setup of a training of ``task``."""
-        return cls(
-            task.game.name,
-            dict(task.game.rules),
-            task.observation,
-            task.turns,
-            task.scores,
-            task.reward_scale,
-            task.win_points,
-            task.rule_share,
-            task.skip_forced,
-            build,
-            options.environments,
-            options.horizon,
-            options.learning_rate,
-            options.ppo,
-            device,
-            timeout_s,
-        )
+        encoding = msgspec.structs.asdict(task)
+        played = encoding.pop("game")
+        return cls(played.name, dict(played.rules), encoding, build, options, device, timeout_s)
 
     @property
     def task(self) -> RolloutTask:
         """The task, built from plain data."""
-        return RolloutTask(
-            game(self.game, **self.rules),
-            self.observation,
-            self.turns,
-            self.scores,
-            self.reward_scale,
-            self.win_points,
-            self.rule_share,
-            self.skip_forced,
-        )
+        return RolloutTask(game(self.game, **self.rules), **self.encoding)
 
 
 class State(NamedTuple):
@@ -133,14 +101,14 @@ class RolloutWorker:
         torch.set_num_threads(1)
         self._setup = setup
         self._learner, self._opponent = setup.build(), setup.build()
-        self._play = SelfPlay(setup.task, setup.environments, setup.horizon)
+        self._play = SelfPlay(setup.task, setup.options.environments, setup.options.horizon)
 
     def play(self, seed: int, learner: Tensors, opponent: Tensors) -> tuple[Played, PackedRollout]:
         """Play the rollout that these arguments determine."""
         began = time.perf_counter()
         self._learner.load_state_dict(_tensors(learner))
         self._opponent.load_state_dict(_tensors(opponent))
-        with ppo.precision(self._setup.ppo.bf16):
+        with ppo.precision(self._setup.options.ppo.bf16):
             rollout = self._play.collect(self._learner, self._opponent, seed)
         packed = pack(rollout)
         receipt = Played(rollout.steps, time.perf_counter() - began, packed.nbytes, packed.final_leads)
@@ -163,7 +131,8 @@ class Trainer:
         torch.set_num_threads(1)
         self._setup = setup
         self._model = setup.build().to(setup.device)
-        self._optimizer = torch.optim.Adam(self._model.parameters(), lr=setup.learning_rate, eps=1e-5, fused=True)
+        rate = setup.options.learning_rate
+        self._optimizer = torch.optim.Adam(self._model.parameters(), lr=rate, eps=1e-5, fused=True)
         self._group = distributed.Group()
         self._rank = 0
         self._store: Store | None = None
@@ -198,8 +167,8 @@ class Trainer:
         samples. ``others``: extra samples for each rollout, as ``arrays``.
         """
         began = time.perf_counter()
-        set_learning_rate(self._optimizer, self._setup.learning_rate * (1.0 - part_done))
-        options = self._setup.ppo.at(part_done)
+        set_learning_rate(self._optimizer, self._setup.options.learning_rate * (1.0 - part_done))
+        options = self._setup.options.ppo.at(part_done)
         batches = [unpack(rollout).batch(options) for rollout in rollouts]
         if others:
             beside = [Batch(**_tensors(other)) for other in others]
