@@ -17,16 +17,18 @@ from typing import Any, ClassVar, Literal
 
 import msgspec
 
+import bothost_deep_mc
 from bothost import ReportProgress, Reproduced, Reproduction, ReproductionRun, ResultTable
 from bothost.errors import UsageError
 from bothost.rules import game
 from bothost.training import checkpoint
 from bothost.training.action_values import NativeActionValues
 from bothost.training.metrics import read
+from bothost.training.publish import WEIGHTS
 from bothost_deep_mc.encode import ROLES
 from bothost_deep_mc.engine import PRESET
 from bothost_deep_mc.experts import played_by
-from bothost_deep_mc.model import DeepMcNet, begin_with, shipped, sizes_of
+from bothost_deep_mc.model import DeepMcNet, begin_with, sizes_of
 from bothost_deep_mc.options import Options as TrainOptions
 from bothost_deep_mc.selfplay import Decisions
 from bothost_deep_mc.train import ExtraDecisions, some_of, train
@@ -39,6 +41,7 @@ HANDS = 256
 """Hands of a round of self-play."""
 SETTLED = "experiment.json"
 """File with the options of the trainings in a folder."""
+PACKAGED = Path(bothost_deep_mc.__file__).parent / "weights"
 REGULARIZED: Mapping[str, Mapping[str, Any]] = {
     "rule": {"expert": "rule", "expert_weight": 2.0},
     "logged": {
@@ -184,7 +187,12 @@ class Log:
 
     def __init__(self, options: ExperimentOptions) -> None:
         """Raises UsageError for a version that deep-mc does not ship."""
-        self.player, file = shipped(options.player)
+        known = msgspec.json.decode((PACKAGED / "manifest.json").read_bytes())
+        self.player = known["aliases"].get(options.player, options.player)
+        if self.player not in known["versions"]:
+            advice = f"one of {', '.join([*known['aliases'], *known['versions']])}"
+            raise UsageError(f"deep-mc ships no version {options.player!r}", advice=advice)
+        file = PACKAGED / self.player / WEIGHTS
         self._count = options.logged_hands
         sizes = sizes_of(file)
         model = DeepMcNet(sizes)

@@ -13,10 +13,9 @@ import torch
 from onnx import TensorProto, helper
 from torch import nn
 
-from bothost.errors import ModelError, UsageError
+from bothost.errors import ModelError
 from bothost.training import checkpoint
 from bothost.training.action_values import ActionValueNet
-from bothost.training.publish import WEIGHTS
 from bothost_deep_mc.encode import ROLES, Features, Positions, Seen, seen
 
 
@@ -96,27 +95,6 @@ def sizes_of(file: Path) -> Sizes:
         )
     except (KeyError, IndexError, ValueError) as error:
         raise ModelError(f"{file} contains no networks of deep-mc", advice="use another file") from error
-
-
-def shipped(version: str = "champion") -> tuple[str, Path]:
-    """Name and parameter file of a shipped version. ``version``: its name or an alias.
-
-    Raises UsageError if this package does not ship it.
-    """
-    weights = Path(__file__).parent / "weights"
-    known = msgspec.json.decode((weights / "manifest.json").read_bytes())
-    name = known["aliases"].get(version, version)
-    if retired := known.get("retired", {}).get(name):
-        raise UsageError(
-            f"deep-mc:{name} is retired: this release does not contain its files",
-            advice=f"{retired['last_in']} has them; or use {retired['instead']}",
-        )
-    if name not in known["versions"]:
-        raise UsageError(
-            f"deep-mc ships no version {version!r}",
-            advice=f"one of {', '.join([*known['aliases'], *known['versions']])}",
-        )
-    return name, weights / name / WEIGHTS
 
 
 def begin_with(file: Path, model: DeepMcNet) -> None:
