@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bothost.native import _native
-from bothost.training.factorization import FloatArray, IntArray, OffsetArray, Samples, SparseRows
+from bothost.training.factorization import FloatArray, IntArray, OffsetArray, PairLosses, Samples, SparseRows
 
 UNKNOWN = -1
 """Index of a player without a row."""
@@ -89,8 +89,15 @@ class ConditionalMachine:
         return self._native.probabilities(*_rows(samples), _players(samples, players))
 
     def pair_losses(self, samples: Samples, players: IntArray | None = None) -> PairLosses:
-        """Return the exact losses without each pair of features: see :class:`PairLosses`."""
-        return PairLosses(*self._native.pair_losses(*_rows(samples), _players(samples, players), samples.labels))
+        """Return the exact losses without each pair of features that some candidate has.
+
+        Features are numbered positions first, then candidates'; ``second`` is of candidates. ``losses`` holds one
+        array: the smallest of three ablated models: without <i, j>; also without w_j; also without w_i. A feature of
+        the position has no weight, so there are two then.
+        """
+        parts = (*_rows(samples), _players(samples, players), samples.labels)
+        base, first, second, smallest = self._native.pair_losses(*parts)
+        return PairLosses(base, first, second, (smallest,))
 
     def anchor(self) -> None:
         """Set the current parameters as the anchor of decay, and reset AdaGrad's accumulators."""
@@ -107,25 +114,11 @@ class ConditionalMachine:
             self._native.load(name, np.ascontiguousarray(values, np.float32).reshape(-1))
 
 
-@dataclass(frozen=True)
-class PairLosses:
-    """The loss of a machine without the terms of a pair. Features are numbered positions first, then candidates'."""
-
-    base: float
-    """Mean cross-entropy of the machine itself."""
-    first: IntArray
-    second: IntArray
-    """Pairs ``first < second`` that some candidate has; ``second`` is a feature of candidates."""
-    smallest: npt.NDArray[np.float64]
-    """The smallest mean cross-entropy of three ablated models: without <i, j>; also without w_j; also without w_i. A
-    feature of the position has no weight, so there are two then."""
-
-
 def extended(samples: Samples, pairs: IntArray, positions: int, choices: int) -> SparseRows:
     """The features of candidates, with conjunctions.
 
     ``pairs``, int32 (n, 2): conjunction n gets number ``choices + n`` among the candidates' features. Its parts come
-    before it, in ascending order, numbered as in :class:`PairLosses`. The second is of candidates. Raises ValueError
+    before it, in ascending order, numbered as in ``pair_losses``. The second is of candidates. Raises ValueError
     for others.
     """
     flat = np.ascontiguousarray(pairs, np.int32).reshape(-1)
@@ -147,4 +140,4 @@ def _players(samples: Samples, players: IntArray | None) -> IntArray:
     return np.full(len(samples), UNKNOWN, np.int32) if players is None else players.astype(np.int32, copy=False)
 
 
-__all__ = ["UNKNOWN", "ConditionalMachine", "PairLosses", "Shape", "extended"]
+__all__ = ["UNKNOWN", "ConditionalMachine", "Shape", "extended"]
