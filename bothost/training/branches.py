@@ -18,7 +18,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from bothost.training.ppo import Losses, Model, PpoOptions, clip_gradients, entropy, masked_log_probs, value_loss
+from bothost.training.ppo import Losses, Model, PpoOptions, descend, entropy, masked_log_probs, value_loss
 
 
 class BranchBatch(NamedTuple):
@@ -103,22 +103,10 @@ def update(
     Advantages are scaled over the batch. With ``target_kl`` the epochs may end early.
     """
     batch = batch._replace(advantages=scaled(batch.advantages, batch.weights))
-    sums, norms, steps = torch.zeros(len(Losses._fields)), 0.0, 0
-    for _ in range(options.epochs):
-        for part in _minibatches(batch, options.minibatch, generator):
-            optimizer.zero_grad(set_to_none=True)
-            terms = branch_losses(model, part, options)
-            if options.target_kl is not None and float(terms.approx_kl.detach()) > options.target_kl:
-                return _means(sums, norms, steps)
-            torch.autograd.backward(terms.total)
-            norms += clip_gradients(model.parameters(), options.max_grad_norm)
-            optimizer.step()
-            sums += torch.stack([term.detach() for term in terms])
-            steps += 1
-    return _means(sums, norms, steps)
 
+    def gradients(part: BranchBatch) -> Losses:
+        terms = branch_losses(model, part, options)
+        torch.autograd.backward(terms.total)
+        return Losses(*(term.detach() for term in terms))
 
-def _means(sums: Tensor, norms: float, steps: int) -> dict[str, float]:
-    means = (sums / max(1, steps)).tolist()
-    figures = dict(zip(Losses._fields, means, strict=True))
-    return {**figures, "grad_norm": norms / max(1, steps), "gradient_steps": float(steps)}
+    return descend(model, optimizer, lambda: _minibatches(batch, options.minibatch, generator), gradients, options)

@@ -86,11 +86,12 @@ def update(
     parts = max(1, math.ceil(total / options.minibatch))
     normal = own._replace(advantages=((own.advantages - advantage) / (math.sqrt(spread) + 1e-8)).float())
     sizes = [batch.samples for batch in batches]
+    accumulate = ppo.accumulator(model, options)
 
-    def exchange(model: torch.nn.Module, terms: Losses, samples: int) -> Losses:
-        return mean_gradients(model, terms, samples, group)
+    def gradients(part: Batch) -> Losses:
+        return mean_gradients(model, accumulate(part), part.samples, group)
 
-    figures = ppo.descend(model, optimizer, lambda: minibatches(normal, sizes, parts, generators), options, exchange)
+    figures = ppo.descend(model, optimizer, lambda: minibatches(normal, sizes, parts, generators), gradients, options)
     explained = 1.0 - spread / returns if returns > 1e-12 else 0.0
     return {**figures, "explained_variance": explained, "batch": float(total)}
 

@@ -10,7 +10,7 @@ Shapes: T steps of each trajectory, N trajectories, B samples of a minibatch, A 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
@@ -196,46 +196,37 @@ def update(
     """
     explained = explained_variance(batch)
     batch = batch._replace(advantages=normalized(batch.advantages))
-    figures = descend(model, optimizer, lambda: minibatches(batch, options.minibatch, generator), options)
+    gradients = accumulator(model, options)
+    figures = descend(model, optimizer, lambda: minibatches(batch, options.minibatch, generator), gradients, options)
     return {**figures, "explained_variance": explained}
 
 
-Exchange = Callable[[torch.nn.Module, Losses, int], Losses]
-"""Combines the gradients of several trainers before a step.
-
-It gets the model with the gradients of this trainer's samples, their terms and their number. It sets the gradients to
-the mean over the samples of all trainers and returns the means of the terms.
-"""
+Part = TypeVar("Part")
 
 
 def descend(
     model: torch.nn.Module,
     optimizer: torch.optim.Optimizer,
-    epoch: Callable[[], Iterable[Batch]],
+    epoch: Callable[[], Iterable[Part]],
+    gradients: Callable[[Part], Losses],
     options: PpoOptions,
-    exchange: Exchange | None = None,
 ) -> dict[str, float]:
-    """Make a gradient step for every minibatch of every epoch. Returns the means of the terms over the steps."""
+    """Make a gradient step for every minibatch of every epoch. Returns the means of the terms over the steps.
+
+    ``gradients`` adds the gradients of a minibatch to the model and returns its terms, detached.
+    """
     sums = torch.zeros(len(Losses._fields))
     steps = 0
     norms = 0.0
-    stopped = False
-    native = fused(model, bf16=options.bf16)
-    for _ in range(options.epochs):
-        for part in epoch():
-            optimizer.zero_grad(set_to_none=True)
-            terms = accumulate_fused(native, part, options) if native else accumulate(model, part, options)
-            if exchange is not None:
-                terms = exchange(model, terms, part.samples)
-            if options.target_kl is not None and float(terms.approx_kl) > options.target_kl:
-                stopped = True
-                break
-            norms += clip_gradients(model.parameters(), options.max_grad_norm)
-            optimizer.step()
-            sums += torch.stack(list(terms))
-            steps += 1
-        if stopped:
+    for part in (part for _ in range(options.epochs) for part in epoch()):
+        optimizer.zero_grad(set_to_none=True)
+        terms = gradients(part)
+        if options.target_kl is not None and float(terms.approx_kl) > options.target_kl:
             break
+        norms += clip_gradients(model.parameters(), options.max_grad_norm)
+        optimizer.step()
+        sums += torch.stack(list(terms))
+        steps += 1
     means = (sums / max(1, steps)).tolist()
     return {
         **dict(zip(Losses._fields, means, strict=True)),
@@ -258,6 +249,13 @@ def clip_gradients(parameters: Iterable[torch.nn.Parameter], most: float) -> flo
         for gradient in gradients:
             gradient.mul_(most / (norm + 1e-6))
     return norm
+
+
+def accumulator(model: torch.nn.Module, options: PpoOptions) -> Callable[[Batch], Losses]:
+    """``accumulate`` for this model, or ``accumulate_fused`` where that is possible."""
+    if native := fused(model, bf16=options.bf16):
+        return lambda batch: accumulate_fused(native, batch, options)
+    return lambda batch: accumulate(model, batch, options)
 
 
 def accumulate(model: Model, batch: Batch, options: PpoOptions) -> Losses:
