@@ -17,7 +17,6 @@ from typing import Any
 import msgspec
 import sqlalchemy as sa
 
-from bothost import rules
 from bothost.config import HostSettings, Settings, StoreSettings
 from bothost.plugins import Plugins
 from bothost.store import GameEndRecord, Store, schema
@@ -94,7 +93,7 @@ def main() -> None:
             fill(store, chosen.decisions)
             print(f"{chosen.decisions:,} decisions logged in {time.perf_counter() - started:.0f} s")
             host = HostSettings(data_dir=Path(folder))
-            site = Site(Settings(host=host, store=settings), store, Plugins.load(entry_points=False), rules.game)
+            site = Site(Settings(host=host, store=settings), store, Plugins.load(entry_points=False))
             for name, query in queries(site):
                 times = []
                 for _ in range(5):

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from bothost import PlayerMove, rules
+from bothost import PlayerMove
 from bothost.imports.botzone import read
 from bothost.imports.rebuild import play
 from bothost.rules import mahjong
@@ -38,7 +38,7 @@ def moves(path: Path) -> Iterator[PlayerMove]:
     for number, found in enumerate(read(path)):
         if found.record is None:
             continue
-        hand = play(found.record, rules.game)
+        hand = play(found.record)
         for seat, view, action in hand.moves:
             legal = view.legal()
             if len(legal) > 1:

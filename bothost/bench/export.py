@@ -160,7 +160,7 @@ def _measured(url: str, out: Path, *, view_json: bool) -> dict[str, Any]:
     options = ExportOptions(view_json=view_json)
     with Store.open(StoreSettings(url=url)) as store:
         begin = time.process_time()
-        info = export(store, HandQuery(closed=True), out, ParquetExporter(), options, make_game=rules.game)
+        info = export(store, HandQuery(closed=True), out, ParquetExporter(), options)
         seconds = time.process_time() - begin
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         reading = _reading(store)

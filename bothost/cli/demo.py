@@ -135,7 +135,6 @@ def quiet(settings: config.Settings) -> config.Settings:
 async def _demo(
     settings: config.Settings, plugins: Plugins, seconds: float | None, hands: int | None, *, web: bool
 ) -> dict[str, Any]:
-    from bothost import rules
     from bothost.cli.demo_view import Board
     from bothost.host import launch
     from bothost.host.status import status_of
@@ -151,7 +150,7 @@ async def _demo(
         board = Board(store, settings.routes, plugins, since_us=time.time_ns() // 1000)
         pages = None
         if web:
-            serve_pages = partial(serving, Site(settings, store, plugins, rules.game))
+            serve_pages = partial(serving, Site(settings, store, plugins))
             pages = await stack.enter_async_context(_served(serve_pages, settings.web, "web.port"))
             typer.echo(f"Open {pages} in a browser. Ctrl-C ends the demo.", err=True)
         host = await stack.enter_async_context(launch.opened(settings, plugins))

@@ -54,7 +54,6 @@ def command(
     json: options.Json = False,
 ) -> None:
     """Export the decisions of closed hands. Run the same command again to continue after an interruption."""
-    from bothost import rules
     from bothost.export.job import export
     from bothost.export.options import ExportOptions, new_pseudonym_key
     from bothost.store import Store
@@ -79,7 +78,7 @@ def command(
     request = {**msgspec.to_builtins(query), "since_us": since, "until_us": until}
     with Store.open(settings.store) as store, output.bar("export") as bar:
         exporter = exporters[format_]()
-        info = export(store, query, out, exporter, chosen, make_game=rules.game, request=request, progress=bar)
+        info = export(store, query, out, exporter, chosen, request=request, progress=bar)
     output.emit({**info, "out": str(out)}, json, _summary(out, info))
 
 
@@ -105,16 +104,15 @@ def _whole(
     name_of: Callable[[str], str],
     json: bool,
 ) -> None:
-    from bothost import rules
     from bothost.export.botzone import export_matches
     from bothost.export.minari import export_episodes
     from bothost.store import Store
 
     with Store.open(settings.store) as store, output.progress(None, "export") as advance:
         if format_ == "botzone":
-            info = export_matches(store, query, out, make_game=rules.game, name_of=name_of, progress=advance)
+            info = export_matches(store, query, out, name_of=name_of, progress=advance)
         else:
-            info = export_episodes(store, query, out, make_game=rules.game, blocks=blocks, progress=advance)
+            info = export_episodes(store, query, out, blocks=blocks, progress=advance)
     if format_ == "botzone":
         lines = [f"{count:,} matches of {game}" for game, count in info["matches"].items()]
         lines.append(f"  in {info['file']}")

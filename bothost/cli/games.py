@@ -67,7 +67,6 @@ def show(
 
     A hand that was never revealed is shown as one seat saw it, event by event.
     """
-    from bothost import rules
     from bothost.cli import show_hand, show_moves
     from bothost.store import Store, notes
     from bothost.store.hand_report import report
@@ -78,7 +77,7 @@ def show(
     with Store.open(options.settings(config).store) as store:
         found = _named(store, game)
         timelines = list(iter_timelines(store, iter(found)))
-        reports = [report(timeline, rules.game) for timeline in timelines]
+        reports = [report(timeline) for timeline in timelines]
         at_table = players_of(found[0].game.players)
         names = {str(player.get(key)) for player in at_table for key in ("player", "name") if player.get(key)}
         noted = notes.listed(store, lobbies=[found[0].game.lobby], players=names) if names else []
@@ -88,7 +87,7 @@ def show(
             return
         if not events:
             whole = list(iter_timelines(store, iter(hand_list.of_same_hand(store, found[0]))))
-            if show_moves.render(whole, rules.game, top=top):
+            if show_moves.render(whole, top=top):
                 reports = []
     for item in reports:
         show_hand.render(item, top=top)

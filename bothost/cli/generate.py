@@ -74,7 +74,6 @@ class Recordings:
         report: ReportProgress | None = None,
     ) -> Players:
         """See :class:`bothost.RecordGames`."""
-        from bothost import rules as known
         from bothost.retrain.generate import Population, generate
         from bothost.retrain.players import Players
         from bothost.store import Store, schema
@@ -90,7 +89,7 @@ class Recordings:
 
         generate(settings, self._folder / "spool", population, hands, progress=advance)
         self._stores.append(Store.open(settings))
-        return Players(self._stores[-1], known.game)
+        return Players(self._stores[-1])
 
     def close(self) -> None:
         """Close the databases."""

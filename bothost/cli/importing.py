@@ -40,7 +40,6 @@ def command(
     A hand is written as a whole or not at all, and once: the same record again changes nothing. Records that our rules
     do not lead through are listed with file, line and reason, and the exit code is 1.
     """
-    from bothost import rules
     from bothost.imports.job import READERS, import_files
     from bothost.imports.rebuild import Origin
     from bothost.store import Store
@@ -68,7 +67,7 @@ def command(
     store = None if dry_run else Store.open(options.settings(config).store)
     try:
         with output.progress(None, "import") as advance:
-            report = import_files(store, format_, files, origin, make_game=rules.game, on_record=advance)
+            report = import_files(store, format_, files, origin, on_record=advance)
     finally:
         if store is not None:
             store.close()

@@ -44,7 +44,6 @@ def command(
     Counts the hands that are new since the last call, then shows the ladder. A rating is OpenSkill's estimate: 25 ± 16
     for a newcomer. Contestants stand in the order of the lower ends of their intervals.
     """
-    from bothost import rules
     from bothost.ladder import journals, report
     from bothost.ladder import picture as drawing
     from bothost.ladder.logged import LoggedOutcomes
@@ -62,7 +61,7 @@ def command(
         logged = LoggedOutcomes(store, scope)
         with output.progress(None, "ladder") as advance:
             hands = ladder.count(logged, on_counted=advance)
-            deals = sum(ladder.count(journals.outcomes(path, rules.game)) for path in paths)
+            deals = sum(ladder.count(journals.outcomes(path)) for path in paths)
         found = report.ladders(store, scope, game=game, min_hands=min_hands)
     if markdown is not None:
         markdown.write_text(report.markdown(found), encoding="utf-8")

@@ -283,7 +283,6 @@ def _judged(
     config: Path | None,
 ) -> Verdict | None:
     """Compare challenger and champion in a match or on logged hands; None if there is no champion."""
-    from bothost import rules
     from bothost.cli.arena import build
     from bothost.retrain import gate
     from bothost.retrain.players import Players
@@ -295,7 +294,7 @@ def _judged(
         raise UsageError(f"{strategy.name}:{model.version} is the champion already")
     contestants = [f"{strategy.name}:{version}" for version in (model.version, champion.version)]
     made = registry.version(strategy.name, model.version)
-    log = Players(registry.store, rules.game)
+    log = Players(registry.store)
     found = gate.gains(strategy, log, made.lineage if made is not None else {}, model, champion)
     if found is not None:
         return gate.weigh(found, contestants[0], contestants[1], match)

@@ -35,7 +35,6 @@ def command(
 
     The exit code is 1 if the same model decides differently.
     """
-    from bothost import rules
     from bothost.cli.registry import opened
     from bothost.retrain.replay import Replayer
 
@@ -48,7 +47,7 @@ def command(
     routed = {route.strategy.partition(":")[0]: {**route.options} for route in reversed(settings.routes)}
     chosen = {name: {**routed.get(name, {}), **given} for name in plugins.strategies}
     with opened(settings) as registry:
-        replayer = Replayer(plugins, registry, rules.game, chosen)
+        replayer = Replayer(plugins, registry, chosen)
         try:
             if what is not None:
                 found = _of(registry.store, what, replayer, model)

@@ -50,7 +50,6 @@ def command(
     as_json: options.Json = False,
 ) -> None:
     """Make a challenger from the log: dataset, training, registration. One job at a time on a database."""
-    from bothost import rules
     from bothost.cli.registry import opened
     from bothost.plugins import require
     from bothost.retrain.job import Tools
@@ -71,7 +70,7 @@ def command(
         command=options.command_line("retrain", name, "--seed", seed, option=option or []),
     )
     with opened(settings) as registry:
-        tools = Tools(plugins, registry.store, registry, rules.game)
+        tools = Tools(plugins, registry.store, registry)
         elsewhere = None if ray is None else _on_ray(ray, config, ray_cores)
         folder = settings.host.data_dir / "retrain"
         if watch:

@@ -5,18 +5,18 @@ Beside each move of ours stands what the bot considered.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
+from bothost import rules
 from bothost.cli.output import printable
 from bothost.cli.reasons import explanation, remarks
 from bothost.cli.show_hand import chat
 from bothost.errors import StoreError
-from bothost.rules.game import Game
 from bothost.store.hand_report import report
 from bothost.store.reader import Timeline
 from bothost.web.hands import seat_names
@@ -27,13 +27,13 @@ WIDE = 100
 """Longer parts of the deal are left out, and longer remarks: a wall of 144 tiles helps no one."""
 
 
-def render(timelines: Sequence[Timeline], make_game: Callable[..., Game], *, top: int) -> bool:
+def render(timelines: Sequence[Timeline], *, top: int) -> bool:
     """Print a hand from the logs of our seats. False if it was never revealed: the log lacks the others' cards."""
-    reports = [report(timeline, make_game) for timeline in timelines]
+    reports = [report(timeline) for timeline in timelines]
     first = reports[0]
     if first["deal"] is None or first["problems"]:
         return False
-    game = make_game(first["game"], **first["rules"])
+    game = rules.game(first["game"], **first["rules"])
     try:
         steps = positions(game, timelines[0])
     except (StoreError, ValueError):

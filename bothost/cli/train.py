@@ -98,12 +98,11 @@ def _log(trainer: type[Trainer], query: HandQuery, config: Path | None) -> Itera
     if not trainer.learns_from_log:
         yield None
         return
-    from bothost import rules
     from bothost.retrain.players import Players
     from bothost.store import Store
 
     with Store.open(options.settings(config).store) as store:
-        yield Players(store, rules.game, query)
+        yield Players(store, query)
 
 
 def _trainer(plugins: Plugins, name: str, stage: str | None) -> type[Trainer]:

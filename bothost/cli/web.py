@@ -37,7 +37,6 @@ def command(
     given = {name: value for name, value in (("host", host), ("port", port)) if value is not None}
     web = msgspec.structs.replace(settings.web, **given)
     start_logs(settings)
-    from bothost import rules
     from bothost.host import fleet
     from bothost.store import Store
     from bothost.web.server import serving
@@ -47,7 +46,7 @@ def command(
 
     async def serve() -> None:
         with Store.open(settings.store) as store:
-            async with serving(Site(settings, store, plugins, rules.game), web) as url:
+            async with serving(Site(settings, store, plugins), web) as url:
                 typer.echo(f"Open {url} in a browser. Ctrl-C ends it.")
                 if with_parent:
                     await fleet.drain_without_parent(lambda: None)

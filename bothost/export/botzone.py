@@ -15,13 +15,11 @@ import msgspec
 
 from bothost import rules
 from bothost.errors import UsageError
-from bothost.export.views import Games
 from bothost.export.whole_hands import WholeHand, whole_hands
 from bothost.lobbies.botzone.doudizhu import NUMBERING
 from bothost.lobbies.botzone.mahjong import WINDS
 from bothost.rules.game import Game, Json, State
 from bothost.store.query import HandQuery, players_of
-from bothost.store.reader import MakeGame
 from bothost.store.store import Store
 
 FILE = "matches.jsonl"
@@ -56,7 +54,6 @@ def export_matches(
     query: HandQuery,
     out: Path,
     *,
-    make_game: MakeGame,
     name_of: Callable[[str], str] = str,
     progress: Callable[[int], None] = lambda done: None,
 ) -> Json:
@@ -70,7 +67,7 @@ def export_matches(
     building = path.with_suffix(".partial")
     try:
         with building.open("wb") as file:
-            for hand in whole_hands(store, query, Games(make_game), left_out):
+            for hand in whole_hands(store, query, left_out):
                 try:
                     match = match_of(hand, name_of)
                 except Unfit as error:

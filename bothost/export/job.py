@@ -21,7 +21,6 @@ from bothost.export.options import ExportOptions
 from bothost.export.rows import Contents, schema_of, tables
 from bothost.export.views import Games, versions
 from bothost.plugins.weights import sha256_of
-from bothost.rules.game import Game
 from bothost.store import schema
 from bothost.store.consent import recorded
 from bothost.store.query import HandQuery
@@ -43,7 +42,6 @@ def export(
     exporter: Exporter,
     options: ExportOptions,
     *,
-    make_game: Callable[..., Game],
     request: Mapping[str, Any] | None = None,
     progress: Progress = lambda done, total: None,
 ) -> dict[str, Any]:
@@ -58,7 +56,7 @@ def export(
         plan = _plan(folder, store, query, exporter, options, request)
         if options.pseudonym_key is not None:
             options = msgspec.structs.replace(options, pseudonym_key=plan["pseudonym_key"])
-        run = _Run(store, folder, exporter, options, Games(make_game), plan)
+        run = _Run(store, folder, exporter, options, plan)
         total, size = folder.hands(), options.hands_per_file
         parts = []
         for number, start in enumerate(range(0, total, size)):
@@ -115,7 +113,6 @@ class _Run:
         folder: ExportFolder,
         exporter: Exporter,
         options: ExportOptions,
-        games: Games,
         plan: dict[str, Any],
     ) -> None:
         self._reader = ColumnReader(store)
@@ -123,7 +120,7 @@ class _Run:
         self._folder = folder
         self._exporter = exporter
         self._options = options
-        self._games = games
+        self._games = Games()
         self._plan = plan
 
     def write(self, number: int, start: int, stop: int, progress: Progress) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from bothost.export.rllib import observation, view_blocks
 from bothost.export.views import Decoder, Games
 from bothost.rules.game import Game
 from bothost.store.query import HandQuery
-from bothost.store.reader import MakeGame, Timeline, iter_hands, iter_timelines
+from bothost.store.reader import Timeline, iter_hands, iter_timelines
 from bothost.store.records import DecisionRecord
 from bothost.store.store import Store
 
@@ -42,7 +42,6 @@ def export_episodes(
     query: HandQuery,
     out: Path,
     *,
-    make_game: MakeGame,
     blocks: Sequence[str] = (),
     progress: Callable[[int], None] = lambda done: None,
 ) -> Json:
@@ -62,7 +61,7 @@ def export_episodes(
     out = out.absolute()  # Minari cannot use a relative path
     out.parent.mkdir(parents=True, exist_ok=True)
     left_out: Counter[str] = Counter()
-    games = Games(make_game)
+    games = Games()
     datasets: dict[tuple[str, str], _Dataset] = {}
     with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as folder:
         done = 0

@@ -44,8 +44,8 @@ class Decoder:
 class Games:
     """Decoders by game and rules, made when first needed."""
 
-    def __init__(self, make: Callable[..., Game]) -> None:
-        self._games = GameCache(make)
+    def __init__(self) -> None:
+        self._games = GameCache()
         self._decoders: dict[tuple[str, str], Decoder] = {}
 
     def of(self, game: str, rules: str) -> Decoder:

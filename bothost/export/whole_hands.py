@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import msgspec
 
 from bothost.errors import StoreError
-from bothost.export.views import Games
 from bothost.rules.game import Game, Json
+from bothost.store.logged_games import GameCache
 from bothost.store.query import HandQuery
 from bothost.store.reader import TOGETHER_US, Timeline, iter_hands, iter_timelines
 from bothost.store.store import Store
@@ -25,8 +25,9 @@ class WholeHand(msgspec.Struct, frozen=True):
     actions: list[tuple[int, int]]
 
 
-def whole_hands(store: Store, query: HandQuery, games: Games, left_out: Counter[str]) -> Iterator[WholeHand]:
+def whole_hands(store: Store, query: HandQuery, left_out: Counter[str]) -> Iterator[WholeHand]:
     """Yield the revealed hands of a query. ``left_out`` counts the others by reason."""
+    games = GameCache()
     done: set[tuple[str, str, str, int]] = set()
     for timeline in iter_timelines(store, iter_hands(store, query)):
         record = timeline.hand.game
@@ -34,7 +35,7 @@ def whole_hands(store: Store, query: HandQuery, games: Games, left_out: Counter[
         place = record.lobby, record.table, record.hand
         if any((*place, minute + near) in done for near in (-1, 0, 1)):
             continue
-        game = games.of(record.game, record.rules).game
+        game = games.get(record.game, record.rules)
         if game is None:
             left_out["of a game that is not installed"] += 1
             continue

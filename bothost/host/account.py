@@ -139,7 +139,7 @@ class Account:
             self.connection,
             self.seeking,
             context.runner,
-            context.games.make,
+            context.games,
             context.seated,
             lambda: context.account_changed(self),
         )

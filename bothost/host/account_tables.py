@@ -12,11 +12,11 @@ from bothost.config import AccountSettings, LobbySettings
 from bothost.errors import ANY_FAILURE
 from bothost.host.chat import TableTalk
 from bothost.host.connection import Connection
+from bothost.host.games import Games
 from bothost.host.seeking import Seeking
 from bothost.host.session_runner import SessionRunner
 from bothost.lobbies.base import Capabilities, out_of_range
-from bothost.messages import Act, HandStarted, Json, Leave, Resync, Seated, Snapshot, TableEnded, TableEvent
-from bothost.rules.game import Game
+from bothost.messages import Act, HandStarted, Leave, Resync, Seated, Snapshot, TableEnded, TableEvent
 from bothost.tables.clock import ClockPolicy
 from bothost.tables.conduct import Conduct, TableKey
 from bothost.tables.session import Session
@@ -31,8 +31,6 @@ MAX_SILENCES = 3
 COMPLETE = frozenset({"normal", "resigned", "timeout"})
 """Ends of tables that deserve a goodbye."""
 
-MakeGame = Callable[[str, Json], Game]
-
 
 class AccountTables:
     """Opens, feeds and closes the sessions of one account."""
@@ -45,7 +43,7 @@ class AccountTables:
         connection: Connection,
         seeking: Seeking,
         runner: SessionRunner,
-        make_game: MakeGame,
+        games: Games,
         seated: dict[tuple[str, str], AccountTables],
         changed: Callable[[], None],
     ) -> None:
@@ -62,7 +60,7 @@ class AccountTables:
         say = connection.feed if capabilities.chat else None
         self.talk = TableTalk(settings.name, seeking.manners, say, runner.recorder.chat)
         self._runner = runner
-        self._make_game = make_game
+        self._games = games
         self._seated = seated
         self._changed = changed
         self._unconfirmed: set[str] = set()
@@ -122,7 +120,7 @@ class AccountTables:
         try:
             if (unfit := out_of_range(event.rules) or out_of_range(event.attributes)) is not None:
                 raise ValueError(f"{unfit} does not fit into 64 bits")
-            game = self._make_game(event.game, event.rules)
+            game = self._games.make(event.game, event.rules)
         except ANY_FAILURE as error:
             slots.release(table)
             self._decline(event, f"game {event.game}: {error}")

@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 
 import structlog
 
-from bothost import rules
 from bothost.config import Settings, config_hash
 from bothost.errors import StoreUnavailable
 from bothost.host import commands, reload
@@ -97,7 +96,6 @@ async def opened(
                 plugins,
                 log,
                 StoreMemory(store),
-                rules.game,
                 config_hash=config_hash(settings),
                 connection=connection,
                 leases=Keeper(Leases(store, identity.holder, settings.host.lease_s)),

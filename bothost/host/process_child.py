@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from bothost import children, rules
+from bothost import children
 from bothost.errors import ANY_FAILURE
 from bothost.host.games import Games
 from bothost.host.process_messages import (
@@ -40,7 +40,7 @@ class Child:
         self._connection = connection
         self._incoming = connection.makefile("rb")
         self._players: dict[int, tuple[Player, Game]] = {}
-        self._games = Games(rules.game)
+        self._games = Games()
         self._strategy: Strategy | None = None
 
     def run(self) -> None:

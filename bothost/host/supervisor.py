@@ -14,7 +14,7 @@ from bothost.errors import AuthError, ConfigError, LobbyUnreachable
 from bothost.host.account import Account, Timeouts
 from bothost.host.account_tables import AccountTables
 from bothost.host.check import SECRET_ADVICE, missing_secrets
-from bothost.host.games import Games, MakeGame
+from bothost.host.games import Games
 from bothost.host.hooks import HookThread
 from bothost.host.leases import Keeper
 from bothost.host.lost_hands import LostHands
@@ -53,7 +53,6 @@ class Host:
         plugins: Plugins,
         log: DecisionLog,
         memory: StoreMemory,
-        make_game: MakeGame,
         *,
         config_hash: str,
         connection: ConnectionSettings | None = None,
@@ -74,7 +73,7 @@ class Host:
         self._takeover = Takeover(leases, self) if leases is not None else None
         """None: there are no leases, because no other host connects these accounts."""
         self.memory = memory
-        self.games = Games(make_game)
+        self.games = Games()
         self._connection = connection or ConnectionSettings(
             frame_bytes=settings.limits.frame_bytes,
             quarantine_after=settings.limits.quarantine_after,

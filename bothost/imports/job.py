@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 
 from bothost.imports import botzone, json_lines
-from bothost.imports.rebuild import HOST, MakeGame, Origin, hand_name, play, rows, seated
+from bothost.imports.rebuild import HOST, Origin, hand_name, play, rows, seated
 from bothost.imports.record import BadRecord, Found, HandRecord, Records
 from bothost.store.models import TABLE_OF, games
 from bothost.store.records import Record
@@ -49,7 +49,6 @@ def import_files(
     paths: Sequence[Path],
     origin: Origin,
     *,
-    make_game: MakeGame,
     on_record: Callable[[int], None] = lambda done: None,
 ) -> Report:
     """Import the records of files. Without a store, only check them.
@@ -65,7 +64,7 @@ def import_files(
             done += 1
             here = msgspec.structs.replace(origin, file=path.name, line=found.line)
             try:
-                _take(store, found, here, make_game, report, known)
+                _take(store, found, here, report, known)
             except BadRecord as error:
                 report.broken.append(Broken(str(path), found.line, str(error)))
             on_record(done)
@@ -79,9 +78,7 @@ def _known(store: Store, lobby: str) -> set[str]:
         return set(connection.execute(query).scalars())
 
 
-def _take(
-    store: Store | None, found: Found, origin: Origin, make_game: MakeGame, report: Report, known: set[str]
-) -> None:
+def _take(store: Store | None, found: Found, origin: Origin, report: Report, known: set[str]) -> None:
     """Import one record. Raises BadRecord."""
     record = found.record
     if record is None:
@@ -90,7 +87,7 @@ def _take(
     if name in known:
         report.already += 1
         return
-    played = play(record, make_game)
+    played = play(record)
     made = rows(record, played, origin)
     if store is not None and not _write(store, record, made, played.game.num_seats, origin):
         report.already += 1

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
+from bothost import rules
 from bothost.errors import BothostError
 from bothost.imports.record import BadRecord, HandRecord, Json
 from bothost.messages import PlayerInfo
@@ -19,14 +20,13 @@ HOST = "import"
 VERSION = "1"
 NEAR = 1e-4
 
-MakeGame = Callable[..., Game]
 _text = msgspec.json.Encoder(order=None).encode
 
 
-def game_of(record: HandRecord, make_game: MakeGame) -> Game:
+def game_of(record: HandRecord) -> Game:
     """Make the game of a record. Raises BadRecord for an unknown game or rules."""
     try:
-        return make_game(record.game, **record.rules)
+        return rules.game(record.game, **record.rules)
     except (BothostError, ValueError, TypeError) as error:
         raise BadRecord(str(error)) from None
 
@@ -41,9 +41,9 @@ class Played(msgspec.Struct, frozen=True):
     """Seat, view before the move, action."""
 
 
-def play(record: HandRecord, make_game: MakeGame) -> Played:
+def play(record: HandRecord) -> Played:
     """Replay the hand. Raises BadRecord with the first action that is not possible."""
-    game = game_of(record, make_game)
+    game = game_of(record)
     state = _start(record, game)
     moves = []
     for number, (seat, text) in enumerate(record.actions, 1):

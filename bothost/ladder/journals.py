@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from bothost import rules
 from bothost.arena.figures import figures_for
 from bothost.arena.journal import Header
 from bothost.arena.lineup import Lineup, lineups
@@ -20,7 +21,6 @@ from bothost.errors import BothostError, UsageError
 from bothost.ladder.outcome import Outcome, key_of
 from bothost.rules.game import Game
 from bothost.store.ratings import Contestant
-from bothost.store.reader import MakeGame
 
 _CONTESTANT = re.compile(r"(?P<address>.+?)@(?P<made>[0-9a-f]{64}|[^@ ]*)(?P<options> \{.*\})?")
 _LEVEL = re.compile(r"level-\d+")
@@ -39,12 +39,12 @@ def files(paths: list[Path]) -> list[Path]:
     return found
 
 
-def outcomes(path: Path, make_game: MakeGame) -> Iterator[Outcome]:
+def outcomes(path: Path) -> Iterator[Outcome]:
     """Yield the deals of a journal, without a truncated last line. Raises UsageError for other files."""
     with path.open("rb") as file:
         try:
             header = msgspec.json.decode(file.readline(), type=Header)
-            game = make_game(header.game, **json.loads(header.rules))
+            game = rules.game(header.game, **json.loads(header.rules))
             seats = lineups(game, len(header.contestants))
         except (msgspec.MsgspecError, BothostError, ValueError, TypeError) as error:
             raise UsageError(f"{path} is not a readable match journal: {error}") from None

@@ -38,11 +38,11 @@ Progress = Callable[[int, int], None]
 class Dataset:
     """A finished export. Implements ``bothost.LoggedGames``."""
 
-    def __init__(self, folder: Path, strategy: str, make_game: Callable[..., Game]) -> None:
+    def __init__(self, folder: Path, strategy: str) -> None:
         """``strategy``: the strategy to train. Decisions of others in its hands are fallbacks."""
         self.folder = folder
         self.strategy = strategy
-        self._games = GameCache(make_game)
+        self._games = GameCache()
         try:
             self._manifest: Mapping[str, Any] = json.loads(self._info.read_bytes())
         except (OSError, ValueError) as error:
@@ -57,7 +57,6 @@ class Dataset:
         query: HandQuery,
         folder: Path,
         strategy: str,
-        make_game: Callable[..., Game],
         *,
         request: Mapping[str, Any] | None = None,
         progress: Progress = lambda done, total: None,
@@ -66,8 +65,8 @@ class Dataset:
         if not (folder / "meta" / "info.json").exists():
             options = ExportOptions(view_json=False)
             exporter = ParquetExporter()
-            export(store, query, folder, exporter, options, make_game=make_game, request=request, progress=progress)
-        return cls(folder, strategy, make_game)
+            export(store, query, folder, exporter, options, request=request, progress=progress)
+        return cls(folder, strategy)
 
     @property
     def _info(self) -> Path:

@@ -17,7 +17,6 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -30,7 +29,6 @@ from bothost.plugins import Plugins, require
 from bothost.plugins.weights import find, verify
 from bothost.retrain.dataset import Dataset
 from bothost.retrain.task import DATASET, TRAINING, Learn, Request, RetrainTask, Site, learn, trainer_of
-from bothost.rules.game import Game
 from bothost.store.leases import JobLease
 from bothost.store.registry import CHALLENGER, Registry
 from bothost.store.store import Store
@@ -49,7 +47,6 @@ class Tools(msgspec.Struct, frozen=True):
     plugins: Plugins
     store: Store
     registry: Registry
-    make_game: Callable[..., Game]
 
 
 def retrain(tools: Tools, request: Request, out: Path, report: ReportProgress, elsewhere: Learn | None = None) -> Json:
@@ -70,7 +67,6 @@ def retrain(tools: Tools, request: Request, out: Path, report: ReportProgress, e
             asked.query,
             out / DATASET,
             strategy.name,
-            tools.make_game,
             request=msgspec.to_builtins(asked.query),
             progress=lambda done, total: report(done, "dataset", total),
         )
@@ -86,7 +82,7 @@ def retrain(tools: Tools, request: Request, out: Path, report: ReportProgress, e
             lease.check()
             report(done, note, total)
 
-        site = Site(tools.plugins, tools.make_game, lambda: nullcontext(tools.store))
+        site = Site(tools.plugins, lambda: nullcontext(tools.store))
         task = RetrainTask(request=asked, folder=out.resolve(), dataset_sha256=dataset.sha256, start=start)
         learnt = (elsewhere or partial(learn, site))(task, watched)
         lease.check()

@@ -13,7 +13,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bothost import rules
 from bothost.config import load
 from bothost.errors import UsageError
 from bothost.plugins import Plugins
@@ -41,7 +40,7 @@ class Trainee:
                 raise UsageError(f"{_node()} does not see {path}", advice=advice)
         settings = load(config)
         plugins = Plugins.load(settings.host.plugins_dir)
-        return learn(Site(plugins, rules.game, partial(Store.open, settings.store)), task, self._report)
+        return learn(Site(plugins, partial(Store.open, settings.store)), task, self._report)
 
     def progress(self) -> tuple[int, str, int | None]:
         """The last progress report of the trainer. Called while ``learn`` runs."""

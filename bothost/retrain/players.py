@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, OrderedDict, deque
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -43,11 +43,11 @@ Place = tuple[str, str, str]
 class Players:
     """Reads the log for as long as the store is open."""
 
-    def __init__(self, store: Store, make_game: Callable[..., Game], query: HandQuery | None = None) -> None:
+    def __init__(self, store: Store, query: HandQuery | None = None) -> None:
         """``query``: conditions on hands, except game and players; default: all hands."""
         self._store = store
         self._query = msgspec.structs.replace(query or HandQuery(), closed=True, players=())
-        self.games = GameCache(make_game)
+        self.games = GameCache()
         self._passes: dict[tuple[str, tuple[str, ...], str | None], Json] = {}
 
     def players(self, game: str) -> dict[str, int]:

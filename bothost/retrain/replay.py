@@ -21,6 +21,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from bothost import rules
 from bothost.errors import ModelError, StoreError
 from bothost.plugins import Plugins, Resolved, evaluators_of, require, settle, weights
 from bothost.rules.game import Game, View
@@ -81,13 +82,11 @@ class Replayer:
         self,
         plugins: Plugins,
         registry: Registry | None,
-        make_game: Callable[..., Game],
         options: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
         """``options``: strategy → its options, which the log does not hold."""
         self._plugins = plugins
         self._registry = registry
-        self._make_game = make_game
         self._options = options or {}
         self._games: dict[tuple[str, str], Game] = {}
         self._made: dict[tuple[str, str | None], Strategy] = {}
@@ -155,11 +154,11 @@ class Replayer:
         }
         return figures, [found for _, _, found in sorted(farthest, key=lambda item: (-item[0], item[1]))]
 
-    def _game(self, name: str, rules: str) -> Game:
-        key = name, rules
+    def _game(self, name: str, options: str) -> Game:
+        key = name, options
         if key not in self._games:
             try:
-                self._games[key] = self._make_game(name, **json.loads(rules))
+                self._games[key] = rules.game(name, **json.loads(options))
             except (ValueError, TypeError, KeyError) as error:
                 raise StoreError(f"the game {name} of this hand cannot be loaded: {error}") from error
         return self._games[key]

@@ -14,7 +14,6 @@ from bothost.errors import UsageError
 from bothost.plugins import Plugins, check_options, require, trainer_evaluators
 from bothost.retrain.dataset import Dataset
 from bothost.retrain.players import Players
-from bothost.rules.game import Game
 from bothost.store.query import HandQuery
 from bothost.store.store import Store
 from bothost.strategy import Model, ReportProgress, Strategy, Trainer, TrainingRun
@@ -61,7 +60,6 @@ class Site(msgspec.Struct, frozen=True):
     """What a process needs to run a task."""
 
     plugins: Plugins
-    make_game: Callable[..., Game]
     open_store: Callable[[], AbstractContextManager[Store]]
     """Opens the database. Called only if the trainer reads the log itself."""
 
@@ -79,11 +77,11 @@ def learn(site: Site, task: RetrainTask, report: ReportProgress) -> Learnt:
     if trainer.starts_with_version and settled.start:
         advice = "leave out the option start, or begin anew with --fresh"
         raise UsageError("a retraining starts with the champion", advice=advice)
-    dataset = Dataset(task.folder / DATASET, strategy.name, site.make_game)
+    dataset = Dataset(task.folder / DATASET, strategy.name)
     if dataset.sha256 != task.dataset_sha256:
         raise UsageError(f"{dataset.folder} is not the dataset that the job was started with")
     with site.open_store() if trainer.learns_from_log else nullcontext() as store:
-        log = None if store is None else _players(store, site.make_game, request, dataset)
+        log = None if store is None else _players(store, request, dataset)
         run = TrainingRun(
             out=task.folder / TRAINING,
             seed=request.seed,
@@ -126,8 +124,8 @@ def _begun(folder: Path) -> bool:
     return False
 
 
-def _players(store: Store, make_game: Callable[..., Game], request: Request, dataset: Dataset) -> Players:
+def _players(store: Store, request: Request, dataset: Dataset) -> Players:
     """The moves of all players, for trainers that imitate. Excludes hands that started after the dataset was made."""
     made_us = int(dataset.manifest["created_us"])
     until_us = made_us if request.query.until_us is None else min(made_us, request.query.until_us)
-    return Players(store, make_game, msgspec.structs.replace(request.query, until_us=until_us))
+    return Players(store, msgspec.structs.replace(request.query, until_us=until_us))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,13 +17,13 @@ from bothost.store.records import DecisionRecord, iso_time
 Json = dict[str, Any]
 
 
-def report(timeline: Timeline, make_game: Callable[..., Game]) -> Json:
+def report(timeline: Timeline) -> Json:
     """Return everything about a hand, in the notation of its game if that is installed.
 
     ``problems`` lists defects of the log: a gap, or a logged view that the events do not produce.
     """
     record, end = timeline.hand.game, timeline.hand.end
-    game = GameCache(make_game).get(record.game, record.rules)
+    game = GameCache().get(record.game, record.rules)
     problems: list[str] = [] if game is not None else [f"the game {record.game} is not installed"]
     return {
         "id": record.game_id.hex(),

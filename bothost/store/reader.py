@@ -39,7 +39,6 @@ TOGETHER_US = 60_000_000
 
 Key = tuple[bytes, int]
 """Game id and seat: the key of a hand at one of our seats."""
-MakeGame = Callable[..., Game]
 
 
 class LoggedHand(msgspec.Struct, frozen=True):

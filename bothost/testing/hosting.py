@@ -21,7 +21,6 @@ from typing import Any
 import sqlalchemy as sa
 
 import bothost.lobbies
-from bothost import rules
 from bothost.config import (
     AccountSettings,
     HostSettings,
@@ -133,7 +132,6 @@ class Hosting:
             found,
             log,
             memory,
-            rules.game,
             config_hash="0" * 8,
             connection=self.connection,
             timeouts=self.timeouts,

@@ -75,7 +75,7 @@ def timeline_of(site: Site, name: str) -> Timeline | None:
 def shown(site: Site, timeline: Timeline) -> Json:
     """A closed hand: its report, and the positions to step through."""
     record = timeline.hand.game
-    made = report(timeline, site.make_game)
+    made = report(timeline)
     game = site.game(record.game, record.rules)
     steps: list[Json] = []
     if game is not None:

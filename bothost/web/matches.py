@@ -13,6 +13,7 @@ import msgspec
 import structlog
 import websockets
 
+from bothost import rules
 from bothost.errors import UsageError
 from bothost.lobby_server import LobbyServer, ServerSettings, serve
 from bothost.rules.game import Game
@@ -253,7 +254,7 @@ class Matches:
 
     def _checked(self, wanted: Wanted) -> Game:
         try:
-            game = self._site.make_game(wanted.game, **wanted.rules)
+            game = rules.game(wanted.game, **wanted.rules)
         except Exception as error:  # whatever a plugin's game says about rules
             raise UsageError(f"{wanted.game[:40]}: {error}"[:300]) from None
         if len(wanted.opponents) != game.num_seats - 1:
@@ -271,7 +272,7 @@ class Matches:
         """The lobby; it starts with the first game, and only the players of these games have an account."""
         if self._lobby is None:
             settings = ServerSettings(tokens={"house": secrets.token_urlsafe(32)}, port=0, wait_s=START_S)
-            self._lobby = await self._open.enter_async_context(serve(settings, make_game=self._site.make_game))
+            self._lobby = await self._open.enter_async_context(serve(settings))
         return self._lobby
 
     async def _play(self, match: Match, lobby: LobbyServer, opponents: Any, bots: Sequence[str]) -> None:

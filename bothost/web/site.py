@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from bothost.config import Settings
 from bothost.plugins import Plugins
 from bothost.rules.game import Game
@@ -14,12 +12,11 @@ from bothost.store.logged_games import GameCache
 class Site:
     """Shared by all requests; everything in it may be used from several threads."""
 
-    def __init__(self, settings: Settings, store: Store, plugins: Plugins, make_game: Callable[..., Game]) -> None:
+    def __init__(self, settings: Settings, store: Store, plugins: Plugins) -> None:
         self.settings = settings
         self.store = store
         self.plugins = plugins
-        self.make_game = make_game
-        self._games = GameCache(make_game)
+        self._games = GameCache()
 
     def game(self, name: str, rules: str) -> Game | None:
         """Return the game of a logged hand, with ``rules`` as logged; None if it is not installed."""

@@ -94,9 +94,7 @@ def test_the_database_is_refused_or_current_and_then_migrated_without_loss(old):
 
 
 def test_every_decision_is_replayed_as_it_was_made(store, registry):
-    replayer = Replayer(
-        Plugins.load(aliases=registry.resolve), registry, rules.game, {"styled-othello": {"style": "mobile"}}
-    )
+    replayer = Replayer(Plugins.load(aliases=registry.resolve), registry, {"styled-othello": {"style": "mobile"}})
     found = [item for timeline in iter_timelines(store, iter_hands(store)) for item in replayer.hand(timeline)]
     replayer.close()
     assert len(found) == DECISIONS and all(item.view_exact for item in found)
@@ -151,12 +149,12 @@ def test_a_hand_can_be_removed_from_the_dataset_of_an_old_retraining(old):
 
 def test_a_strategy_can_still_learn_from_old_exports(old):
     for folder in ("parquet", "var/retrain/one/dataset"):
-        trajectories = list(Dataset(old / folder, "fm-clone", rules.game).trajectories("train"))
+        trajectories = list(Dataset(old / folder, "fm-clone").trajectories("train"))
         assert trajectories and all(trajectory.steps for trajectory in trajectories)
 
 
 def test_players_who_consented_are_still_found_with_their_moves(store):
-    players = Players(store, rules.game, HandQuery(closed=True))
+    players = Players(store, HandQuery(closed=True))
     assert set(players.players("othello")) == {"ada", "bob"}
     moves = list(players.moves("othello", ["bob"]))
     assert len(moves) > 100 and {move.player for move in moves} == {"bob"}

@@ -28,7 +28,7 @@ SCORED = HandQuery(scored=True)
 
 def run(store, out: Path, exporter=None, query=SCORED, **options) -> dict:
     chosen = ExportOptions(**{"hands_per_file": 7, **options})
-    return export(store, query, out, exporter or ParquetExporter(), chosen, make_game=rules.game)
+    return export(store, query, out, exporter or ParquetExporter(), chosen)
 
 
 def decisions(hands) -> list[DecisionRecord]:
@@ -248,11 +248,12 @@ def test_rllib_columns_are_transitions_of_what_was_played(store, played, tmp_pat
         assert row["action_prob"] == pytest.approx(1 / len(row["legal"]))
 
 
-def test_views_of_unknown_games_are_exported_undecoded(store, tmp_path):
+def test_views_of_unknown_games_are_exported_undecoded(store, tmp_path, monkeypatch):
     def unknown(name: str, **options: object):
         raise KeyError(name)
 
-    info = export(store, SCORED, tmp_path / "out", ParquetExporter(), ExportOptions(), make_game=unknown)
+    monkeypatch.setattr(rules, "game", unknown)
+    info = export(store, SCORED, tmp_path / "out", ParquetExporter(), ExportOptions())
     assert info["views_not_decoded"] == info["rows"] > 0
     assert info["games"] == {"doudizhu": None}
 

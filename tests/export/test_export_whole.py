@@ -52,13 +52,13 @@ def lines(path: Path, hands: int) -> Path:
 def store(settings, tmp_path: Path):
     with Store.open(settings) as opened:
         origin = Origin(lobby="imported", format="jsonl", file="", line=0)
-        done = import_files(opened, "jsonl", [lines(tmp_path / "hands.jsonl", 5)], origin, make_game=rules.game)
+        done = import_files(opened, "jsonl", [lines(tmp_path / "hands.jsonl", 5)], origin)
         assert (done.imported, done.broken) == (40, [])
         yield opened
 
 
 def test_matches_are_read_back_as_the_same_hands(store, tmp_path: Path):
-    info = export_matches(store, SCORED, tmp_path / "out", make_game=rules.game)
+    info = export_matches(store, SCORED, tmp_path / "out")
     assert info["matches"]["Chinese-Standard-Mahjong"] == info["matches"]["Reversi"] == 5
     assert info["matches"]["FightTheLandlord"] + info["matches"].get("FightTheLandlord2", 0) >= 10
     left_out = info["left_out"]
@@ -71,17 +71,17 @@ def test_matches_are_read_back_as_the_same_hands(store, tmp_path: Path):
     for each in found:
         assert each.record is not None, each.why
         hand = logged[each.record.source]
-        state = play(each.record, rules.game).state
+        state = play(each.record).state
         assert state.game.name == hand.game.game
         signs = [np.sign(score) for score in state.returns]
         assert signs == [np.sign(score) for score in hand.scores]
         assert [who.player for who in each.record.players] == [f"p{i}" for i in range(state.game.num_seats)]
     with pytest.raises(UsageError, match="exists already"):
-        export_matches(store, SCORED, tmp_path / "out", make_game=rules.game)
+        export_matches(store, SCORED, tmp_path / "out")
 
 
 def test_a_mahjong_match_says_every_action(store, tmp_path: Path):
-    export_matches(store, HandQuery(games=("mahjong",)), tmp_path / "out", make_game=rules.game)
+    export_matches(store, HandQuery(games=("mahjong",)), tmp_path / "out")
     logged = {t.hand.game.game_id.hex(): [] for t in iter_timelines(store, iter_hands(store))}
     for timeline in iter_timelines(store, iter_hands(store)):
         logged[timeline.hand.game.game_id.hex()] += [(row.at_us, row.seat, row.action) for row in timeline.decisions]
@@ -93,7 +93,7 @@ def test_minari_reads_its_dataset_back(store, tmp_path: Path, monkeypatch: pytes
     minari = pytest.importorskip("minari")
     out = tmp_path / "datasets"
     query = HandQuery(scored=True, games=("doudizhu", "othello", "pairing"))
-    info = export_episodes(store, query, out, make_game=rules.game)
+    info = export_episodes(store, query, out)
     assert {name: d["episodes"] for name, d in info["datasets"].items()} == {
         **{f"bothost/doudizhu{n}-v0": 15 for n in ("", "-2", "-3")},
         "bothost/othello-v0": 10,
@@ -128,19 +128,19 @@ def test_minari_reads_its_dataset_back(store, tmp_path: Path, monkeypatch: pytes
             seen += 1
     assert seen == sum(made["episodes"] for made in info["datasets"].values())
     with pytest.raises(UsageError, match="not empty"):
-        export_episodes(store, SCORED, out, make_game=rules.game)
+        export_episodes(store, SCORED, out)
 
 
 def test_blocks_of_the_observations_may_be_chosen(store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     minari = pytest.importorskip("minari")
     query = HandQuery(scored=True, games=("mahjong",))
-    export_episodes(store, query, tmp_path / "out", make_game=rules.game, blocks=("numbers", "integers"))
+    export_episodes(store, query, tmp_path / "out", blocks=("numbers", "integers"))
     monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "out"))
     dataset = minari.load_dataset("bothost/mahjong-v0")
     assert dataset.observation_space.shape == (34 + 13 * 4 * 34,)
     assert dataset.storage.metadata["bothost_blocks"] == [["numbers", 1], ["integers", 1]]
     with pytest.raises(UsageError, match="no view block 'hidden'"):
-        export_episodes(store, query, tmp_path / "other", make_game=rules.game, blocks=("hidden",))
+        export_episodes(store, query, tmp_path / "other", blocks=("hidden",))
     assert not list(tmp_path.glob("*other*"))
 
 

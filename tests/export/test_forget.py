@@ -6,7 +6,6 @@ import duckdb
 import pyarrow.parquet as pq
 import pytest
 
-from bothost import rules
 from bothost.errors import UsageError
 from bothost.export.forget import forget
 from bothost.export.job import export
@@ -22,7 +21,7 @@ SCORED = HandQuery(scored=True)
 @pytest.fixture(params=[ParquetExporter, JsonLinesExporter])
 def exported(request, store, tmp_path):
     options = ExportOptions(hands_per_file=7)
-    export(store, SCORED, tmp_path / "out", request.param(), options, make_game=rules.game)
+    export(store, SCORED, tmp_path / "out", request.param(), options)
     return tmp_path / "out"
 
 

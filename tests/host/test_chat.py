@@ -7,7 +7,6 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
-from bothost import rules
 from bothost.config import MannersSettings, WishSettings
 from bothost.host.chat import HEARD_PER_MINUTE, TableTalk, fill
 from bothost.host.manners import Manners
@@ -111,7 +110,7 @@ async def test_people_at_a_lobby_hear_the_texts_and_the_log_has_them(kit):
             await kit.until(lambda: kit.count("chat WHERE text LIKE 'Thank%'") >= 4)
     with Store.open(kit.store_settings) as store:
         hands = iter_hands(store, HandQuery(closed=True))
-        reports = [report(timeline, rules.game) for timeline in iter_timelines(store, hands)]
+        reports = [report(timeline) for timeline in iter_timelines(store, hands)]
     by_table = {}
     for item in reports:
         for line in item["chat"]:

@@ -13,7 +13,6 @@ import msgspec
 import pytest
 
 import bothost.lobbies
-import bothost.rules as rules
 from bothost.config import AccountSettings, Secret, WishSettings
 from bothost.errors import StoreUnavailable
 from bothost.host.control import HostRunning
@@ -46,9 +45,7 @@ class Pair:
         store = Store.open(made.store)
         log = DecisionLog.open(made.store, name, kit.folder / "spool")
         keeper = Keeper(Leases(store, name, self.ttl_s), round_s=0.05)
-        return Host(
-            made, found, log, StoreMemory(store), rules.game, config_hash="0" * 8, connection=kit.fast, leases=keeper
-        )
+        return Host(made, found, log, StoreMemory(store), config_hash="0" * 8, connection=kit.fast, leases=keeper)
 
     @contextlib.asynccontextmanager
     async def running(self, name, **settings):

@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-import bothost.rules as rules
 from bothost.messages import HandStarted
 from bothost.retrain.players import Players
 from bothost.store import Store, consent
@@ -18,7 +17,7 @@ async def test_every_decision_of_our_accounts_comes_back_once(kit, game, account
     ):
         await kit.until(lambda: host.runner.counters.hands >= 3 * accounts)
     with Store.open(kit.store_settings) as store:
-        log = Players(store, rules.game)
+        log = Players(store)
         assert set(log.players(game)) == {"ada"}
         consent.record(store, "home", "bob", granted=True)
         for player in ("ada", "bob"):
@@ -54,7 +53,7 @@ async def test_what_the_lobby_plays_for_an_account_that_left_is_not_its_play(kit
     with Store.open(kit.store_settings) as store:
         for player in ("ada", "bob"):
             consent.record(store, "home", player, granted=True)
-        log = Players(store, rules.game)
+        log = Players(store)
         for player in ("ada", "bob"):
             assert moves_of(log, "pairing", player) == decisions_of(kit, player) != []
         gone, there = (next(r for r in log.lineage()["read"] if r["players"] == [p]) for p in (leaves, stays))
@@ -89,7 +88,7 @@ async def test_a_robots_decisions_come_back_by_its_recorded_consent(kit):
     ):
         await kit.until(lambda: host.runner.counters.hands >= 2)
     with Store.open(kit.store_settings) as store:
-        log = Players(store, rules.game)
+        log = Players(store)
         assert {move.player for move in log.moves("othello")} == {"ada"}
         robots = {name for (text,) in kit.rows("SELECT players FROM games") for name in _others(text)}
         for robot in robots:

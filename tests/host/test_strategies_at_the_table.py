@@ -2,7 +2,6 @@
 
 import asyncio
 
-from bothost import rules
 from bothost.config import load
 from bothost.host.memory import StoreMemory
 from bothost.host.supervisor import Host
@@ -86,7 +85,7 @@ async def test_all_five_strategies_play_where_the_configuration_puts_them(kit, t
         schema.upgrade(settings.store)
         log = DecisionLog.open(settings.store, "test", tmp_path / "spool")
         memory = StoreMemory(Store.open(settings.store))
-        host = Host(settings, Plugins.load(), log, memory, rules.game, config_hash="0" * 8, connection=kit.fast)
+        host = Host(settings, Plugins.load(), log, memory, config_hash="0" * 8, connection=kit.fast)
         running = asyncio.create_task(host.run())
 
         def ended() -> set[str]:

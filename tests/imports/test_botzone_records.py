@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from botzone_matches import GAMES, SHARED, competition_text, doudizhu_match, mahjong_steps, match_log, reversi_match
 
-from bothost import rules
 from bothost.imports.botzone import match, read
 from bothost.imports.job import import_files
 from bothost.imports.rebuild import Origin, play
@@ -19,7 +18,7 @@ REAL = [path for path in SHARED.glob("mcr_*")] if SHARED.is_dir() else []
 
 
 def check(*paths: Path):
-    return import_files(None, "botzone", paths, ORIGIN, make_game=rules.game)
+    return import_files(None, "botzone", paths, ORIGIN)
 
 
 def judge_log(game: dict) -> dict:
@@ -38,7 +37,7 @@ def test_all_real_games_of_mahjong_as_judge_logs(tmp_path: Path):
     report = check(path)
     assert (report.imported, report.broken) == (len(GAMES), [])
     for game, found in zip(GAMES, read(path), strict=True):
-        state = play(found.record, rules.game).state
+        state = play(found.record).state
         assert list(state.returns) == game["scores"]
         assert state.deal["wall"] == game["wall"].split()
 
@@ -49,9 +48,9 @@ def test_a_match_log_without_a_wall_gives_the_same_hand():
         from_logs = match(match_log(mahjong_steps(game), _id="5f" + "0" * 22))
         assert from_logs.actions == from_steps.actions
         assert from_logs.scores == from_steps.scores
-        again = play(from_logs, rules.game).state
+        again = play(from_logs).state
         assert list(again.returns) == game["scores"]
-        views = zip(play(from_steps, rules.game).moves, play(from_logs, rules.game).moves, strict=True)
+        views = zip(play(from_steps).moves, play(from_logs).moves, strict=True)
         assert all(a[1].to_bytes() == b[1].to_bytes() for a, b in views)
 
 
@@ -77,7 +76,7 @@ def test_dou_dizhu(bidding):
         found = match(json.loads(json.dumps(told)))
         assert [(seat, action) for seat, action in found.actions] == list(state.actions)
         assert found.deal == state.deal
-        assert play(found, rules.game).state.returns == state.returns
+        assert play(found).state.returns == state.returns
         assert [who.player for who in found.players] == ["id-ada", "id-ben", "id-cat"]
         assert found.players[0].name == "ada" and found.players[0].bot
 
@@ -86,7 +85,7 @@ def test_reversi_and_one_document_over_many_lines(tmp_path: Path):
     path = tmp_path / "match.json"
     path.write_text(json.dumps(reversi_match(), indent=1))
     (found,) = read(path)
-    assert play(found.record, rules.game).state.returns == (1.0, -1.0)
+    assert play(found.record).state.returns == (1.0, -1.0)
     assert found.record.started_us == 0x55555555 * 1_000_000
     path.write_text(json.dumps([reversi_match(), reversi_match()["logs"]], indent=1))
     assert check(path).imported == 2
@@ -111,7 +110,7 @@ def test_what_does_not_fit_is_named():
         else:
             logs[1]["0"]["verdict"] = "TLE"
         try:
-            play(match(bad), rules.game)
+            play(match(bad))
         except ValueError as error:
             cases.append(str(error))
     assert len(cases) == 5

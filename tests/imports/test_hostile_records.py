@@ -48,7 +48,7 @@ def own(name: str) -> dict:
 
 def take(format_: str, path: Path) -> int:
     origin = Origin(lobby="x", format=format_, file="", line=0)
-    report = import_files(None, format_, [path], origin, make_game=rules.game)
+    report = import_files(None, format_, [path], origin)
     assert all(each.reason for each in report.broken)
     return report.imported + report.already + len(report.broken)
 

@@ -44,7 +44,7 @@ def matches(path: Path, hands: int = 4) -> Path:
 
 def bring(store: Store, format_: str, *paths: Path, **origin):
     made = Origin(**{"lobby": "imported", "format": format_, "file": "", "line": 0, **origin})
-    return import_files(store, format_, paths, made, make_game=rules.game)
+    return import_files(store, format_, paths, made)
 
 
 def lines(path: Path, *hands: object) -> Path:
@@ -62,7 +62,7 @@ def test_every_seat_is_logged_as_a_host_would_have(store, tmp_path: Path):
         (seat, name, "import") for seat, name in enumerate(("ada", "ben", "cat", "dan"))
     ]
     for timeline in timelines:
-        told = report(timeline, rules.game)
+        told = report(timeline)
         assert told["problems"] == []
         assert told["scores"] == game["scores"] and told["deal"]["wall"] == game["wall"].split()
         assert timeline.decisions and {row.strategy for row in timeline.decisions} == {"imported"}
@@ -121,12 +121,12 @@ def test_hands_of_every_game_by_deal_and_by_seed(store, tmp_path: Path):
     done = bring(store, "jsonl", lines(tmp_path / "all.jsonl", *made))
     assert done.broken == [] and done.games == dict.fromkeys(("doudizhu", "mahjong", "othello", "pairing"), 4)
     for timeline in iter_timelines(store, iter_hands(store)):
-        assert report(timeline, rules.game)["problems"] == []
+        assert report(timeline)["problems"] == []
 
 
 def test_only_players_with_consent_are_imitated(store, tmp_path: Path):
     bring(store, "botzone", matches(tmp_path / "matches.jsonl"))
-    log = Players(store, rules.game)
+    log = Players(store)
     assert log.players("doudizhu") == {}
     with pytest.raises(UsageError, match="has not agreed"):
         next(log.moves("doudizhu", ["id-ada"]))
@@ -134,7 +134,7 @@ def test_only_players_with_consent_are_imitated(store, tmp_path: Path):
     moves = list(log.moves("doudizhu", ["id-ada"]))
     assert log.players("doudizhu") == {"id-ada": 4} and {move.player for move in moves} == {"id-ada"}
     bring(store, "botzone", tmp_path / "matches.jsonl", lobby="agreed", consents=True)
-    agreed = Players(store, rules.game, HandQuery(lobbies=("agreed",)))
+    agreed = Players(store, HandQuery(lobbies=("agreed",)))
     assert agreed.players("doudizhu") == {"id-ada": 4, "id-ben": 4, "id-cat": 4}
     found = list(agreed.moves("doudizhu"))
     assert len(found) == counts(store)["decisions"] // 2
@@ -148,7 +148,7 @@ def test_they_are_exported(store, tmp_path: Path):
 
     done = bring(store, "botzone", matches(tmp_path / "matches.jsonl"), consents=True)
     options = ExportOptions()
-    info = export(store, HandQuery(), tmp_path / "out", ParquetExporter(), options, make_game=rules.game)
+    info = export(store, HandQuery(), tmp_path / "out", ParquetExporter(), options)
     assert (info["rows"], info["hands"], info["views_not_decoded"]) == (done.decisions, 12, 0)
     table = pq.read_table(tmp_path / "out" / "data")
     assert set(table["host"].to_pylist()) == {"import"} and set(table["consents"].to_pylist()) == {True}

@@ -220,7 +220,7 @@ def test_a_journals_deals_count_once_each(store, tmp_path):
     with (tmp_path / "a.jsonl").open("a") as file:
         file.write('{"deal": 3, "torn')
     (path,) = journals.files([tmp_path])
-    outcomes = list(journals.outcomes(path, rules.game))
+    outcomes = list(journals.outcomes(path))
     assert [outcome.ranks for outcome in outcomes] == [[1, 2], [1, 2], [1, 1]]
     ladder = Ladder(store, "others")
     assert ladder.count(outcomes) == 3 and ladder.count(outcomes) == 0
@@ -229,7 +229,7 @@ def test_a_journals_deals_count_once_each(store, tmp_path):
     assert {rating.hands for rating in found.values()} == {3}
     (tmp_path / "b.jsonl").write_text("{}\n")
     with pytest.raises(UsageError, match="not a readable match journal"):
-        list(journals.outcomes(tmp_path / "b.jsonl", rules.game))
+        list(journals.outcomes(tmp_path / "b.jsonl"))
     with pytest.raises(UsageError, match="no file or folder"):
         journals.files([tmp_path / "none"])
 

@@ -94,4 +94,4 @@ def tools(any_settings, hands, tmp_path):
     fill(any_settings, tmp_path, hands)
     with Store.open(any_settings) as store:
         registry = Registry(store, tmp_path / "models")
-        yield Tools(Plugins.load(aliases=registry.resolve), store, registry, rules.game)
+        yield Tools(Plugins.load(aliases=registry.resolve), store, registry)

@@ -45,11 +45,11 @@ def tools(hands, tmp_path):
     fill(settings, tmp_path, hands)
     with Store.open(settings) as store:
         registry = Registry(store, tmp_path / "models")
-        yield Tools(Plugins.load(aliases=registry.resolve), store, registry, rules.game)
+        yield Tools(Plugins.load(aliases=registry.resolve), store, registry)
 
 
 def replayed(tools, options):
-    replayer = Replayer(tools.plugins, tools.registry, tools.make_game, {"doudizhu-mcts": options})
+    replayer = Replayer(tools.plugins, tools.registry, {"doudizhu-mcts": options})
     timelines = list(iter_timelines(tools.store, iter_hands(tools.store)))
     found = [item for timeline in timelines for item in replayer.hand(timeline)]
     replayer.close()

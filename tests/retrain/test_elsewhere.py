@@ -64,13 +64,13 @@ def test_a_lost_training_goes_on_to_the_same_model_from_the_champion_that_it_beg
 
     def in_pieces(task, report):
         def start():
-            begun.append(Dying(Site(tools.plugins, tools.make_game, lambda: nullcontext(tools.store)), task, 1))
+            begun.append(Dying(Site(tools.plugins, lambda: nullcontext(tools.store)), task, 1))
             return begun[-1]
 
         return until_learnt(start, task, report)
 
     def killed(task, report):
-        Dying(Site(tools.plugins, tools.make_game, lambda: nullcontext(tools.store)), task, 0).look(1.0)
+        Dying(Site(tools.plugins, lambda: nullcontext(tools.store)), task, 0).look(1.0)
 
     with pytest.raises(WorkerDied):  # the whole job is lost, and somebody else is champion when it is resumed
         retrain(tools, REQUEST, tmp_path / "pieces", SILENT, killed)
@@ -91,7 +91,7 @@ def test_a_lost_training_goes_on_to_the_same_model_from_the_champion_that_it_beg
 def _hands(tools, job):
     from bothost.retrain.dataset import Dataset
 
-    return Dataset(job / "dataset", "phase-ppo", tools.make_game).trajectories("train")
+    return Dataset(job / "dataset", "phase-ppo").trajectories("train")
 
 
 class Hopeless:
@@ -152,7 +152,7 @@ def test_a_node_without_the_folder_or_with_another_dataset_says_so(tools, tmp_pa
     assert "storage" in caught.value.advice
 
     def stop(task, report):
-        site = Site(tools.plugins, tools.make_game, lambda: nullcontext(tools.store))
+        site = Site(tools.plugins, lambda: nullcontext(tools.store))
         other = RetrainTask(request=task.request, folder=task.folder, dataset_sha256="0" * 64, start=None)
         return learn(site, other, report)
 

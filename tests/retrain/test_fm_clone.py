@@ -44,7 +44,7 @@ def tools(hands, tmp_path, monkeypatch):
     with Store.open(settings) as store:
         consent.record(store, "home", "ada", granted=True)
         registry = Registry(store, tmp_path / "models")
-        yield Tools(Plugins.load(aliases=registry.resolve), store, registry, rules.game)
+        yield Tools(Plugins.load(aliases=registry.resolve), store, registry)
 
 
 def clones(tools, version):

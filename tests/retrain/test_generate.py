@@ -47,11 +47,11 @@ def test_hands_are_logged_whole_and_are_those_that_were_played(settings, plugins
         assert sorted(int(timeline.hand.game.hand) for timeline in timelines) == list(range(12))
         assert {timeline.hand.game.seat for timeline in timelines} == set(range(rules.game(name).num_seats))
         for timeline in timelines:
-            told = report(timeline, rules.game)
+            told = report(timeline)
             assert told["problems"] == [] and told["deal"] and told["state"] == "normal"
             assert len(told["scores"]) == rules.game(name).num_seats
             assert told["strategy"] == f"styled-{name}" and not any(d["fallback"] for d in told["decisions"])
-        log = Players(store, rules.game)
+        log = Players(store)
         moves = list(log.moves(name))
         assert {move.player for move in moves} == set(NAMES[:players])
         assert log.lineage()["read"][0]["left_out"] == {}
@@ -59,7 +59,7 @@ def test_hands_are_logged_whole_and_are_those_that_were_played(settings, plugins
 
 def test_the_same_seed_gives_the_same_hands_however_they_are_cut(settings, plugins, tmp_path, monkeypatch):
     def played(store):
-        return [(m.player, m.seat, m.action, m.view.hash()) for m in Players(store, rules.game).moves("doudizhu")]
+        return [(m.player, m.seat, m.action, m.view.hash()) for m in Players(store).moves("doudizhu")]
 
     generate(settings, tmp_path / "spool", population(plugins), 10)
     other = StoreSettings(url=f"sqlite:///{tmp_path}/other.db")
@@ -145,7 +145,7 @@ def test_the_command_line_generates_and_says_what(config, capsys):
     listed = json.loads(capsys.readouterr().out)
     assert len(listed) == 6 and {hand["strategy"] for hand in listed} <= {"styled-doudizhu", "random"}
     with Store.open(StoreSettings(url="sqlite:///log.db")) as store:
-        log = Players(store, rules.game)
+        log = Players(store)
         assert len({move.game_id for move in log.moves("doudizhu", ["ada"])}) == 4
 
 

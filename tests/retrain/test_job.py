@@ -37,7 +37,7 @@ def asked(**more):
 
 
 def test_the_dataset_is_every_decision_of_the_log_in_order(tools, hands, tmp_path):
-    dataset = Dataset.make(tools.store, QUERY, tmp_path / "dataset", "phase-ppo", tools.make_game)
+    dataset = Dataset.make(tools.store, QUERY, tmp_path / "dataset", "phase-ppo")
     found = [t for split in ("train", "val", "test") for t in dataset.trajectories(split)]
     logged = {rows[0].game_id.hex(): [r for r in rows if type(r).__name__ == "DecisionRecord"] for rows in hands}
     assert {t.game_id for t in found} == set(logged) and len(found) == len(hands)
@@ -58,7 +58,7 @@ def test_a_challenger_comes_with_its_lineage(tools, tmp_path):
     assert made.lineage["started_from"] == {"version": f"{SET}-5", "sha256": champion.sha256}
     dataset = made.lineage["dataset"]
     assert dataset["rows"] == before and dataset["query"]["strategies"] == ["phase-ppo"]
-    assert dataset["manifest_sha256"] == Dataset(tmp_path / "job/dataset", "phase-ppo", tools.make_game).sha256
+    assert dataset["manifest_sha256"] == Dataset(tmp_path / "job/dataset", "phase-ppo").sha256
     assert set(made.lineage["figures"]["evaluation"]["value_error_on_val"]) == {"before", "after"}
     assert tools.plugins.resolve("phase-ppo:challenger").model.sha256 == made.sha256 != champion.sha256
     assert made.files["play.json"] == champion.files["play.json"]  # what is compared then are networks

@@ -51,7 +51,7 @@ def tools(hands, tmp_path):
     fill(settings, tmp_path, hands)
     with Store.open(settings) as store:
         registry = Registry(store, tmp_path / "models")
-        yield Tools(Plugins.load(aliases=registry.resolve), store, registry, rules.game)
+        yield Tools(Plugins.load(aliases=registry.resolve), store, registry)
 
 
 def trajectory(rows):

@@ -58,7 +58,7 @@ def test_the_moves_of_all_who_agreed_come_out_as_they_were_made(settings, tmp_pa
     hands = hands_of(name)
     write_rows(settings, tmp_path, hands)
     with Store.open(settings) as store:
-        log = Players(store, rules.game)
+        log = Players(store)
         assert log.players(name) == {"ada": HANDS, "bob": HANDS}
         found = list(log.moves(name))
         assert flat(found) == [move for rows in hands for move in truth(rows, {0, 1})]
@@ -73,7 +73,7 @@ def test_the_moves_of_all_who_agreed_come_out_as_they_were_made(settings, tmp_pa
         told = log.lineage()["read"]
         assert told[0]["hands"] == HANDS and told[0]["moves"] == len(found) and told[0]["to_the_end"]
         assert told[0]["left_out"] == {}
-        again = Players(store, rules.game)
+        again = Players(store)
         assert flat(again.moves(name)) == flat(found)
         assert again.lineage()["read"][0]["sha256"] == told[0]["sha256"] != told[1]["sha256"]
 
@@ -85,7 +85,7 @@ def test_moves_of_players_who_were_away_are_left_out_and_counted(settings, tmp_p
         rows[-1].away = away
     write_rows(settings, tmp_path, hands)
     with Store.open(settings) as store:
-        log = Players(store, rules.game)
+        log = Players(store)
         assert log.players("doudizhu") == {"ada": HANDS, "bob": 3}
         found = [({0} if number in (0, 4) else {0, 1}, rows) for number, rows in enumerate(hands)]
         assert flat(log.moves("doudizhu")) == [move for seats, rows in found for move in truth(rows, seats)]
@@ -98,7 +98,7 @@ def test_who_was_away_is_known_when_one_of_our_accounts_was_told(settings, tmp_p
     hands[1][-1].away, hands[2][-1].away = "[2]", "[2]"  # told to bob of the first hand, to ada of the second
     write_rows(settings, tmp_path, hands)
     with Store.open(settings) as store:
-        log = Players(store, rules.game)
+        log = Players(store)
         assert log.players("doudizhu") == {"ada": 2, "bob": 2}
         assert {move.player for move in log.moves("doudizhu")} == {"ada", "bob"}
         assert list(log.moves("doudizhu", ["cyd"])) == []
@@ -112,7 +112,7 @@ def test_a_hand_that_the_lobby_played_for_us_from_beginning_to_end_is_not_ours(s
     hands[0][-1].away = "[0]"
     write_rows(settings, tmp_path, hands)
     with Store.open(settings) as store:
-        log = Players(store, rules.game)
+        log = Players(store)
         assert flat(log.moves("doudizhu", ["ada"])) == truth(hands[1], {0})
         left_out = log.lineage()["read"][0]["left_out"]
         assert left_out == {"moves that the player did not choose": len(truth(hands[0], {0}))}
@@ -125,7 +125,7 @@ def hands_number(hands, move):
 def test_nobody_comes_out_who_did_not_agree(settings, tmp_path):
     write_rows(settings, tmp_path, hands_of("doudizhu", consents=("ada",)))
     with Store.open(settings) as store:
-        log = Players(store, rules.game)
+        log = Players(store)
         assert {move.player for move in log.moves("doudizhu")} == {"ada"}
         with pytest.raises(UsageError, match="bob has not agreed") as caught:
             list(log.moves("doudizhu", ["ada", "bob"]))
@@ -152,7 +152,7 @@ def test_a_name_that_the_lobby_shows_is_told_by_its_id(settings, tmp_path):
     hands[0][0].players = json.dumps(players)
     write_rows(settings, tmp_path, hands)
     with Store.open(settings) as store, pytest.raises(UsageError) as caught:
-        list(Players(store, rules.game).moves("othello", ["Bob the Great"]))
+        list(Players(store).moves("othello", ["Bob the Great"]))
     assert "4711" in caught.value.advice
 
 
@@ -162,7 +162,7 @@ def test_what_several_of_our_accounts_saw_comes_out_once(settings, tmp_path, nam
     hands = hands_of(name, consents=consents, seats=(1, 0))
     write_rows(settings, tmp_path, hands)
     with Store.open(settings) as store:
-        log = Players(store, rules.game)
+        log = Players(store)
         found = list(log.moves(name))
         everybody = range(rules.game(name).num_seats)
         assert log.players(name) == {consents[seat]: HANDS for seat in everybody}
@@ -181,7 +181,7 @@ def test_hands_that_are_not_as_they_were_logged_are_left_out_and_counted(setting
         db.execute(f"UPDATE events SET events = 'play 0 nonsense' WHERE game_id = ?1 AND seq = {last}", (ids[3],))
         db.commit()
     with Store.open(settings) as store:
-        log = Players(store, rules.game)
+        log = Players(store)
         assert {move.game_id for move in log.moves("doudizhu")} == {ids[4].hex()}
         assert log.lineage()["read"][0]["left_out"] == {
             "hands that their game does not understand": 1,
@@ -200,7 +200,7 @@ def test_what_our_player_did_not_choose_is_left_out(settings, tmp_path):
     hands[0] = [row for row in hands[0] if row is not decisions[3]]
     write_rows(settings, tmp_path, hands)
     with Store.open(settings) as store:
-        log = Players(store, rules.game)
+        log = Players(store)
         found = flat(log.moves("doudizhu"))
         everything = truth(hands[0], {0})
         assert found == [everything[0], *everything[4:]]
@@ -232,7 +232,7 @@ def test_the_times_of_a_person_are_the_pauses_of_the_bots(settings, tmp_path):
     doudizhu = timed([two[0]], [(0, 100), (3100, 3200)]) + timed([two[1]], [(1600, 1700), (1705, 1800)])
     write_rows(settings, tmp_path, [*othello, *doudizhu])
     with Store.open(settings) as store:
-        players = Players(store, rules.game)
+        players = Players(store)
         assert list(players.thinking_ms("othello", ["bob"])) == [1000.0, 2500.0]  # 50 ms are the network's
         assert list(players.thinking_ms("doudizhu", ["bob"])) == [1500.0, 1300.0]
         with pytest.raises(UsageError, match="has not agreed"):
@@ -242,4 +242,4 @@ def test_the_times_of_a_person_are_the_pauses_of_the_bots(settings, tmp_path):
 def test_where_others_sit_too_nobody_knows_who_took_the_time(settings, tmp_path):
     write_rows(settings, tmp_path, timed(hands_of("doudizhu", hands=1), [(0, 100), (1600, 1700)]))
     with Store.open(settings) as store:
-        assert list(Players(store, rules.game).thinking_ms("doudizhu", ["bob"])) == []
+        assert list(Players(store).thinking_ms("doudizhu", ["bob"])) == []

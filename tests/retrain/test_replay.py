@@ -19,7 +19,7 @@ SET = weights.manifest(PhasePpo).aliases["level-1"].rpartition("-")[0]
 
 @pytest.fixture
 def replayer(tools):
-    made = Replayer(tools.plugins, tools.registry, tools.make_game)
+    made = Replayer(tools.plugins, tools.registry)
     yield made
     made.close()
 

@@ -25,7 +25,7 @@ async def test_same_rows_from_either_database(settings, postgres_settings, tmp_p
         with Store.open(where) as store:
             query, out = HandQuery(scored=True), tmp_path / name
             options = ExportOptions(hands_per_file=4)
-            info = export(store, query, out, ParquetExporter(), options, make_game=rules.game)
+            info = export(store, query, out, ParquetExporter(), options)
         assert info["views_not_decoded"] == 5
         data[name] = [pq_rows(path) for path in sorted((tmp_path / name / "data").iterdir())]
     assert data["sqlite"] == data["postgresql"]

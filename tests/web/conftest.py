@@ -56,7 +56,7 @@ def site(settings: StoreSettings, plugins_dir: Path, tmp_path: Path) -> Iterator
         plugins = Plugins.load(plugins_dir)
         assert "rating" in plugins.strategies, plugins.failures
         host = HostSettings(name="test", data_dir=tmp_path / "var", plugins_dir=plugins_dir)
-        yield Site(Settings(host=host, store=settings), store, plugins, rules.game)
+        yield Site(Settings(host=host, store=settings), store, plugins)
 
 
 def hand(name: str, choose: Callable[[int, list[int]], int], seed: int = 0, started_us: int = 1_700_000_000_000_000):

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from bothost import rules
 from bothost.plugins import Plugins
 from bothost.web.application import Web
 from bothost.web.site import Site
@@ -33,7 +32,7 @@ def plugin(tmp_path, monkeypatch):
 def site(site, plugin):
     plugins = Plugins.load(plugin.parent)
     assert "nim" in plugins.boards, plugins.failures
-    return Site(site.settings, site.store, plugins, rules.game)
+    return Site(site.settings, site.store, plugins)
 
 
 @pytest.fixture
