@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import structlog
@@ -13,13 +13,10 @@ import structlog
 from bothost.config import AccountSettings, LobbySettings
 from bothost.host.account_tables import AccountTables
 from bothost.host.connection import Connection
-from bothost.host.games import Games
-from bothost.host.lost_hands import LostHands
 from bothost.host.manners import Manners
 from bothost.host.reconnect import ConnectionSettings
 from bothost.host.recorder import now_us
 from bothost.host.seeking import Seeking
-from bothost.host.session_runner import SessionRunner
 from bothost.lobbies.base import LobbyAdapter
 from bothost.messages import (
     Alive,
@@ -38,7 +35,10 @@ from bothost.messages import (
     Throttled,
     Unknown,
 )
-from bothost.tables.slots import Capacity, Slots
+from bothost.tables.slots import Slots
+
+if TYPE_CHECKING:
+    from bothost.host.supervisor import Host
 
 _log = structlog.get_logger("bothost.host")
 
@@ -55,23 +55,6 @@ class Timeouts(msgspec.Struct, frozen=True):
     idle_s: float = 90.0
     """After this long without an event of a table, ask for a snapshot, because the end may have been lost. After three
     snapshots without an answer the table is aborted."""
-
-
-class HostContext(Protocol):
-    """The part of the host that all accounts share."""
-
-    runner: SessionRunner
-    games: Games
-    lost_hands: LostHands
-    capacity: Capacity
-    seated: dict[tuple[str, str], AccountTables]
-    """(lobby, table) → which of our accounts sits there."""
-
-    def remember(self, account: Account, memo: Json) -> None: ...
-    def account_changed(self, account: Account) -> None: ...
-    def busy(self) -> bool:
-        """Whether to take no further tables, because the log is far behind or strategies are still starting."""
-        ...
 
 
 class Place:
@@ -107,7 +90,7 @@ class Account:
 
     def __init__(
         self,
-        context: HostContext,
+        host: Host,
         lobby: LobbySettings,
         settings: AccountSettings,
         adapter: LobbyAdapter,
@@ -124,24 +107,24 @@ class Account:
         self.ever_connected = False
         self.last_problem = ""
         """Why there is no connection, as the lobby or the system reports it."""
-        self._context = context
+        self._host = host
         self._timeouts = timeouts
         self._loop = asyncio.get_running_loop()
         self._began_us = now_us()
         self._confirm: asyncio.TimerHandle | None = None
-        self.slots = Slots(0, context.capacity)
+        self.slots = Slots(0, host.capacity)
         self.connection = Connection(adapter, self, connection_settings)
-        self.seeking = Seeking(settings, self.slots, self.connection, context.busy, timeouts.seek_s, manners)
+        self.seeking = Seeking(settings, self.slots, self.connection, host.busy, timeouts.seek_s, manners)
         self.tables = AccountTables(
             lobby,
             settings,
             adapter.capabilities,
             self.connection,
             self.seeking,
-            context.runner,
-            context.games,
-            context.seated,
-            lambda: context.account_changed(self),
+            host.runner,
+            host.games,
+            host.seated,
+            lambda: host.account_changed(self),
         )
         self._handlers: dict[type, Callable[[Any, float], None]] = {
             Seated: self.tables.seated,
@@ -180,7 +163,7 @@ class Account:
         self.tables.connected()
         self._stop_confirm()
         self._confirm = self._loop.call_later(self._timeouts.confirm_s, self._confirmed)
-        self._context.account_changed(self)
+        self._host.account_changed(self)
         wait = self._timeouts.settle_s if event.resumed else 0.0
         self.seeking.wait_until(now + wait)
         self._loop.call_later(wait, lambda: self.seeking.seek_more(time.monotonic()))
@@ -191,7 +174,7 @@ class Account:
         self.tables.abort_unconfirmed()
         only_place = self.connection.adapter.capabilities.connections_per_identity == 1
         if only_place and (ended := self.tables.take_ended()) is not None:
-            lost = self._context.lost_hands
+            lost = self._host.lost_hands
             lost.tasks.spawn(lost.close((self.lobby.name, self.name), self._began_us, self.tables.is_played, ended))
 
     def _stop_confirm(self) -> None:
@@ -207,7 +190,7 @@ class Account:
         self._stop_confirm()
         self.tables.disconnected()
         self.seeking.forget()
-        self._context.account_changed(self)
+        self._host.account_changed(self)
 
     def _auth_failed(self, event: AuthFailed, now: float) -> None:
         self.last_problem = f"login refused: {event.reason}"
@@ -263,7 +246,7 @@ class Account:
 
     def remember(self, memo: Json) -> None:
         self.place.memo = memo
-        self._context.remember(self, memo)
+        self._host.remember(self, memo)
 
     @property
     def problem(self) -> str:

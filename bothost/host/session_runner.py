@@ -11,7 +11,7 @@ import random
 import time
 from collections import Counter, deque
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
@@ -44,25 +44,11 @@ from bothost.tables.hand import (
 )
 from bothost.tables.session import Session
 
+if TYPE_CHECKING:
+    from bothost.host.account_tables import AccountTables
+    from bothost.host.models import ModelWatch
+
 _log = structlog.get_logger("bothost.host")
-
-
-class TableOwner(Protocol):
-    """The account that sits at a table."""
-
-    def act(self, command: Act) -> None: ...
-    def resync(self, table: str) -> None: ...
-    def close_table(self, table: str, reason: str) -> None: ...
-    def leave_table(self, table: str, reason: str) -> None: ...
-    def hand_over(self, session: Session) -> None: ...
-
-
-class Observer(Protocol):
-    """Watches decisions and the ends of hands (``bothost.host.models``)."""
-
-    def answered(self, hand: Hand, job: Job) -> None: ...
-    def outcome(self, event: Outcome) -> None: ...
-    def closed(self, hand: Hand, scores: tuple[float, ...] | None) -> None: ...
 
 
 class Counters:
@@ -91,7 +77,8 @@ class SessionRunner:
         self.recorder = recorder
         self.hooks = hooks
         self.workers: Workers
-        self.observer: Observer | None = None
+        self.observer: ModelWatch | None = None
+        """Watches decisions and the ends of hands."""
         self.counters = Counters()
         self.decide = Latency()
         """Time from a request's arrival to the worker's result, for one of every batch of results."""
@@ -102,7 +89,7 @@ class SessionRunner:
         self._random = random.Random()  # seeded once, because asking the system costs a system call per hand
         self._deadlines = DeadlineTimer(self._expire)
         self._lookup = Lookup(find, self._opened, lambda error: self.fatal(error))
-        self._owners: dict[Session, TableOwner] = {}
+        self._owners: dict[Session, AccountTables] = {}
         self._sessions: dict[Hand, Session] = {}
         """The session of each open hand."""
         self._early: dict[Hand, list[SnapshotTaken]] = {}
@@ -121,8 +108,8 @@ class SessionRunner:
 
     # ----------------------------------------------------------------------------------------------------- sessions
 
-    def add(self, session: Session, owner: TableOwner) -> None:
-        """Add a session. ``owner`` is the account at its table."""
+    def add(self, session: Session, owner: AccountTables) -> None:
+        """Add a session. ``owner``: of the account at its table."""
         self._owners[session] = owner
 
     def remove(self, session: Session) -> None:

@@ -65,6 +65,7 @@ class Host:
         self.log = log
         self.capacity = Capacity(settings.limits.tables)
         self.seated: dict[tuple[str, str], AccountTables] = {}
+        """(lobby, table) → which of our accounts sits there."""
         self.accounts: list[Account] = []
         self.draining = False
         self.plugins = plugins
@@ -289,6 +290,7 @@ class Host:
                     other.connection.hurry()
 
     def busy(self) -> bool:
+        """Whether to take no further tables, because the log is far behind or strategies are still starting."""
         return self.log.full or self._warming is None or not self._warming.done()
 
 
