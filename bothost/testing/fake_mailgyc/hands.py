@@ -2,35 +2,21 @@
 
 from __future__ import annotations
 
-import random
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from bothost import rules
 from bothost.lobbies.mailgyc import protocol as wire
 from bothost.rules import doudizhu
-from bothost.testing.fake_mailgyc.parts import Line, Room, Seat, Traps
+from bothost.testing.fake_mailgyc.parts import Room, Seat
 
-
-class Owner(Protocol):
-    """The part of the lobby that hands need."""
-
-    traps: Traps
-    rng: random.Random
-    rooms: dict[int, Room]
-    lines: dict[int, Line]
-
-    def later(self, after_s: float, call: Any, *args: object) -> object: ...
-    def say(self, player: int, code: int, /, **body: Any) -> None: ...
-    def broadcast(self, room: Room, code: int, /, **body: Any) -> None: ...
-    def show(self, room: Room) -> None: ...
-    def fail(self, uid: int, reason: str) -> None: ...
-    def leave(self, room: Room, uid: int) -> None: ...
+if TYPE_CHECKING:
+    from bothost.testing.fake_mailgyc.server import MailgycFake
 
 
 class Hands:
     """Plays hands at tables with three players."""
 
-    def __init__(self, lobby: Owner) -> None:
+    def __init__(self, lobby: MailgycFake) -> None:
         self.game = rules.game("doudizhu", preset="mailgyc")
         self.played = 0
         self.moves = 0

@@ -6,36 +6,23 @@ Written from the frames of the real lobby (``docs/reference/adapters/open_mahjon
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from bothost.lobbies.open_mahjong import protocol as wire
 from bothost.testing.fake_open_mahjong.position import Position
 from bothost.testing.fake_open_mahjong.seat import ALL_TILES, Seat
 
+if TYPE_CHECKING:
+    from bothost.testing.fake_open_mahjong.server import FakeOpenMahjong
+
 PRIORITY = {"hu_first": 5, "hu_second": 4, "hu_third": 3, "peng": 2, "gang": 2, "pass": 0}
 """Priorities of claims. A chow has 1."""
-
-
-class Owner(Protocol):
-    """The part of the lobby that a match needs."""
-
-    second: float
-    traps: Any
-    rng: Any
-    stale: list[tuple[int, str]]
-
-    def tell(self, user: int, frame: dict[str, Any]) -> None: ...
-    def silence(self, user: int, where: str, what: str) -> None: ...
-    def moved(self, user: int) -> None: ...
-    def chance(self, probability: float, name: str) -> bool: ...
-    def later(self, after_s: float, function: Any, *args: Any) -> asyncio.TimerHandle: ...
-    def finished(self, match: Match) -> None: ...
 
 
 class Match:
     """A match of four hands for each round of the room's setting."""
 
-    def __init__(self, owner: Owner, match_id: str, room: dict[str, Any], seats: list[Seat]) -> None:
+    def __init__(self, owner: FakeOpenMahjong, match_id: str, room: dict[str, Any], seats: list[Seat]) -> None:
         self.owner = owner
         self.frames = Frames(self)
         self.moves = Moves(self)

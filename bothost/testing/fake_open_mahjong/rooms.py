@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from bothost.lobbies.open_mahjong import protocol as wire
-from bothost.testing.fake_open_mahjong.game import Match
 from bothost.testing.fake_open_mahjong.line import Line
+
+if TYPE_CHECKING:
+    from bothost.testing.fake_open_mahjong.server import FakeOpenMahjong
 
 ROOM_MEMBERS = (
     "roomname",
@@ -20,22 +22,10 @@ ROOM_MEMBERS = (
 )
 
 
-class Owner(Protocol):
-    """The part of the lobby that rooms need."""
-
-    playing: dict[int, Match]
-
-    def tell(self, user: int, frame: dict[str, Any]) -> None: ...
-    def say(self, line: Line, frame: dict[str, Any]) -> None: ...
-    def tips(self, line: Line, text: str, kind: str = "tips") -> None: ...
-    def start_match(self, room: dict[str, Any]) -> None: ...
-    def delete(self, match: Match) -> None: ...
-
-
 class Rooms:
     """Where players wait for a game."""
 
-    def __init__(self, lobby: Owner) -> None:
+    def __init__(self, lobby: FakeOpenMahjong) -> None:
         self.by_id: dict[str, dict[str, Any]] = {}
         self._lobby = lobby
         self._opened = 0

@@ -3,38 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import random
-from collections.abc import Iterator
-from typing import Protocol
+from typing import TYPE_CHECKING
 
-from bothost.testing.fake_othello_platform.accounts import Accounts
-from bothost.testing.fake_othello_platform.parts import COLORS, Game, Json, Line, Room, Traps
+from bothost.testing.fake_othello_platform.parts import COLORS, Game, Json, Line, Room
+
+if TYPE_CHECKING:
+    from bothost.testing.fake_othello_platform.server import FakeOthelloPlatform
 
 PASS = 64
-
-
-class Owner(Protocol):
-    """The part of the lobby that games need."""
-
-    traps: Traps
-    settings: dict[str, float]
-    struck: list[str]
-    rng: random.Random
-    accounts: Accounts
-    numbers: Iterator[int]
-
-    def tell(self, user: int | None, kind: str, payload: Json) -> None: ...
-    def error(self, line: Line, code: str) -> None: ...
-    def every(self, period: int, count: int, name: str) -> bool: ...
-    def drop(self, user: int) -> None: ...
-    def restart(self) -> None: ...
-    def show(self, room: Room) -> None: ...
 
 
 class Games:
     """All running games."""
 
-    def __init__(self, owner: Owner) -> None:
+    def __init__(self, owner: FakeOthelloPlatform) -> None:
         self.running: dict[str, Game] = {}
         self.ended: list[tuple[str, str, str]] = []
         self.moves = 0

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import time
+from typing import TYPE_CHECKING
 
-from bothost.testing.fake_othello_platform.games import Games, Owner
+from bothost.testing.fake_othello_platform.games import Games
 from bothost.testing.fake_othello_platform.parts import Json, Line, Room
+
+if TYPE_CHECKING:
+    from bothost.testing.fake_othello_platform.server import FakeOthelloPlatform
 
 
 class Rooms:
     """All rooms, and the players who wait for any opponent."""
 
-    def __init__(self, owner: Owner, games: Games) -> None:
+    def __init__(self, owner: FakeOthelloPlatform, games: Games) -> None:
         self.by_id: dict[int, Room] = {}
         self.queue: dict[int, float] = {}
         self._owner = owner
