@@ -23,7 +23,8 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketExce
 
 from bothost import messages as m
 from bothost.errors import AuthError, LobbyUnreachable
-from bothost.host.transport import HttpCalls
+from bothost.host.tasks import BackgroundTasks
+from bothost.host.transport import HttpCalls, Timers
 from bothost.lobbies.base import LobbyAdapter, checked
 
 Wanted = TypeVar("Wanted")
@@ -58,9 +59,9 @@ class AdapterDriver:
         self._events: asyncio.Queue[m.Event] = asyncio.Queue()
         self._sockets: dict[int, ClientConnection] = {}
         self._sends: dict[int, asyncio.Queue[str | bytes | m.CloseSocket]] = {}
-        self._timers: dict[str, asyncio.TimerHandle] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._http: HttpCalls | None = None
+        self._timers = Timers(self.do)
+        self._tasks = BackgroundTasks()
+        self._http = HttpCalls(self.do)
 
     async def __aenter__(self) -> Self:
         return self
@@ -99,13 +100,9 @@ class AdapterDriver:
 
     async def aclose(self) -> None:
         """Close every socket, and stop."""
-        for timer in self._timers.values():
-            timer.cancel()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        if self._http is not None:
-            await self._http.aclose()
+        self._timers.close()
+        await self._tasks.aclose()
+        await self._http.aclose()
 
     def drop(self) -> None:
         """Break the sockets without a close frame."""
@@ -116,7 +113,7 @@ class AdapterDriver:
         match output:
             case m.OpenSocket():
                 self._sends[output.conn] = asyncio.Queue()
-                self._spawn(self._socket(output))
+                self._tasks.spawn(self._socket(output))
             case m.SendFrame():
                 self.frames.append(("out", output.data))
                 if output.conn in self._sends:
@@ -125,34 +122,17 @@ class AdapterDriver:
                 if output.conn in self._sends:
                     self._sends[output.conn].put_nowait(output)
             case m.HttpRequest():
-                self._http = self._http or HttpCalls(self.do)
                 self._http.request(output)
             case m.SetTimer():
-                self._cancel_timer(output.name)
-                loop = asyncio.get_running_loop()
-                self._timers[output.name] = loop.call_later(output.after_s, self._fired, output.name)
+                self._timers.set(output)
             case m.CancelTimer():
-                self._cancel_timer(output.name)
+                self._timers.cancel(output)
             case m.Remember():
                 self.memo = output.memo
             case _:
                 self.events.append(output)
                 self._events.put_nowait(output)
                 self.listener(output)
-
-    def _spawn(self, work: Any) -> None:
-        task = asyncio.ensure_future(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    def _cancel_timer(self, name: str) -> None:
-        timer = self._timers.pop(name, None)
-        if timer is not None:
-            timer.cancel()
-
-    def _fired(self, name: str) -> None:
-        del self._timers[name]
-        self.do(m.TimerFired(name))
 
     async def _socket(self, effect: m.OpenSocket) -> None:
         """One socket from its opening to its end."""

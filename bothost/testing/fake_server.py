@@ -12,6 +12,7 @@ from starlette.applications import Starlette
 from starlette.routing import BaseRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from bothost.host.tasks import BackgroundTasks
 from bothost.listening import listen
 from bothost.lobby_server.server import AbortableWebSocket
 from bothost.serving import running
@@ -58,7 +59,7 @@ class FakeServer:
         self.struck: list[str] = []
         """The faults that happened, oldest first."""
         self._serving = contextlib.AsyncExitStack()
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._tasks = BackgroundTasks()
         self._timers: set[asyncio.TimerHandle] = set()
         self._app = Starlette(routes=routes)
 
@@ -76,17 +77,15 @@ class FakeServer:
 
     async def __aexit__(self, *error: object) -> None:
         self.stopping()
-        handles: list[asyncio.TimerHandle | asyncio.Task[Any]] = [*self._timers, *self._tasks]
-        for handle in handles:
-            handle.cancel()
+        for timer in self._timers:
+            timer.cancel()
+        self._tasks.cancel()
         await self._serving.aclose()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.aclose()
 
     def spawn(self, coroutine: Coroutine[Any, Any, None]) -> None:
         """Run a task until the server ends."""
-        task = asyncio.ensure_future(coroutine)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks.spawn(coroutine)
 
     def later(self, after_s: float, call: Callable[..., object], *args: object) -> asyncio.TimerHandle:
         """Call a function later, unless the server ends first."""
