@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 
 from bothost.imports import botzone, json_lines
-from bothost.imports.rebuild import HOST, Origin, hand_name, play, rows, seated
+from bothost.imports.rebuild import HOST, Origin, play, rows, seated
 from bothost.imports.record import BadRecord, Found, HandRecord, Records
 from bothost.store.models import TABLE_OF, games
 from bothost.store.records import Record
@@ -83,7 +83,7 @@ def _take(store: Store | None, found: Found, origin: Origin, report: Report, kno
     record = found.record
     if record is None:
         raise BadRecord(found.why)
-    name = hand_name(record)
+    name = record.digest()
     if name in known:
         report.already += 1
         return
@@ -102,7 +102,7 @@ def _take(store: Store | None, found: Found, origin: Origin, report: Report, kno
 def _write(store: Store, record: HandRecord, made: Sequence[Record], seats: int, origin: Origin) -> bool:
     """Write all rows of a hand in one transaction. Returns False if the log already has the hand."""
     infos, _ = seated(record, seats, origin)
-    named = (origin.lobby, infos[0].player, origin.format, hand_name(record))
+    named = (origin.lobby, infos[0].player, origin.format, record.digest())
     columns = (games.c.lobby, games.c.account, games.c.table, games.c.hand)
     known = sa.select(games.c.game_id).where(*(c == value for c, value in zip(columns, named, strict=True))).limit(1)
     groups: dict[sa.Table, list[dict[str, object]]] = {}

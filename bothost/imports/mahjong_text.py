@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 
 from bothost import rules
 from bothost.imports.mahjong_wall import BOTZONE, WINDS, Tiles, wall_of
-from bothost.imports.record import Action, BadRecord, Found, HandRecord, Json, Records
+from bothost.imports.record import BadRecord, Found, HandRecord, Json, Records
 from bothost.rules.game import State
 
 _DID = re.compile(r"Player ([0-3]) (Draw|Play|Chi|Peng|Gang|AnGang|BuGang|Hu) ([WTB][1-9]|F[1-4]|J[1-3])")
@@ -50,8 +50,8 @@ def _record(match: list[Line]) -> HandRecord:
         if text.startswith("Player") and not _DEAL.fullmatch(text):
             _happened(state, number, [(int(p), what, tile) for p, what, tile in _DID.findall(text)])
     _pass_claims(state)
-    actions: tuple[Action, ...] = tuple((seat, action) for seat, action in state.actions)
     started = int(source[:8], 16) * 1_000_000 if _STARTED.fullmatch(source) else None
+    actions = tuple(state.actions)
     return HandRecord(
         game="mahjong", rules=BOTZONE, deal=deal, actions=actions, scores=scores, source=source, started_us=started
     )

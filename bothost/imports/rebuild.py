@@ -137,11 +137,6 @@ def seated(record: HandRecord, seats: int, origin: Origin) -> tuple[tuple[Player
     return tuple(infos), len(named) == seats or len(origin.names) >= seats
 
 
-def hand_name(record: HandRecord) -> str:
-    """Return the hand's name in the log."""
-    return record.digest()
-
-
 def rows(record: HandRecord, played: Played, origin: Origin, now_us: int | None = None) -> list[Record]:
     """Make the rows of the hand, for each seat as if it were ours. Raises BadRecord."""
     game, state = played.game, played.state
@@ -150,7 +145,7 @@ def rows(record: HandRecord, played: Played, origin: Origin, now_us: int | None 
     started = record.started_us if record.started_us is not None else now_us
     if not 0 <= started <= now_us + 86_400_000_000:
         raise BadRecord("the time at which it started lies in the future")
-    digest = hand_name(record)
+    digest = record.digest()
     game_id = _uuid7(started, f"{origin.lobby}\0{digest}")
     about: Json = {"format": origin.format, "file": origin.file, "line": origin.line, "named": named}
     about |= {key: value for key, value in (("id", record.source), ("consent", origin.reason)) if value}

@@ -41,7 +41,7 @@ class HandRecord(msgspec.Struct, frozen=True, kw_only=True):
     away: tuple[int, ...] = ()
 
     def digest(self) -> str:
-        """Return a hash of the record."""
+        """Return a hash of the record, which is the hand's name in the log."""
         text = msgspec.json.encode(self, order="deterministic")
         return hashlib.blake2b(text, digest_size=16).hexdigest()
 

@@ -63,7 +63,7 @@ def _doudizhu(turns: Sequence[Turn], initdata: Json, bidding: bool) -> HandRecor
     for turn in turns:
         for seat, said in turn.responses.items():
             _play_cards(state, seat, said)
-    return HandRecord(game="doudizhu", rules=preset, deal=deal, actions=_notations(state))
+    return HandRecord(game="doudizhu", rules=preset, deal=deal, actions=tuple(state.actions))
 
 
 def _cards_dealt(turns: Sequence[Turn]) -> Json:
@@ -117,7 +117,7 @@ def _mahjong(turns: Sequence[Turn], initdata: Json, _: bool) -> HandRecord:
     state = rules.game("mahjong", **options).state_from_deal(deal)
     for number, turn in enumerate(turns):
         _answer(state, turn, number)
-    return HandRecord(game="mahjong", rules=options, deal=deal, actions=_notations(state))
+    return HandRecord(game="mahjong", rules=options, deal=deal, actions=tuple(state.actions))
 
 
 def _tiles_dealt(turns: Sequence[Turn], initdata: Json) -> tuple[Json, bool]:
@@ -204,10 +204,6 @@ def _do(state: State, seat: int, word: str, number: int) -> None:
     if action not in state.legal(seat):
         raise BadRecord(f"round {number} ({seat}:{word}): not legal there")
     state.apply(seat, action)
-
-
-def _notations(state: State) -> tuple[Action, ...]:
-    return tuple((seat, action) for seat, action in state.actions)
 
 
 _GAMES: dict[str, Callable[[Sequence[Turn], Json, bool], HandRecord]] = {
