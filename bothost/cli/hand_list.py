@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 MAX_SEATS = 4
 """Seats of ours that a hand may have: mahjong has four."""
-SAME_HAND_US = 60_000_000
-"""Our seats at one hand are logged within this time."""
 ID_SHOWN = 20
 """Characters of an id that the list shows. `--json` has all of them; every command takes a unique beginning."""
 
@@ -129,12 +127,12 @@ def seat_table(seats: Sequence[Json]) -> str:
 
 def of_same_hand(store: Store, hand: LoggedHand) -> list[LoggedHand]:
     """Our seats at the same hand of the same table, this one first."""
-    from bothost.store.reader import iter_hands
+    from bothost.store.reader import TOGETHER_US, iter_hands
 
     game = hand.game
     near = HandQuery(
-        since_us=game.started_us - SAME_HAND_US,
-        until_us=game.started_us + SAME_HAND_US,
+        since_us=game.started_us - TOGETHER_US,
+        until_us=game.started_us + TOGETHER_US,
         lobbies=(game.lobby,),
         games=(game.game,),
     )

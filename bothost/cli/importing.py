@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -64,13 +65,9 @@ def command(
         consents=consents,
         reason=reason,
     )
-    store = None if dry_run else Store.open(options.settings(config).store)
-    try:
-        with output.progress(None, "import") as advance:
-            report = import_files(store, format_, files, origin, on_record=advance)
-    finally:
-        if store is not None:
-            store.close()
+    opening = nullcontext() if dry_run else Store.open(options.settings(config).store)
+    with opening as store, output.progress(None, "import") as advance:
+        report = import_files(store, format_, files, origin, on_record=advance)
     output.emit(
         {**msgspec.to_builtins(report), "written": not dry_run}, json, _summary(report, lobby, consents, dry_run)
     )
