@@ -28,11 +28,6 @@ GAMES: dict[str, Numbering] = {"doudizhu": "abstract", "othello": "ids"}
 def command(
     peers: Annotated[bool, typer.Option(help="Measure the environments of RLCard and OpenSpiel, too.")] = True,
 ) -> dict[str, Any]:
-    """Measure steps per second of the Gymnasium and PettingZoo environments and their peers, on one core."""
-    return bench_envs(peers)
-
-
-def bench_envs(peers: bool = True) -> dict[str, Any]:
     """For each game, steps per second of ``turn_env``, ``seat_env`` (random opponents) and ``batch_env`` (self-play).
 
     ``rlcard`` and ``open_spiel``: the same by ``rlcard.make`` and ``open_spiel.python.rl_environment``, where they are

@@ -26,11 +26,6 @@ BATCH = 2048
 def command(
     peers: Annotated[bool, typer.Option(help="Measure OpenSpiel, RLCard and PyMahjongGB too.")] = True,
 ) -> dict[str, Any]:
-    """Speed of the native rules on one core, and of their peers."""
-    return bench_rules(peers)
-
-
-def bench_rules(peers: bool = True) -> dict[str, Any]:
     """Per second and on one core, the median of several runs each.
 
     ``doudizhu``: ``moves_per_s`` and ``games_per_s`` of random play through a VecEnv, legal ids without observations;

@@ -9,7 +9,7 @@ def test_report_has_every_figure(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(bench, "RUNS", 1)
     monkeypatch.setattr(bench, "SECONDS", 0.01)
     monkeypatch.setattr(bench, "BATCH", 64)
-    report = bench.bench_rules(peers=False)
+    report = bench.command(peers=False)
     assert set(report["doudizhu"]) == {"moves_per_s", "games_per_s", "legal_moves_20_per_s", "samples_per_s"}
     assert set(report["mahjong"]) == {"games_per_s", "shanten_per_s", "fan_per_s"}
     assert set(report["pairing"]) == {"steps_per_s"}
