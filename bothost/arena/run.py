@@ -76,12 +76,13 @@ def run_match(
     *,
     journal: Path | None = None,
     on_deal: Callable[[int, float], None] | None = None,
+    on_resume: Callable[[int], None] | None = None,
     each_deal: bool = False,
 ) -> Json:
     """Play a match and return its figures. ``each_deal`` adds ``scores``: contestant A's score of every deal in order.
 
     Deals in the journal are not played again. ``on_deal`` receives the number of finished deals and contestant A's mean
-    score, to show progress. Without a sequential test the figures do not depend on ``workers``.
+    score, to show progress. ``on_resume`` receives the number of deals that the journal has, if any. Without a sequential test the figures do not depend on ``workers``.
     """
     game, strategies = build(spec)
     seats = lineups(game, len(spec.contestants))
@@ -102,6 +103,8 @@ def run_match(
         for done in book.open():
             if done.deal < spec.deals:
                 results[done.deal] = done
+        if on_resume is not None and results:
+            on_resume(len(results))
         for deal in sorted(results):
             sequence.add(results[deal])
         total = sum(score(result, seats) for result in results.values())

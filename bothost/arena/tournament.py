@@ -204,6 +204,10 @@ class TournamentRun:
         """Raises UsageError."""
         self.tournament = Tournament(spec)
         self.spec = spec.match
+        self.deals = 0
+        """Deals of all matches so far."""
+        self.earlier = 0
+        """How many of them an earlier run played."""
         self.game, self._strategies = build(spec.match)
         spec.check(self.game)
         sides = zip(spec.match.contestants, self._strategies, spec.match.options, strict=True)
@@ -267,6 +271,9 @@ class TournamentRun:
                 found.append(done)
                 works.append(Work(match, group, seed, missing))
             total, ended = deals * len(groups), sum(map(len, found))
+            fresh = deals - self.spec.deals  # a playoff finds the deals that this run has counted
+            self.deals += self.spec.deals * len(groups)
+            self.earlier += sum(deal >= fresh for done in found for deal in done)
             on_deal(Progress(number, ended, total))
             for match, result in stack.enter_context(closing(self._stream([work for work in works if work.deals]))):
                 found[match][result.deal] = result

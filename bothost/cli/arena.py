@@ -45,8 +45,17 @@ def command(
     how["luck_adjusted"] = luck_adjusted
     file = str(config) if config is not None else None
     spec = match_spec(game, contestants, rule, option, sequential=sequential, alpha=alpha, config=file, **how)
+    earlier: list[int] = []
     with output.progress(deals, f"{game}: {' against '.join(contestants)}") as advance:
-        figures = run_match(spec, build, journal=journal, on_deal=lambda done, mean: advance(done, f"A {mean:.3f}"))
+        figures = run_match(
+            spec,
+            build,
+            journal=journal,
+            on_deal=lambda done, mean: advance(done, f"A {mean:.3f}"),
+            on_resume=earlier.append,
+        )
+    if journal is not None:
+        output.note_earlier(sum(earlier), deals, journal, "--journal")
     output.emit(figures, as_json, _readable(figures))
 
 

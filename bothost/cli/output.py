@@ -8,6 +8,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -79,6 +80,13 @@ def report(error: Exception, *, as_json: bool = False) -> int:
 def warn(text: str) -> None:
     """A line on stderr that does not stop anything."""
     typer.echo(f"warning: {text}", err=True)
+
+
+def note_earlier(earlier: int, deals: int, where: Path, option: str) -> None:
+    """Say on stderr how many deals of a match or a tournament were not played now."""
+    if earlier:
+        advice = f"if a strategy's code has changed, raise its version or name another {option}"
+        typer.echo(f"{earlier} of {deals} deals are from an earlier run in {where}; {advice}", err=True)
 
 
 def is_terminal() -> bool:

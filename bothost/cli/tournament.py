@@ -85,6 +85,7 @@ def command(
 
         on_deal = stack.enter_context(_watched(run))
         run.play(folder, crew, on_deal, save)
+    output.note_earlier(run.earlier, run.deals, folder, "--out")
     figures = report.figures(run) | {"folder": str(folder)}
     output.emit(figures, as_json, _readable(run, folder))
 

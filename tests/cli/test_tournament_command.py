@@ -47,9 +47,14 @@ def test_strategies_and_programs_play_and_a_second_call_continues(tmp_path, caps
     folder = Path(found["folder"])
     assert {"results.json", "report.html", "matches"} <= {path.name for path in folder.iterdir()}
     journals = {path: path.read_bytes() for path in (folder / "matches").iterdir()}
-    code, out, _ = run(capsys, *words)
+    code, out, err = run(capsys, *words)
     assert code == 0
     assert json.loads(out) == found
+    assert f"6 of 6 deals are from an earlier run in {folder}; if a strategy's code has changed, raise its" in err
+    code, out, err = run(capsys, *words[:4], "-n", "3", "--out", str(folder / "more"))
+    assert code == 0 and "earlier run" not in err
+    code, out, err = run(capsys, *words[:4], "-n", "4", "--out", str(folder / "more"))
+    assert code == 0 and "9 of 12 deals are from an earlier run" in err
     assert {path: path.read_bytes() for path in (folder / "matches").iterdir()} == journals
 
 
