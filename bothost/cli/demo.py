@@ -38,8 +38,8 @@ REPORT_S = 5.0
 
 def command(
     config_file: options.Config = None,
-    seconds: Annotated[float | None, typer.Option(help="Stop after this many seconds.")] = None,
-    hands: Annotated[int | None, typer.Option(help="Stop after this many hands.")] = None,
+    seconds: Annotated[float | None, typer.Option(min=0, help="Stop after this many seconds.")] = None,
+    hands: Annotated[int | None, typer.Option(min=1, help="Stop after this many finished hands.")] = None,
     game: Annotated[
         list[str] | None, typer.Option(help="Play this game instead of the configured ones; may be repeated.")
     ] = None,
@@ -53,13 +53,15 @@ def command(
     if not options.is_configured(config_file):
         init.write(Path(config.FILE_NAME))
         typer.echo(f"wrote {config.FILE_NAME}", err=True)
-    settings = demo_settings(options.settings(config_file), tuple(game or ()))
+    settings = options.settings(config_file)
+    from bothost.plugins import Plugins
+
+    plugins = Plugins.load(settings.host.plugins_dir)  # first: they may bring the games
+    settings = demo_settings(settings, tuple(game or ()))
     start_logs(quiet(settings))
     from bothost.host import launch
-    from bothost.plugins import Plugins
     from bothost.store import schema
 
-    plugins = Plugins.load(settings.host.plugins_dir)
     schema.upgrade(settings.store)
     status = launch.run(_demo(settings, plugins, seconds, hands, web=web and settings.web.enabled))
     output.emit(status, json, farewell(settings, status))
@@ -69,7 +71,7 @@ def demo_settings(settings: config.Settings, games: tuple[str, ...] = ()) -> con
     """Return settings for a demo: create missing tokens, and shorten the drain."""
     change = msgspec.structs.replace
     settings = change(settings, host=change(settings.host, drain_timeout_s=DRAIN_S))
-    settings = _with_embedded(settings, lambda lobby: change(lobby, accounts=tuple(map(_with_token, lobby.accounts))))
+    settings = _with_embedded(settings, lambda lobby: change(lobby, accounts=_with_tokens(lobby.accounts)))
     return _with_games(settings, games) if games else settings
 
 
@@ -119,10 +121,15 @@ def _is_short_of_players(lobby: config.LobbySettings, games: tuple[str, ...]) ->
     return not lobby.allow_same_table or any(0 < wishes[name] < seats[name] for name in games)
 
 
-def _with_token(account: config.AccountSettings) -> config.AccountSettings:
-    if account.token is not None and account.token.present:
-        return account
-    return msgspec.structs.replace(account, token=config.Secret(secrets.token_urlsafe(24), "made for this run"))
+def _with_tokens(accounts: tuple[config.AccountSettings, ...]) -> tuple[config.AccountSettings, ...]:
+    """Give each account a token of its own: the configured one, or a new one where it is missing or shared."""
+    given = [account.token.reveal() if account.token and account.token.present else None for account in accounts]
+    return tuple(
+        account
+        if token is not None and given.count(token) == 1
+        else msgspec.structs.replace(account, token=config.Secret(secrets.token_urlsafe(24), "made for this run"))
+        for account, token in zip(accounts, given, strict=True)
+    )
 
 
 def quiet(settings: config.Settings) -> config.Settings:
@@ -161,7 +168,7 @@ async def _demo(
             watching.cancel()
             await asyncio.gather(watching, return_exceptions=True)
         await asyncio.to_thread(board.read, everything=True)
-        return {**status_of(host), "scores": board.scores(), "web": pages}
+        return {**status_of(host), "finished_hands": board.finished, "scores": board.scores(), "web": pages}
 
 
 def _server_settings(settings: config.Settings) -> ServerSettings:
@@ -195,6 +202,13 @@ async def _served(
 
 async def _watch(host: Host, board: Board, seconds: float | None, hands: int | None, pages: str | None) -> None:
     """Show the live view, and stop after ``seconds`` or ``hands``."""
+
+    async def enough(status: dict[str, Any]) -> bool:
+        if hands is None or status["hands"] < hands:  # the host counts each of our seats, and aborted hands
+            return False
+        await asyncio.to_thread(board.read, everything=True)
+        return board.finished >= hands
+
     from bothost.cli.demo_view import live_view, one_line
     from bothost.host.status import status_of
 
@@ -209,12 +223,12 @@ async def _watch(host: Host, board: Board, seconds: float | None, hands: int | N
             if now - reported >= period:
                 rate = (status["decisions"] - before) / (now - reported)
                 reported, before = now, status["decisions"]
+                await asyncio.to_thread(board.read)
                 if draw is None:
-                    typer.echo(one_line(status, rate), err=True)
+                    typer.echo(one_line(board, status, rate), err=True)
                 else:
-                    await asyncio.to_thread(board.read)
                     draw(board, status, rate, pages)
-            if (seconds is not None and now >= seconds) or (hands is not None and status["hands"] >= hands):
+            if (seconds is not None and now >= seconds) or await enough(status):
                 host.drain()
 
 
@@ -223,9 +237,12 @@ def farewell(settings: config.Settings, status: dict[str, Any]) -> str:
     from bothost.cli.demo_view import score_rows
 
     fallbacks = sum(status["fallbacks"].values())
+    count = f"{status['decisions']:,} decisions in {status['finished_hands']:,} finished hands"
+    header = ("GAME", "STRATEGY", "HANDS", "MEAN SCORE", "95 % INTERVAL")
+    scores = score_rows(status["scores"])
     parts = [
-        f"{status['decisions']:,} decisions in {status['hands']:,} hands, {fallbacks or 'no'} fallbacks",
-        output.table(score_rows(status["scores"]), ("GAME", "STRATEGY", "HANDS", "MEAN SCORE", "95 % INTERVAL")),
+        f"{count}, {fallbacks or 'no'} fallbacks",
+        output.table(scores, header) if scores else "no hand was finished",
         f"Every decision is in {settings.store.url}",
         "Try next:\n"
         "  bothost games list                       the hands that were played\n"

@@ -84,7 +84,13 @@ class Board:
         self._seen = first_id(since_us)
         """Id of the newest decision that was read."""
         self._results: dict[tuple[str, str], Score] = {}
+        self._finished: set[tuple[str, str, str]] = set()
         self.tables: dict[tuple[str, str, str], LiveTable] = {}
+
+    @property
+    def finished(self) -> int:
+        """Number of hands that ended with a score. Several seats of ours at one hand count once."""
+        return len(self._finished)
 
     def read(self, *, everything: bool = False) -> None:
         """Read new rows of the log."""
@@ -108,6 +114,7 @@ class Board:
         scores, game = hand.scores, hand.game
         if scores is None or not 0 <= game.seat < len(scores):
             return
+        self._finished.add(_place(hand))
         choice = self._router.choose(game.lobby, game.account, game.game, json.loads(game.attributes))
         address = game.strategy if choice is None or not choice.strategy.startswith(game.strategy) else choice.strategy
         self._results.setdefault((game.game, address), Score()).add(scores[game.seat])
@@ -159,12 +166,12 @@ def score_rows(scores: Sequence[Json]) -> list[tuple[str, ...]]:
     ]
 
 
-def one_line(status: Json, rate: float) -> str:
+def one_line(board: Board, status: Json, rate: float) -> str:
     """A host's status in one line."""
     fallbacks = sum(status["fallbacks"].values())
     return (
         f"{status['tables']} tables, {status['decisions']} decisions ({rate:.0f}/s), "
-        f"{status['hands']} hands, {fallbacks} fallbacks"
+        f"{board.finished} finished hands, {fallbacks} fallbacks"
     )
 
 
@@ -183,7 +190,7 @@ def render(board: Board, status: Json, rate: float, pages: str | None) -> Render
     from rich.console import Group
     from rich.text import Text
 
-    head = Text(one_line(status, rate), style="bold")
+    head = Text(one_line(board, status, rate), style="bold")
     if status["draining"]:
         head.append("  finishing open hands; Ctrl-C again stops at once", style="yellow")
     problems = [

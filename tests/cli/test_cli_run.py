@@ -17,7 +17,7 @@ import pytest
 from bothost import cli, config
 from bothost.cli import init
 from bothost.cli import run as run_command
-from bothost.cli.demo import demo_settings
+from bothost.cli.demo import demo_settings, farewell
 from bothost.cli.status import is_well
 from bothost.errors import UsageError
 from bothost.host.control import ask
@@ -136,7 +136,7 @@ def test_a_demo_counts_hands_and_tells_json(shell):
     code, out, _err = shell.run("demo", "--hands", "3", "--json")
     status = json.loads(out)
     assert code == 0
-    assert status["hands"] >= 3 and status["decisions"] > 20
+    assert status["finished_hands"] >= 3 and status["decisions"] > 20
     assert status["log"]["queue"] == 0
     assert status["fallbacks"] == {}
 
@@ -148,6 +148,38 @@ def test_a_demo_shows_any_game_with_robots_in_the_empty_seats(shell):
     status = json.loads(out)
     assert code == 0
     assert [score["game"] for score in status["scores"]] == ["doudizhu"]
+
+
+def test_a_demo_plays_the_game_of_a_plugin_and_counts_each_finished_hand_once(shell):
+    """Both seats of every hand are ours."""
+    shell.configure()
+    (shell.folder / "plugins.d").mkdir()
+    plugin = shell.folder / "plugins.d" / "heaps.py"
+    plugin.write_text(
+        "from bothost import hookimpl\nfrom bothost.testing.nim import make_nim\n\n"
+        "@hookimpl\ndef bothost_games():\n    yield 'nim', make_nim\n"
+    )
+    code, out, err = shell.run("demo", "--game", "nim", "--hands", "4", "--no-web", "--json")
+    assert code == 0, err
+    status = json.loads(out)
+    (score,) = status["scores"]
+    assert score["game"] == "nim" and status["finished_hands"] >= 4 and score["hands"] == 2 * status["finished_hands"]
+
+
+def test_a_demo_without_a_finished_hand_says_so():
+    text = farewell(config.Settings(), {"decisions": 7, "finished_hands": 0, "fallbacks": {}, "scores": []})
+    assert "7 decisions in 0 finished hands" in text and "no hand was finished" in text and "GAME" not in text
+    assert cli.main(["demo", "--hands", "0"]) == cli.main(["demo", "--seconds", "-1"]) == 2
+
+
+def test_a_demo_gives_accounts_with_one_token_a_token_each(tmp_path):
+    (tmp_path / "config.toml").write_text(CONFIG.format(port=9, strategy="random"))
+    env = {"BOTHOST_HOME_TOKEN": "planted-shared"}
+    settings = demo_settings(config.load(tmp_path / "config.toml", env))
+    ada, bob = (account.token.reveal() for account in settings.lobbies[0].accounts)
+    assert len({ada, bob, "planted-shared"}) == 3
+    settings = demo_settings(config.load(tmp_path / "config.toml", env | {"BOTHOST_HOME_ADA_TOKEN": "planted-ada"}))
+    assert settings.lobbies[0].accounts[0].token.reveal() == "planted-ada"
 
 
 def test_a_demo_of_an_unknown_game_names_the_nearest(shell, monkeypatch, capsys):
