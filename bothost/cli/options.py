@@ -61,14 +61,19 @@ def choose_trackers(path: Path | None) -> None:
     choose(names)
 
 
+def plugins_dir() -> Path | None:
+    """The folder of loose plugins; None without a configuration, or if it is wrong."""
+    try:
+        return config.load().host.plugins_dir
+    except BothostError:
+        return None
+
+
 def plugins_for_help() -> Plugins:
     """Plugins for ``--help`` and unknown nouns: a wrong configuration must not keep them from working."""
     from bothost.plugins import Plugins
 
-    try:
-        return Plugins.load(config.load().host.plugins_dir)
-    except BothostError:
-        return Plugins.load(None)
+    return Plugins.load(plugins_dir())
 
 
 def nested(texts: list[str], option: str = "--option") -> dict[str, Any]:

@@ -138,7 +138,7 @@ def new(
     name: Annotated[str, typer.Argument(help="Name: lower-case words joined by hyphens.")],
     kind: Annotated[Kind, typer.Option(help="What the plugin brings.")] = "strategy",
     folder: Annotated[Path | None, typer.Option("--dir", help="Where to write it; default: ./bothost-NAME.")] = None,
-    game: Annotated[str, typer.Option(help="The game that a strategy plays.")] = "doudizhu",
+    game: Annotated[str | None, typer.Option(help="The game that a strategy plays; default: doudizhu.")] = None,
     from_sb3: Annotated[
         Path | None, typer.Option(help="model.zip of Stable-Baselines3 (PPO, MaskablePPO) that the strategy plays.")
     ] = None,
@@ -149,6 +149,10 @@ def new(
     from bothost.cli.scaffold import write
 
     target = folder if folder is not None else Path(f"bothost-{name}")
+    if kind != "strategy" and game is not None:
+        raise UsageError("--game is the game of a strategy", advice=f"leave it out: NAME is the name of the {kind}")
+    game = game or "doudizhu"
+    _check_free(options.plugins_for_help(), kind, name)
     policy = None
     if from_sb3 is not None:
         from bothost import rules
@@ -163,11 +167,29 @@ def new(
         [
             *(f"wrote {file}" for file in files),
             f"next: edit {files[2]}, then",
-            f"  pip install -e {target}       (or put the folder into plugins_dir)",
+            _how_to_install(target),
             f"  {check.get(kind, f'pytest {target}')}",
         ]
     )
     output.emit({"name": name, "path": str(target.absolute()), "files": [str(file) for file in files]}, json, text)
+
+
+def _check_free(plugins: Plugins, kind: Kind, name: str) -> None:
+    """Raise UsageError if something that is installed has the name."""
+    from bothost import rules
+
+    named = {"strategy": plugins.strategies, "game": rules.games(), "lobby": plugins.lobbies}[kind]
+    module = f"bothost_{name.replace('-', '_')}"
+    if name in named or any(found.module == module for found in plugins.sources.values()):
+        what = kind if name in named else "plugin"
+        raise UsageError(f"a {what} {name!r} exists already", advice=f"choose another name, for example my-{name}")
+
+
+def _how_to_install(target: Path) -> str:
+    loose = options.plugins_dir()
+    if loose is not None and target.resolve().parent == loose.resolve():
+        return f"  (bothost finds it: {loose.name} is the plugins_dir)"
+    return f"  pip install -e {target}       (or put the folder into plugins_dir)"
 
 
 @app.command()

@@ -65,6 +65,7 @@ def test_a_scaffolded_plugin_works_as_written(run: Callable[..., tuple[int, str,
     target = tmp_path / "plugins.d" / "bothost-my-bot"
     code, out, _ = run("plugin", "new", "my-bot", "--dir", target, "--game", "pairing")
     assert code == 0 and "bothost plugin check my-bot" in out
+    assert "plugins.d is the plugins_dir" in out and "pip install" not in out
     try:
         code, out, _ = run("plugin", "list", "my-bot")
         assert code == 0 and "games: pairing" in out and "patience: float, default 0.0" in out
@@ -121,6 +122,33 @@ def test_scaffold_refuses_names_that_cannot_be(name: str, run: Callable[..., tup
     assert code == 2 and "fix: lower-case words" in err
     assert run("plugin", "new", "fine", "--game", "chess")[0] == 2
     assert list(Path().iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [("strategy", "random"), ("game", "othello"), ("lobby", "embedded"), ("game", "exec")]
+)
+def test_scaffold_refuses_the_names_of_what_is_installed(
+    kind: str, name: str, run: Callable[..., tuple[int, str, str]]
+) -> None:
+    code, _, err = run("plugin", "new", name, "--kind", kind)
+    assert code == 2 and f"{name!r} exists already" in err and f"my-{name}" in err
+    assert not Path(f"bothost-{name}").exists()
+
+
+def test_scaffold_refuses_a_game_for_what_is_no_strategy(run: Callable[..., tuple[int, str, str]]) -> None:
+    code, _, err = run("plugin", "new", "heaps", "--kind", "game", "--game", "othello")
+    assert code == 2 and "--game" in err and not Path("bothost-heaps").exists()
+
+
+def test_scaffold_knows_the_games_of_plugins(run: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
+    Path("config.toml").write_text("")
+    (tmp_path / "plugins.d").mkdir()
+    (tmp_path / "plugins.d" / "heaps_of_a_plugin.py").write_text(
+        "from bothost import hookimpl\nfrom bothost.testing.nim import make_nim\n\n"
+        "@hookimpl\ndef bothost_games():\n    yield 'nim', make_nim\n"
+    )
+    code, out, err = run("plugin", "new", "nim-bot", "--game", "nim")
+    assert code == 0 and "pip install" in out, err
 
 
 def test_check_says_in_words_what_is_wrong(run: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
