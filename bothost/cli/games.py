@@ -96,7 +96,7 @@ def show(
 
 
 def _named(store: Store, prefix: str) -> list[LoggedHand]:
-    """Return the seats of the one hand with this id prefix. Raises UsageError."""
+    """Return the seats of the one hand with this id prefix: each has its own id. Raises UsageError."""
     from bothost.store.query import HandQuery, id_range
     from bothost.store.reader import iter_hands
 
@@ -107,7 +107,7 @@ def _named(store: Store, prefix: str) -> list[LoggedHand]:
     found: list[LoggedHand] = []
     for hand in iter_hands(store, HandQuery(game_id=prefix), page=20):
         found.append(hand)
-        if len({hand.game.game_id for hand in found}) > 1:
+        if not hand_list.is_same_hand(hand, found[0]):
             names = ", ".join(hand.game.game_id.hex() for hand in found)
             raise UsageError(f"several games start with {prefix}: {names}, …", advice="give more of the id")
     if not found:

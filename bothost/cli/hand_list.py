@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 MAX_SEATS = 4
 """Seats of ours that a hand may have: mahjong has four."""
-ID_SHOWN = 20
-"""Characters of an id that the list shows. `--json` has all of them; every command takes a unique beginning."""
+ID_SHOWN = 24
+"""Characters of an id that the list shows: its time and its counter. `--json` has all of them; every command takes a
+unique beginning."""
 
 
 def seat(hand: LoggedHand, decisions: int, fallbacks: int) -> Json:
@@ -136,9 +137,12 @@ def of_same_hand(store: Store, hand: LoggedHand) -> list[LoggedHand]:
         lobbies=(game.lobby,),
         games=(game.game,),
     )
-    same = [
-        other
-        for other in iter_hands(store, near)
-        if (other.game.table, other.game.hand) == (game.table, game.hand) and other.key != hand.key
-    ]
-    return [hand, *same]
+    return [hand, *(other for other in iter_hands(store, near) if other.key != hand.key and is_same_hand(other, hand))]
+
+
+def is_same_hand(one: LoggedHand, other: LoggedHand) -> bool:
+    """Whether two of our seats are at the same hand of the same table."""
+    from bothost.store.reader import TOGETHER_US
+
+    first, second = ((hand.game.lobby, hand.game.table, hand.game.hand, hand.game.game) for hand in (one, other))
+    return first == second and abs(one.game.started_us - other.game.started_us) <= TOGETHER_US

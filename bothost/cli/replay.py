@@ -63,14 +63,14 @@ def command(
                 )
         finally:
             replayer.close()
-    text = _figures(figures, model) + "\n" + _table(farthest, model)
+    text = _figures(figures, model) + ("\n" + _table(farthest, model) if farthest else "")
     output.emit({**figures, "farthest": [_plain(item) for item in farthest]}, json, text)
 
 
 def _of(store: Store, what: str, replayer: Any, model: str | None) -> list[Replayed]:
     """The decisions of a game, or one decision. Its hand is replayed from the start, for players that keep state."""
     from bothost.store.query import HandQuery, id_range
-    from bothost.store.reader import decision_of, iter_timelines, read_hands
+    from bothost.store.reader import decisions_within, iter_timelines, read_hands
 
     try:
         low, high = id_range(what)
@@ -81,10 +81,13 @@ def _of(store: Store, what: str, replayer: Any, model: str | None) -> list[Repla
         raise UsageError(f"several games begin with {what}", advice="give more characters of the id")
     if timelines:
         return [item for timeline in timelines for item in replayer.hand(timeline, model)]
-    key = decision_of(store, low, high)
-    if key is None:
+    keys = decisions_within(store, low, high, 3)
+    if not keys:
         raise UsageError(f"no game and no decision begins with {what}", advice="see bothost games list")
-    decision_id, hand = key
+    if len(keys) > 1:
+        names = ", ".join(key[0].hex() for key in keys[:2]) + (", …" if len(keys) > 2 else "")
+        raise UsageError(f"several decisions begin with {what}: {names}", advice="give more characters of the id")
+    decision_id, hand = keys[0]
     for timeline in iter_timelines(store, iter(read_hands(store, [hand]))):
         found: list[Replayed] = list(replayer.hand(timeline, model))
         return [item for item in found if item.id == decision_id.hex()]

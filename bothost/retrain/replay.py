@@ -22,7 +22,7 @@ import msgspec
 import numpy as np
 
 from bothost import rules
-from bothost.errors import ModelError, StoreError
+from bothost.errors import ModelError, StoreError, UsageError
 from bothost.plugins import Plugins, Resolved, evaluators_of, require, settle, weights
 from bothost.rules.game import Game, View
 from bothost.store.reader import Timeline, iter_views
@@ -120,6 +120,8 @@ class Replayer:
             again = None
             if not note:
                 strategy = self._strategy(name, sha256)
+                if not strategy.supports(game):
+                    raise UsageError(f"{name} does not play {game.name}", advice="see bothost plugin list")
                 player = players.get((name, sha256))
                 if player is None:
                     player = players[name, sha256] = strategy.player(table)
@@ -131,19 +133,25 @@ class Replayer:
     def disagreements(
         self, timelines: Iterable[Timeline], other: str, most: int, progress: Callable[[int], None]
     ) -> tuple[Json, list[Replayed]]:
-        """Find where ``other`` differs most from the logged decisions. Returns figures and the ``most`` farthest."""
-        self._strategy(other, None)  # an unknown model is an error even if the log is empty
+        """Find where ``other`` differs most from the logged decisions. Returns figures and the ``most`` farthest.
+
+        Hands of games that it does not play are skipped.
+        """
+        strategy = self._strategy(other, None)  # an unknown model is an error even if the log is empty
         farthest: list[tuple[float, int, Replayed]] = []
         asked = same = 0
         total = 0.0
         for count, timeline in enumerate(timelines, 1):
-            for found in self.hand(timeline, other):
+            record = timeline.hand.game
+            plays = strategy.supports(self._game(record.game, record.rules))
+            for found in self.hand(timeline, other) if plays else ():
                 if found.again is None or found.distance is None or found.fallback is not None:
                     continue
                 asked += 1
                 same += found.again.action == found.logged.action
                 total += found.distance
-                heapq.heappush(farthest, (found.distance, asked, found))
+                if found.distance > 0.0:
+                    heapq.heappush(farthest, (found.distance, asked, found))
                 if len(farthest) > most:
                     heapq.heappop(farthest)
             progress(count)

@@ -377,13 +377,12 @@ def decision_counts(store: Store, keys: Sequence[Key]) -> dict[Key, tuple[int, i
         return {(row[0], row[1]): (row[2], row[3]) for row in connection.execute(statement)}
 
 
-def decision_of(store: Store, low: bytes, high: bytes) -> tuple[bytes, Key] | None:
-    """Return the first decision with an id in this range, and its hand; None if there is none."""
+def decisions_within(store: Store, low: bytes, high: bytes, limit: int) -> list[tuple[bytes, Key]]:
+    """Return the first decisions with an id in this range, each with its hand."""
     d = decisions.c
-    query = sa.select(d.id, d.game_id, d.seat).where(d.id >= low, d.id <= high).order_by(d.id).limit(1)
+    query = sa.select(d.id, d.game_id, d.seat).where(d.id >= low, d.id <= high).order_by(d.id).limit(limit)
     with store.begin() as connection:
-        row = connection.execute(query).one_or_none()
-    return None if row is None else (row[0], (row[1], row[2]))
+        return [(row[0], (row[1], row[2])) for row in connection.execute(query)]
 
 
 def counts(store: Store) -> dict[str, int]:

@@ -36,14 +36,7 @@ def config(hands, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> Pa
     monkeypatch.setenv("BOTHOST_CONFIG", str(path))
     monkeypatch.setenv("COLUMNS", "200")
     assert main(["db", "upgrade"]) == 0
-
-    async def fill() -> None:
-        log = DecisionLog.open(load().store, "test", tmp_path / "spool")
-        for rows in hands:
-            await log.submit(rows)
-        await log.aclose()
-
-    asyncio.run(fill())
+    _add(*hands)
     capsys.readouterr()
     return path
 
@@ -51,7 +44,7 @@ def config(hands, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> Pa
 def test_one_line_a_hand_the_newest_first(config, hands, capsys):
     assert main(["games", "list"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines[1:]] == [rows[0].game_id.hex()[:20] for rows in hands[::-1]]
+    assert [line.split()[0] for line in lines[1:]] == [rows[0].game_id.hex()[:24] for rows in hands[::-1]]
     assert "live" in lines[3]
     assert "\x1b" not in "".join(lines)
     assert main(["games", "list", "--closed", "-n", "2", "--json"]) == 0
@@ -160,6 +153,50 @@ def test_ids_that_name_no_hand_or_several(config, capsys, prefix, word):
     error = capsys.readouterr().err
     assert word in error
     assert "fix:" in error
+
+
+def _add(*hands):
+    async def fill() -> None:
+        log = DecisionLog.open(load().store, "test", load().host.data_dir / "spool")
+        for rows in hands:
+            await log.submit(rows)
+        await log.aclose()
+
+    asyncio.run(fill())
+
+
+def test_several_seats_of_one_hand_are_no_ambiguity(config, capsys):
+    game = rules.game("doudizhu")
+    seats = [played_hand(game, 9, seat=seat, started_us=1_800_000_000_000_000) for seat in range(2)]
+    prefix = seats[0][0].game_id[:12]
+    for seat, rows in enumerate(seats):
+        game_id = prefix + bytes([seat]) + rows[0].game_id[13:]
+        for row in rows:
+            if hasattr(row, "game_id"):
+                row.game_id = game_id
+    _add(*seats)
+    capsys.readouterr()
+    assert main(["games", "show", prefix.hex()]) == 0
+    assert seats[0][0].table in capsys.readouterr().out
+    assert main(["games", "show", prefix.hex(), "--json"]) == 0
+    assert [item["seat"] for item in json.loads(capsys.readouterr().out)] == [0, 1]
+
+
+def test_a_beginning_of_several_decisions_is_not_replayed(config, hands, capsys):
+    first, second = [row.id.hex() for row in hands[0] if isinstance(row, DecisionRecord)][:2]
+    assert main(["replay", first[:8]]) == 2
+    error = capsys.readouterr().err
+    assert "several decisions begin with" in error and first in error and second in error
+    assert main(["replay", first, "--model", "first-legal"]) == 0
+    assert first in capsys.readouterr().out
+
+
+def test_a_strategy_of_another_game_cannot_replay_a_hand(config, hands, capsys):
+    assert main(["replay", hands[0][0].game_id.hex(), "--model", "rule-mahjong"]) == 2
+    assert "rule-mahjong does not play doudizhu" in capsys.readouterr().err
+    since = ("--all-since", "2020-01-01", "--strategy", "rule-doudizhu")
+    assert main(["replay", *since, "--model", "rule-mahjong"]) == 0
+    assert capsys.readouterr().out == "no decisions\n"
 
 
 def test_a_player_is_forgotten_in_the_log_and_in_exports(config, hands, capsys, tmp_path):
