@@ -34,5 +34,5 @@ def lineups(game: Game, contestants: int) -> tuple[Lineup, ...]:
         )
     raise UsageError(
         f"{game.name} has {seats} seats: a match of {contestants} contestants has no duplicate form",
-        advice=f"name 2 strategies, or {seats}",
+        advice="name 2 strategies" + (f", or {seats}" if seats > 2 else ""),
     )

@@ -82,7 +82,8 @@ def run_match(
     """Play a match and return its figures. ``each_deal`` adds ``scores``: contestant A's score of every deal in order.
 
     Deals in the journal are not played again. ``on_deal`` receives the number of finished deals and contestant A's mean
-    score, to show progress. ``on_resume`` receives the number of deals that the journal has, if any. Without a sequential test the figures do not depend on ``workers``.
+    score, to show progress. ``on_resume`` receives the number of deals that the journal has, if any. Without a
+    sequential test the figures do not depend on ``workers``.
     """
     game, strategies = build(spec)
     seats = lineups(game, len(spec.contestants))

@@ -21,7 +21,7 @@ def command(
     game: Annotated[str, typer.Argument(help="Game, as in: doudizhu, pairing, othello, mahjong.")],
     contestants: Annotated[list[str], typer.Argument(help="Strategies: NAME, NAME:ALIAS or exec:COMMAND.")],
     deals: Annotated[int, typer.Option("--deals", "--walls", "-n", min=1, help="Deals, each played in every lineup.")],
-    seed: Annotated[int, typer.Option(help="Seed of the deals and of the players.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the deals and of the players.")] = 0,
     ms: Annotated[float | None, typer.Option(min=0.1, help="Time per decision, ms; default: no clock.")] = None,
     workers: Annotated[int, typer.Option("--workers", "-w", min=1, help="Processes that play.")] = 1,
     batch: Annotated[int, typer.Option(min=1, help="Deals played at once in one process.")] = 64,

@@ -55,7 +55,7 @@ class LazyBenches(TyperGroup):
 
 def _command(name: str) -> Any:
     module = importlib.import_module(f"bothost.bench.{name}")
-    bench = typer.Typer(add_completion=False)
+    bench = typer.Typer(add_completion=False, rich_markup_mode=None)
     bench.command(name, help=BENCHES[name])(_printing(module.command))
     return typer.main.get_command(bench)
 

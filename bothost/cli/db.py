@@ -9,11 +9,10 @@ from typing import Annotated, Any
 import typer
 
 from bothost.cli import options, output
+from bothost.cli.hand_query import moment
 from bothost.store import backup as backups
 from bothost.store import schema
 from bothost.store.engine import shown, sqlite_path
-
-DATES = ("%Y-%m-%d", "%Y-%m-%dT%H:%M:%S")
 
 app = typer.Typer(no_args_is_help=True, help="The database: schema, backups, old rows.")
 
@@ -49,7 +48,7 @@ def status(config: options.Config = None, json: options.Json = False) -> None:
 @app.command()
 def prune(
     before: Annotated[
-        datetime, typer.Option(formats=list(DATES), help="Delete the hands that started before this time (UTC).")
+        str, typer.Option(help="Delete the hands that started before: a date, a time (UTC), or an age such as 90d.")
     ],
     yes: Annotated[bool, typer.Option("--yes", help="Delete; without it, only count.")] = False,
     config: options.Config = None,
@@ -59,7 +58,7 @@ def prune(
     from bothost.store import retention
 
     store = options.settings(config).store
-    pruned = retention.prune(store, before.replace(tzinfo=UTC), dry_run=not yes)
+    pruned = retention.prune(store, datetime.fromtimestamp(moment(before) / 1e6, UTC), dry_run=not yes)
     found = {"before": pruned.before.isoformat(), "deleted": yes, "rows": pruned.rows, "partitions": pruned.partitions}
     rows = [(name, f"{count:,}") for name, count in pruned.rows.items()]
     rows += [("partitions dropped whole", f"{len(pruned.partitions):,}")] if pruned.partitions else []

@@ -93,7 +93,7 @@ def promote(
     game: Annotated[str | None, typer.Option(help="Game of the match, if the strategy plays several.")] = None,
     deals: Annotated[int, typer.Option(min=1, help="Most deals of the match.")] = 2000,
     alpha: Annotated[float, typer.Option(min=1e-6, max=0.5, help="Error rate of the match.")] = 0.05,
-    seed: Annotated[int, typer.Option(help="Seed of the match.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the match.")] = 0,
     workers: Annotated[int, typer.Option("--workers", "-w", min=1, help="Processes that play.")] = 1,
     option: Annotated[list[str] | None, typer.Option(help="Option of play of both, as in iterations=100.")] = None,
     config: options.Config = None,

@@ -211,7 +211,7 @@ def _version(
     found = plugins.aliases(strategy.name, wanted) if plugins.aliases is not None else None
     model = weights.find(strategy, wanted if found is None else found) if not isinstance(found, Model) else found
     if model is None and alias and level is None:
-        known = [*strategy.levels, *weights.aliases(strategy)]
+        known = list(dict.fromkeys([*strategy.levels, *weights.aliases(strategy)]))
         advice = nearest(alias, known) if known else f"it has no models and no levels: write {strategy.name}"
         raise ModelError(f"{strategy.name} has no version or level {alias!r}", advice=advice)
     return model, level

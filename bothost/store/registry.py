@@ -256,7 +256,8 @@ class Registry:
             elif stack:
                 stack.pop()
         if not stack:
-            raise ModelError(f"{strategy.name}:{alias} was never moved", advice="see bothost model show")
+            why = "has no promotion left to undo" if history else "was never moved"
+            raise ModelError(f"{strategy.name}:{alias} {why}", advice="see bothost model show")
         before = stack[-2] if len(stack) > 1 else None
         return self.point(
             strategy,

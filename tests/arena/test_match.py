@@ -57,8 +57,12 @@ def test_every_contestant_has_every_seat_once_when_there_are_as_many_as_seats():
 
 
 def test_a_number_of_contestants_without_duplicate_form_is_refused():
-    with pytest.raises(UsageError, match="no duplicate form"):
+    with pytest.raises(UsageError, match="no duplicate form") as refused:
         lineups(rules.game("othello"), 3)
+    assert refused.value.advice == "name 2 strategies"
+    with pytest.raises(UsageError, match="no duplicate form") as refused:
+        lineups(rules.game("mahjong"), 3)
+    assert refused.value.advice == "name 2 strategies, or 4"
 
 
 def test_all_lineups_of_a_deal_play_the_same_cards():

@@ -29,3 +29,13 @@ def test_deals_of_an_earlier_run_are_reported(capsys):
     assert code == 0
     assert "2 of 3 deals are from an earlier run in match.jsonl; if a strategy's code has changed, raise its" in err
     assert "name another --journal" in err
+
+
+def test_a_seed_is_not_negative(capsys):
+    for words in (
+        ("arena", "othello", "random", "random", "-n", "1", "--seed", "-1"),
+        ("plugin", "check", "random", "--seed", "-1"),
+        ("model", "promote", "phase-ppo:r1", "--seed", "-1"),
+    ):
+        assert cli.main(list(words)) == 2
+        assert "--seed" in capsys.readouterr().err

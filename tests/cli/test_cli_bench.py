@@ -24,6 +24,11 @@ def test_a_short_bench_of_the_host_counts_every_row():
     assert 0.0 < figures["echo_p50_ms"] <= figures["echo_p99_ms"]
 
 
+def test_the_help_of_a_benchmark_has_no_boxes():
+    result = bothost("bench", "rules", "--help")
+    assert result.returncode == 0 and "--json" in result.stdout and "─" not in result.stdout
+
+
 def test_an_unknown_benchmark_is_a_usage_error():
     result = bothost("bench", "nothing")
     assert result.returncode == 2

@@ -96,8 +96,10 @@ def test_aliases_move_forward_and_back_and_keep_their_history(registry):
     assert registry.resolve("phase-ppo", "champion") == VERSIONS[4]  # a version of the package
     for expected in ("r2", "r1", None):
         assert registry.back(PhasePpo, "champion", reason="worse").version == expected
-    with pytest.raises(ModelError, match="never moved"):
+    with pytest.raises(ModelError, match="no promotion left to undo"):
         registry.back(PhasePpo, "champion", reason="worse")
+    with pytest.raises(ModelError, match="was never moved"):
+        registry.back(PhasePpo, "challenger", reason="worse")
     registry.point(PhasePpo, "champion", "r3", reason="better")
     assert registry.back(PhasePpo, "champion", reason="worse").version is None
     kinds = [(p.number, p.kind) for p in registry.history("phase-ppo", "champion")]

@@ -106,6 +106,10 @@ async def test_the_command_counts_until_it_is_told_to_delete(settings, tmp_path,
     (tmp_path / "config.toml").write_text(f'[store]\nurl = "{settings.url}"\n')
     monkeypatch.setenv("BOTHOST_CONFIG", str(tmp_path / "config.toml"))
     await fill(settings, tmp_path, [at(NOW - timedelta(days=400), 3), at(NOW, 2)])
+    assert main(["db", "prune", "--before", "500d", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rows"]["games"] == 0
+    assert main(["db", "prune", "--before", "90d", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rows"]["games"] == 1
     date = f"{NOW - timedelta(days=300):%Y-%m-%d}"
     assert main(["db", "prune", "--before", date]) == 0
     assert "nothing was deleted" in capsys.readouterr().out
