@@ -4,28 +4,39 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bothost.config import RouteSettings, Settings, WishSettings, find_line, line_numbers, nearest, problems
+from bothost.config import (
+    AccountSettings,
+    LobbySettings,
+    RouteSettings,
+    Settings,
+    WishSettings,
+    find_line,
+    line_numbers,
+    nearest,
+    problems,
+    variable,
+)
 from bothost.errors import BothostError, ConfigError, ConfigErrors
 from bothost.lobbies.base import LobbyAdapter
 from bothost.plugins.address import EXEC, resolve
 from bothost.plugins.manager import Plugins
 from bothost.strategy import plays
-from bothost.tables.router import Router, address, wished_level
+from bothost.tables.router import address, matches, wished_level
 
 
 def check_settings(settings: Settings, plugins: Plugins, *, file: str | None = None) -> list[str]:
     """Check the settings, and return warnings. Raises ConfigError or ConfigErrors for settings that cannot work."""
-    found = [*_routes(settings, plugins), *_lobbies(settings, plugins)]
+    found = [*_routes(settings, plugins), *_lobbies(settings, plugins), *_misrouted(settings, plugins)]
     if found:
         lines = _lines(file)
         for error in found:
             error.file, error.line = file, find_line(lines, error.key or "")
         raise found[0] if len(found) == 1 else ConfigErrors(found)
-    return [*_unrouted(settings, plugins), *(f"plugin {f.plugin} failed to load: {f.cause}" for f in plugins.failures)]
+    return [*_unrouted(settings), *(f"plugin {f.plugin} failed to load: {f.cause}" for f in plugins.failures)]
 
 
 SECRET_ADVICE = "set it, or name a file: token = { file = … }"
@@ -45,10 +56,19 @@ def missing_secrets(settings: Settings, plugins: Plugins) -> list[str]:
         ]
         if without:
             names = ", ".join(account.name for account in without)
-            token = without[0].token
-            problem = f": {token.problem}" if token is not None else ""
-            missing.append(f"{lobby.name} has no token for {names}{problem}")
+            missing.append(f"{lobby.name} has no token for {names}{_missing_variables(lobby, without)}")
     return missing
+
+
+def _missing_variables(lobby: LobbySettings, without: Sequence[AccountSettings]) -> str:
+    token = without[0].token
+    if token is None:
+        return ""
+    if token.reference is not None or len(lobby.accounts) == 1:
+        return f": {token.problem}"
+    # One variable for the whole lobby would give several accounts the same token.
+    own = f": ${variable(lobby.name, without[0].name, 'token')} is not set"
+    return own if len(without) == 1 else f"{own}; each account has its own variable"
 
 
 def _lines(file: str | None) -> dict[str, int]:
@@ -138,10 +158,36 @@ def _game(key: str, name: str, options: Mapping[str, Any]) -> Iterator[ConfigErr
         yield ConfigError(str(error), key=f"{key}.rules", value=dict(options), advice=advice)
 
 
-def _unrouted(settings: Settings, plugins: Plugins) -> Iterator[str]:
-    router = Router(settings.routes, plugins.strategies.__contains__)
+def _chosen(settings: Settings) -> Iterator[tuple[str, WishSettings, int | None]]:
+    """Yield LOBBY/ACCOUNT, the wish and the index of its route for each wish; None: no route matches."""
     for lobby in settings.lobbies:
         for account in lobby.accounts:
             for wish in account.wishes:
-                if router.choose(lobby.name, account.name, wish.game, wish.attributes) is None:
-                    yield f"{lobby.name}/{account.name} asks for {wish.game}, which no [[route]] matches"
+                asked = (lobby.name, account.name, wish.game, wish.attributes)
+                found = (index for index, route in enumerate(settings.routes) if matches(route, *asked))
+                yield f"{lobby.name}/{account.name}", wish, next(found, None)
+
+
+def _unrouted(settings: Settings) -> Iterator[str]:
+    for account, wish, index in _chosen(settings):
+        if index is None:
+            yield f"{account} asks for {wish.game}, which no [[route]] matches"
+
+
+def _misrouted(settings: Settings, plugins: Plugins) -> Iterator[ConfigError]:
+    """Routes to a strategy that does not play the game that an account asks for. It would never decide there."""
+    reported = set()
+    for account, wish, index in _chosen(settings):
+        if index is None or settings.routes[index].game is not None:  # `_routes` checks a route with a game
+            continue
+        route = settings.routes[index]
+        for field, named in (("strategy", route.strategy), ("fallback", route.fallback)):
+            strategy = plugins.strategies.get((named or "").partition(":")[0])
+            asked = (index, field, wish.game)
+            if strategy is None or plays(strategy.games, wish.game) or asked in reported:
+                continue
+            reported.add(asked)
+            games = ", ".join(strategy.games)
+            message = f"{strategy.name} does not play {wish.game}, which {account} asks for; it plays {games}"
+            advice = f'write a route with game = "{wish.game}" above it' if field == "strategy" else "name another one"
+            yield ConfigError(message, key=f"route[{index}].{field}", value=named, advice=advice)

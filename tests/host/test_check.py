@@ -3,9 +3,9 @@
 import msgspec
 import pytest
 
-from bothost.config import AccountSettings, LobbySettings, RouteSettings, Settings, WishSettings
+from bothost.config import AccountSettings, LobbySettings, RouteSettings, Settings, WishSettings, parse
 from bothost.errors import ConfigError
-from bothost.host.check import check_settings
+from bothost.host.check import check_settings, missing_secrets
 from bothost.plugins import Plugins
 
 PLUGINS = Plugins.load()
@@ -32,6 +32,39 @@ def test_a_route_for_another_account_does_not_match():
     route = RouteSettings(strategy="random", account="bob")
     assert unrouted(route) == ["home/ada asks for doudizhu, which no [[route]] matches"]
     assert unrouted(route, account="bob") == []
+
+
+@pytest.mark.parametrize(
+    ("field", "named", "plays"),
+    [
+        ("strategy", "deep-mc", "doudizhu"),
+        ("strategy", "deep-mc:champion", "doudizhu"),
+        ("fallback", "rule-mahjong", "mahjong"),
+    ],
+)
+def test_a_strategy_that_does_not_play_its_accounts_game_is_an_error(field, named, plays):
+    other = RouteSettings(strategy="random", account="bob")
+    route = RouteSettings(**{"strategy": "random", "account": "ada", field: named})
+    with pytest.raises(
+        ConfigError, match=f"does not play pairing, which home/ada asks for; it plays {plays}"
+    ) as caught:
+        check_settings(settings(other, route, game="pairing"), PLUGINS)
+    assert caught.value.key == f"route[1].{field}" and caught.value.value == named and caught.value.advice
+    assert check_settings(settings(other, route, game=plays), PLUGINS) == []
+    assert check_settings(settings(RouteSettings(strategy="random"), route, game="pairing"), PLUGINS) == []
+
+
+def test_a_lobby_with_several_accounts_needs_a_token_for_each(tmp_path):
+    def missing(*names):
+        text = '[[lobby]]\nname = "home"\nadapter = "embedded"\nurl = "ws://127.0.0.1:9/"\n'
+        text += "".join(f'[[lobby.account]]\nname = "{name}"\n' for name in names)
+        return missing_secrets(parse(text, base=tmp_path, env={"BOTHOST_HOME_BOB_TOKEN": "x"}), PLUGINS)
+
+    (line,) = missing("ada", "bob")
+    assert line == "home has no token for ada: $BOTHOST_HOME_ADA_TOKEN is not set"
+    (line,) = missing("ada", "bob", "cyd")
+    assert line.endswith("for ada, cyd: $BOTHOST_HOME_ADA_TOKEN is not set; each account has its own variable")
+    assert "$BOTHOST_HOME_TOKEN is not set" in missing("ada")[0], "one account may use the lobby's variable"
 
 
 def test_a_route_that_follows_the_tables_level_is_checked_without_one():
