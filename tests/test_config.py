@@ -108,8 +108,11 @@ def test_contradictions(tmp_path: Path, text: str, key: str, words: str) -> None
 
 
 def test_bad_toml_and_bad_files_are_config_errors(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"not valid TOML.*line 2"):
+    with pytest.raises(ConfigError, match=r"toml:2: is not valid TOML: Invalid value \(column 7\)"):
         config.load(write(tmp_path, "[host]\nname =\n"), {})
+    with pytest.raises(ConfigError, match=r"toml:3: is not valid TOML: the key stands twice$") as caught:
+        config.load(write(tmp_path, '[host]\nname = "a"\nname = "b"\n'), {})
+    assert (caught.value.line, caught.value.advice) == (3, "remove one of the two")
     (tmp_path / "config.toml").write_bytes(b"# \xff")
     with pytest.raises(ConfigError, match="UTF-8"):
         config.load(tmp_path / "config.toml", {})
@@ -204,6 +207,36 @@ def test_doubts_are_warnings(tmp_path: Path) -> None:
     warnings = " ".join(config.read(write(tmp_path, text), {}).warnings)
     for words in ("clear text", "no [[lobby.account]]", "never tried", "other machines"):
         assert words in warnings
+
+
+def test_routes_that_no_table_reaches_are_warnings(tmp_path: Path) -> None:
+    lobby = '[[lobby]]\nname = "home"\nadapter = "embedded"\nurl = "ws://127.0.0.1:9/"\nown_accounts = ["far"]\n'
+    lobby += '[[lobby.account]]\nname = "deep-mc"\n'
+
+    def warned(*routes: str) -> list[str]:
+        text = lobby + "".join(f'[[route]]\nstrategy = "random"\n{route}\n' for route in routes)
+        return [line for line in config.read(write(tmp_path, text), {}).warnings if line.startswith("route[")]
+
+    (line,) = warned('account = "deep-mc"', 'account = "deep_mc"')
+    assert line == "route[1] is never used: there is no account 'deep_mc'; did you mean 'deep-mc'?"
+    assert "at home; did you mean" in warned('account = "deep_mc"\nlobby = "home"')[0]
+    assert warned('account = "far"') == []
+    for covered in ('game = "othello"\naccount = "deep-mc"', 'game = "othello"\nattributes = { level = 1 }'):
+        assert warned('game = "othello"', "", covered)[-1].startswith("route[1] matches every table")
+        assert warned('game = "othello"', covered, "") == [
+            "route[1] is never tried: route[0] matches all of its tables"
+        ]
+        assert warned(covered, 'game = "othello"', "") == []
+
+
+def test_a_plugins_dir_that_is_not_there_is_a_warning(tmp_path: Path) -> None:
+    def warnings(folder: str) -> str:
+        return " ".join(config.read(write(tmp_path, f'[host]\nplugins_dir = "{folder}"\n'), {}).warnings)
+
+    assert f"host.plugins_dir: there is no folder {tmp_path / 'bots'}" in warnings("bots")
+    assert warnings("plugins.d") == ""
+    (tmp_path / "bots").mkdir()
+    assert warnings("bots") == ""
 
 
 plain_data = st.recursive(

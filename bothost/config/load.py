@@ -18,7 +18,7 @@ import msgspec
 from bothost.config.check import Problem, nearest, problems
 from bothost.config.lines import find_line, line_numbers
 from bothost.config.secret import REDACTED, Secret, from_config, from_environment, variable
-from bothost.config.settings import AccountSettings, LobbySettings, Settings
+from bothost.config.settings import AccountSettings, HostSettings, LobbySettings, RouteSettings, Settings
 from bothost.errors import ConfigError, ConfigErrors
 
 FILE_NAME = "config.toml"
@@ -70,10 +70,21 @@ def read(path: str | Path | None = None, env: Mapping[str, str] = os.environ) ->
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"is not valid TOML: {error}", file=str(file), advice="see https://toml.io") from error
+        raise _toml_error(str(error), str(file)) from error
     warnings: list[str] = []
     settings = _settle(data, file, env, warnings, line_numbers(text))
     return Loaded(settings, file, tuple(warnings))
+
+
+def _toml_error(text: str, file: str) -> ConfigError:
+    place = re.search(r" \(at line (\d+), (column \d+)\)$", text)
+    line = None
+    if place is not None:
+        line, text = int(place[1]), f"{text[: place.start()]} ({place[2]})"
+    advice = "see https://toml.io"
+    if text.startswith("Cannot overwrite a value"):
+        text, advice = "the key stands twice", "remove one of the two"
+    return ConfigError(f"is not valid TOML: {text}", file=file, line=line, advice=advice)
 
 
 def parse(text: str, *, base: Path, env: Mapping[str, str] = os.environ) -> Settings:
@@ -107,6 +118,9 @@ def _settle(
         ]
         raise errors[0] if len(errors) == 1 else ConfigErrors(errors)
     warnings.extend(_warnings(settings))
+    loose = settings.host.plugins_dir
+    if loose is not None and loose != _anchor(HostSettings().plugins_dir, base) and not loose.is_dir():
+        warnings.append(f"host.plugins_dir: there is no folder {loose}")
     return settings
 
 
@@ -230,16 +244,41 @@ def _warnings(settings: Settings) -> Iterable[str]:
             yield f"lobby {lobby.name}: {parts.scheme}:// sends the token in clear text; use {parts.scheme}s://"
         if not lobby.accounts:
             yield f"lobby {lobby.name} has no [[lobby.account]]: nothing will connect to it"
-    for index, route in enumerate(settings.routes[:-1]):
-        if route.lobby is None and route.account is None and route.game is None and not route.attributes:
-            yield f"route[{index}] matches every table; the routes after it are never tried"
-            break
+    yield from _unreached(settings)
     if settings.lobbies and not settings.routes:
         yield "there is no [[route]]: no strategy will play"
     if settings.metrics.port is not None and settings.metrics.host not in _LOOPBACK:
         yield f"metrics are served on {settings.metrics.host}: other machines can read them"
     if settings.lobby_server.host not in _LOOPBACK:
         yield f"the embedded lobby listens on {settings.lobby_server.host}: other machines can connect"
+
+
+def _unreached(settings: Settings) -> Iterable[str]:
+    """Routes that no table reaches."""
+    for index, route in enumerate(settings.routes):
+        lobbies = [lobby for lobby in settings.lobbies if route.lobby in (None, lobby.name)]
+        names = [name for lobby in lobbies for name in (*(a.name for a in lobby.accounts), *lobby.own_accounts)]
+        if route.account is not None and route.account not in names:
+            where = f" at {route.lobby}" if route.lobby is not None else ""
+            advice = nearest(route.account, names)
+            yield f"route[{index}] is never used: there is no account {route.account!r}{where}; {advice}"
+    for index, route in enumerate(settings.routes):
+        first = next((before for before in range(index) if _covers(settings.routes[before], route)), None)
+        if first is not None:
+            yield f"route[{index}] is never tried: route[{first}] matches all of its tables"
+        elif _covers(route, RouteSettings(strategy="any")) and index + 1 < len(settings.routes):
+            yield f"route[{index}] matches every table; the routes after it are never tried"
+            break
+
+
+def _covers(earlier: RouteSettings, later: RouteSettings) -> bool:
+    """Whether a route matches every table that a later one matches."""
+    return (
+        earlier.lobby in (None, later.lobby)
+        and earlier.account in (None, later.account)
+        and earlier.game in (None, later.game)
+        and earlier.attributes.items() <= later.attributes.items()
+    )
 
 
 def _holds_secret(url: str) -> bool:
