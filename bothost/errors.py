@@ -11,6 +11,7 @@
     ├── PluginError               a plugin failed to load or broke its contract
     │   └── StrategyNotFound
     ├── ModelError                a model file is missing, corrupt, or made for another encoder
+    │   └── VersionNotFound       2   the strategy has no such version or level
     ├── StoreError                the database
     │   ├── SchemaOutdated        the schema is of another version: run ``bothost db upgrade``
     │   └── StoreUnavailable      cannot be reached now
@@ -21,10 +22,21 @@ Errors hold data in attributes. ``str()`` says what happened; ``advice`` says wh
 
 from __future__ import annotations
 
+import os
+import traceback
 from collections.abc import Sequence
 
 ANY_FAILURE = (Exception, SystemExit)
 """What plugin code may raise. SystemExit too: ``exit()`` in a plugin must not end the host or a shared thread."""
+
+
+def raised_at(error: BaseException, module: str = "") -> str | None:
+    """``FILE:LINE`` of the innermost frame of an exception; with a module, of the innermost one in its package."""
+    package, at = module.partition(".")[0], None
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        if not package or str(frame.f_globals.get("__name__")).partition(".")[0] == package:
+            at = f"{os.path.basename(frame.f_code.co_filename)}:{line}"
+    return at
 
 
 class BothostError(Exception):
@@ -121,6 +133,12 @@ class StrategyNotFound(PluginError):
 
 class ModelError(BothostError):
     """A model file is missing or corrupt, has the wrong sha256, or was made for another encoder version."""
+
+
+class VersionNotFound(ModelError):
+    """A strategy has no version or level of that name."""
+
+    exit_code = 2
 
 
 class StoreError(BothostError):

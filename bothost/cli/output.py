@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import typer
 
-from bothost.errors import BothostError, ConfigError, ConfigErrors
+from bothost.errors import BothostError, ConfigError, ConfigErrors, raised_at
 
 _USAGE = 2
 
@@ -158,7 +158,7 @@ def _os_error(error: OSError) -> str:
 
 
 def _bug(error: Exception) -> BothostError:
-    frames = traceback.extract_tb(error.__traceback__)
-    where = f" ({os.path.basename(frames[-1].filename)}, line {frames[-1].lineno})" if frames else ""
+    at = raised_at(error)
+    where = f" ({at})" if at is not None else ""
     advice = "this is a bug in bothost or a plugin; BOTHOST_DEBUG=1 shows the whole trace"
     return BothostError(f"{type(error).__name__}: {error}{where}", advice=advice)

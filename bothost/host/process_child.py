@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 from bothost import children
-from bothost.errors import ANY_FAILURE
+from bothost.errors import ANY_FAILURE, raised_at
 from bothost.host.games import Games
 from bothost.host.process_messages import (
     LENGTH,
@@ -66,7 +66,7 @@ class Child:
         try:
             self._make(message)
         except ANY_FAILURE as error:
-            return f"{type(error).__name__}: {error}"[:2000]
+            return _in_words(error, message.strategy.module)
         return None
 
     def _make(self, message: LoadStrategy) -> None:
@@ -87,7 +87,7 @@ class Child:
                 raise TypeError(f"decide returned {type(decision).__name__}, not a Decision")
             return Reply(plain(decision))
         except ANY_FAILURE as error:
-            return Reply(None, f"{type(error).__name__}: {error}"[:2000])
+            return Reply(None, _in_words(error, type(self._strategy).__module__))
 
     def _player(self, ask: Ask) -> tuple[Player, Game]:
         known = self._players.get(ask.player)
@@ -98,6 +98,13 @@ class Child:
             known = self._strategy.player(Table(game=game, **described)), game
             self._players[ask.player] = known
         return known
+
+
+def _in_words(error: BaseException, module: str) -> str:
+    """An exception with its place in the plugin."""
+    at = raised_at(error, module)
+    text = f"{type(error).__name__}: {error}"[:2000]
+    return text if at is None else f"{text} ({at})"
 
 
 def _instance(making: StrategySpec) -> Strategy:

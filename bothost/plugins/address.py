@@ -15,7 +15,7 @@ from typing import Any, Protocol, cast
 import msgspec
 
 from bothost.config import nearest, problems
-from bothost.errors import BothostError, ConfigError, ConfigErrors, ModelError, StrategyNotFound
+from bothost.errors import BothostError, ConfigError, ConfigErrors, ModelError, StrategyNotFound, VersionNotFound
 from bothost.plugins import weights
 from bothost.plugins.discover import Failure
 from bothost.strategy import Evaluator, Model, Strategy, Trainer
@@ -213,5 +213,5 @@ def _version(
     if model is None and alias and level is None:
         known = list(dict.fromkeys([*strategy.levels, *weights.aliases(strategy)]))
         advice = nearest(alias, known) if known else f"it has no models and no levels: write {strategy.name}"
-        raise ModelError(f"{strategy.name} has no version or level {alias!r}", advice=advice)
+        raise VersionNotFound(f"{strategy.name} has no version or level {alias!r}", advice=advice)
     return model, level

@@ -1,9 +1,11 @@
 """A bad plugin costs its own tables a fallback move, and nobody else anything."""
 
+import linecache
 import threading
 import time
 
 import pytest
+import structlog
 
 from bothost import rules
 from bothost.config import RouteSettings
@@ -61,6 +63,14 @@ async def test_a_strategy_that_fails_is_replaced_by_the_fallback_and_quarantined
     assert kit.count(f"decisions WHERE strategy = '{BAD}{bad}'") == 0
     assert kit.count("decisions WHERE strategy = 'test-random' AND fallback IS NULL") > 0
     never_missed_a_deadline(kit)
+
+
+async def test_the_log_names_the_line_that_raised(kit):
+    with structlog.testing.capture_logs() as logs:
+        await play(kit, "crash", decisions=10)
+    (failed, *_) = [line for line in logs if line["event"] == "strategy_failed"]
+    file, _, line = failed["at"].partition(":")
+    assert file == "misbehaving.py" and "raise RuntimeError" in linecache.getline(misbehaving.__file__, int(line))
 
 
 def test_a_quarantine_is_lifted_by_itself():

@@ -281,6 +281,17 @@ def test_a_loose_plugin_runs_in_a_process_too(tmp_path):
     assert decision.action == view.legal()[-1] and decision.stats == {"why": "the last"}
 
 
+def test_an_error_in_the_process_names_its_line(tmp_path):
+    source = LOOSE.replace("loose-last", "loose-raising").replace("return Decision(", "raise RuntimeError('ouch') #")
+    (tmp_path / "loose_raising_plugin.py").write_text(source)
+    plugins = Plugins.load(tmp_path)
+    strategy = ProcessStrategy(plugins.resolve("loose-raising", {}), ProcessLimits(plugins_dir=tmp_path))
+    table, view = position()
+    with pytest.raises(ProcessFailed, match=r"^RuntimeError: ouch \(loose_raising_plugin.py:6\)$"):
+        decide(strategy.player(table), view)
+    strategy.close()
+
+
 def test_attributes_that_cannot_be_sent_are_not_the_strategys_fault(remote):
     """MessagePack has no integer of 65 bits."""
     table, view = position()

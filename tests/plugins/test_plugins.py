@@ -14,7 +14,7 @@ import pytest
 
 from bothost import Model, rules
 from bothost.config import RouteSettings, Settings
-from bothost.errors import ConfigError, ConfigErrors, ModelError, StrategyNotFound
+from bothost.errors import ConfigError, ConfigErrors, ModelError, StrategyNotFound, VersionNotFound
 from bothost.host.check import check_settings
 from bothost.plugins import Plugins, model_sha256, weights
 from bothost.testing import misbehaving
@@ -246,7 +246,7 @@ def test_addresses(tmp_path: Path) -> None:
     with pytest.raises(StrategyNotFound) as missing:
         plugins.resolve("god-a")
     assert missing.value.exit_code == 2 and "'good-a'" in missing.value.advice
-    with pytest.raises(ModelError, match="no version or level 'esy'") as level:
+    with pytest.raises(VersionNotFound, match="no version or level 'esy'") as level:
         plugins.resolve("good-a:esy")
     assert "'easy'" in level.value.advice
     with pytest.raises(ModelError, match="no version or level 'zzzzzz'") as shipped:
