@@ -69,12 +69,14 @@ def as_text(status: dict[str, Any]) -> str:
     results = [
         (name, f"{r['hands']} hands", f"mean score {r['mean_score']:+.3f}") for name, r in status["results"].items()
     ]
-    bad = [
-        (s["address"], "quarantined" if s["quarantined"] else f"{s['hung_threads']} hung threads")
-        for s in status["strategies"]
-        if s["quarantined"] or s["hung_threads"]
-    ]
+    bad = [(s["address"], _trouble(s)) for s in status["strategies"] if s["quarantined"] or s["hung_threads"]]
     return "\n\n".join(output.table(part) for part in (rows, accounts, models, results, bad) if part)
+
+
+def _trouble(strategy: dict[str, Any]) -> str:
+    if not strategy["quarantined"]:
+        return f"{strategy['hung_threads']} hung threads"
+    return f"quarantined for {strategy['quarantined_s']:.0f} s more: {strategy['quarantine_cause']}"
 
 
 def _worker(worker: dict[str, Any]) -> str:

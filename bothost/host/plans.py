@@ -114,7 +114,7 @@ class Plans:
         now = self._clock()
         if loaded.quarantined_until <= now:
             _log.error("strategy_quarantined", strategy=loaded.address, cause=cause, for_s=self._quarantine_s)
-        loaded.quarantined_until = now + self._quarantine_s
+        loaded.quarantined_until, loaded.quarantine_cause = now + self._quarantine_s, cause
         loaded.failures = []
 
     def release(self, address: str) -> int:

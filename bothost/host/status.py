@@ -14,10 +14,11 @@ def status_of(host: Host) -> Json:
     """The status as plain JSON: accounts, counters, strategies, latency, health."""
     counters = host.runner.counters
     stats = host.log.stats
+    now = time.monotonic()
     return {
         "host": host.settings.host.name,
         "draining": host.draining,
-        "uptime_s": round(time.monotonic() - counters.started, 1),
+        "uptime_s": round(now - counters.started, 1),
         "tables": len(host.seated),
         "decisions": counters.decisions,
         "hands": counters.hands,
@@ -29,7 +30,9 @@ def status_of(host: Host) -> Json:
                 "address": loaded.address,
                 "version": loaded.version,
                 "model_sha256": loaded.sha256,
-                "quarantined": loaded.quarantined_until > time.monotonic(),
+                "quarantined": loaded.quarantined_until > now,
+                "quarantined_s": round(max(0.0, loaded.quarantined_until - now), 1),
+                "quarantine_cause": loaded.quarantine_cause if loaded.quarantined_until > now else None,
                 "hung_threads": loaded.hung,
             }
             for loaded in host.plans.loaded

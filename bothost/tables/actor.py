@@ -16,6 +16,7 @@ class Loaded:
         "failures",
         "hung",
         "name",
+        "quarantine_cause",
         "quarantined_until",
         "resolved",
         "search",
@@ -34,6 +35,7 @@ class Loaded:
         self.failures: list[float] = []
         """When it failed recently, monotonic seconds."""
         self.quarantined_until = 0.0
+        self.quarantine_cause = ""
         self.hung = 0
         """Number of its threads that hang. While there are any, its open tables do not run it either."""
 

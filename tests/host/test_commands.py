@@ -1,10 +1,12 @@
 """What an operator asks of a running host: pause an account, resume it, release a quarantine."""
 
 import asyncio
+import re
 
 import pytest
 
 from bothost import config
+from bothost.cli.status import as_text
 from bothost.errors import UsageError
 from bothost.host import commands, fleet
 from bothost.host.control import Control, socket_path
@@ -39,7 +41,10 @@ async def test_an_account_that_is_not_there_is_refused_with_the_nearest(kit):
             ask["release"]("test-random")
         (loaded,) = host.plans.loaded
         host.plans.quarantine(loaded, "a test")
-        assert ask["status"]()["strategies"][0]["quarantined"]
+        status = ask["status"]()
+        assert status["strategies"][0]["quarantined"]
+        (line,) = [line for line in as_text(status).splitlines() if "quarantined" in line]
+        assert re.search(r"test-random +quarantined for \d+ s more: a test$", line)
         assert ask["release"](loaded.address) == {"strategy": loaded.address, "released": 1}
         assert not ask["status"]()["strategies"][0]["quarantined"]
 
