@@ -19,6 +19,9 @@ from bothost import children, config
 from bothost.cli import options
 from bothost.errors import UsageError
 
+INTERRUPTED = 128 + signal.SIGINT
+"""Exit code after a second Ctrl-C, as of any program that Ctrl-C ends."""
+
 
 def command(
     config_file: options.Config = None,
@@ -93,7 +96,7 @@ def _play(
         identity = leases.Identity.of(settings.host.data_dir, settings.host.name, wait=True)
         settings = read()
 
-    async def play() -> None:
+    async def play() -> bool:
         opening = launch.opened(settings, plugins, read=read, spares=spares, identity=identity, patient=standby)
         async with opening as host:
             watching = asyncio.create_task(fleet.drain_without_parent(host.drain)) if is_worker else None
@@ -102,9 +105,11 @@ def _play(
             finally:
                 if watching is not None:
                     watching.cancel()
+            return host.interrupted
 
     with contextlib.nullcontext() if is_worker else _pages(settings, file):
-        launch.run(play())
+        if launch.run(play()):
+            raise typer.Exit(INTERRUPTED)
 
 
 def _play_in_processes(settings: config.Settings, file: Path, processes: int, fail_fast: bool) -> None:

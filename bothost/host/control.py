@@ -29,6 +29,12 @@ class HostRunning(BothostError):
     """Another host runs in this data_dir."""
 
 
+class NoHost(UsageError):
+    """No host runs in this data_dir, or it does not answer."""
+
+    exit_code = 1
+
+
 def socket_path(data_dir: Path) -> Path:
     """The path of the control socket of ``data_dir``. If it is too long, use a private folder of this user instead.
 
@@ -122,7 +128,7 @@ class Control:
 
 
 def ask(data_dir: Path, command: str, timeout_s: float = 5.0, **arguments: str) -> Json:
-    """Send a command to the host in ``data_dir``. Raises UsageError if there is none, or it refuses."""
+    """Send a command to the host in ``data_dir``. Raises NoHost if there is none, and UsageError if it refuses."""
     path = socket_path(data_dir)
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
@@ -131,14 +137,15 @@ def ask(data_dir: Path, command: str, timeout_s: float = 5.0, **arguments: str) 
             client.sendall(msgspec.json.encode({"command": command, **arguments}) + b"\n")
             with client.makefile("rb") as answer:
                 line = answer.readline()
+    except (FileNotFoundError, ConnectionRefusedError) as error:
+        raise NoHost(f"no host runs in {data_dir}", advice="start one with: bothost run") from error
     except OSError as error:
-        raise UsageError(
-            f"no host runs in {data_dir}: {error.strerror or error}", advice="start one with: bothost run"
-        ) from error
+        problem = f"the host in {data_dir} cannot be asked: {error.strerror or error}"
+        raise NoHost(problem, advice="look at its log, and at who may open its data_dir") from error
     try:
         result = msgspec.json.decode(line, type=Json)
     except msgspec.DecodeError as error:  # the host ended before it answered
-        raise UsageError(f"the host in {data_dir} did not answer", advice="ask again, or look at its log") from error
+        raise NoHost(f"the host in {data_dir} did not answer", advice="ask again, or look at its log") from error
     if "error" in result:
         raise UsageError(str(result["error"]))
     return result

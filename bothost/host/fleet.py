@@ -111,6 +111,8 @@ class Fleet:
         self.settings = settings
         self.workers = [WorkerProcess(number, command(number)) for number in range(1, workers + 1)]
         self.draining = False
+        self._interrupted = False
+        """Whether a second Ctrl-C ends it."""
         self._quit = asyncio.Event()
 
     async def run(self) -> int:
@@ -125,7 +127,8 @@ class Fleet:
             socket_path(data_dir), {"status": self.status, "tables": self.tables, "drain": self._drain, **forwarded}
         )
         await control.start()
-        signals = {signal.SIGINT: self.interrupt, signal.SIGTERM: self.interrupt, signal.SIGHUP: self.reload}
+        interrupt = {number: functools.partial(self.interrupt, number) for number in (signal.SIGINT, signal.SIGTERM)}
+        signals: dict[signal.Signals, Callable[[], None]] = {**interrupt, signal.SIGHUP: self.reload}
         for number, handler in signals.items():
             loop.add_signal_handler(number, handler)
         try:
@@ -134,7 +137,8 @@ class Fleet:
             for number in signals:
                 loop.remove_signal_handler(number)
             await control.aclose()
-        return next((code for worker in self.workers if (code := exit_code(worker.code))), 0)
+        default = exit_code(-signal.SIGINT) if self._interrupted else 0
+        return next((code for worker in self.workers if (code := exit_code(worker.code))), default)
 
     async def _keep(self, worker: WorkerProcess) -> None:
         while not self.draining:
@@ -152,8 +156,9 @@ class Fleet:
             except TimeoutError:
                 continue
 
-    def interrupt(self) -> None:
+    def interrupt(self, number: int = signal.SIGTERM) -> None:
         """Forward a signal. A worker drains on the first and quits on the second."""
+        self._interrupted = self.draining and number == signal.SIGINT
         self.draining = True
         self._quit.set()
         for worker in self.workers:

@@ -164,7 +164,10 @@ async def _trimming() -> AsyncIterator[None]:
 def _signals(loop: asyncio.AbstractEventLoop, host: Host, on_hangup: Callable[[], object]) -> Any:
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     for number in numbers:
-        loop.add_signal_handler(number, on_hangup if number == signal.SIGHUP else host.interrupt)
+        if number == signal.SIGHUP:
+            loop.add_signal_handler(number, on_hangup)
+        else:
+            loop.add_signal_handler(number, host.interrupt, number)
     try:
         yield
     finally:

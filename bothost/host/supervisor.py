@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import signal
 import time
 from typing import TYPE_CHECKING
 
@@ -87,6 +88,8 @@ class Host:
         self._warming: asyncio.Task[None] | None = None
         """Done when the strategies' processes have started. Until then the host seeks no tables."""
         self._quit = False
+        self.interrupted = False
+        """Whether a second Ctrl-C ended it."""
         self._error: BaseException | None = None
         limits = settings.limits
         router = Router(settings.routes, plugins.strategies.__contains__)
@@ -172,9 +175,11 @@ class Host:
         self._quit = True
         self._changed.set()
 
-    def interrupt(self) -> None:
+    def interrupt(self, number: int = signal.SIGTERM) -> None:
         """Handle a signal: the first drains, the second quits."""
         if self.draining:
+            _log.info("quit", tables=len(self.seated), advice="the next start resumes them")
+            self.interrupted = number == signal.SIGINT
             self.quit()
         else:
             self.drain()

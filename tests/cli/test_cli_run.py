@@ -236,6 +236,29 @@ def test_a_host_plays_is_asked_for_its_status_killed_replaced_by_its_standby_and
                 process.communicate()
 
 
+def test_the_second_ctrl_c_quits_with_the_exit_code_of_ctrl_c(shell):
+    shell.configure()
+    file = shell.folder / "config.toml"
+    file.write_text(file.read_text().replace("min_move_ms = 5", "min_move_ms = 1000"))
+    shell.env["BOTHOST_LOBBY_TOKENS"] = "ada:planted-token-of-ada,bob:planted-token-of-bob"
+    shell.make_database()
+    lobby = shell.start("lobby", "serve", "--port", str(shell.port))
+    host = shell.start("run")
+    try:
+        until_it_answers(shell, host, lambda status: status["tables"] and status["decisions"])
+        host.send_signal(signal.SIGINT)
+        until_it_answers(shell, host, lambda status: status["draining"])
+        host.send_signal(signal.SIGINT)
+        _out, err = host.communicate(timeout=20)
+        assert host.returncode == 130, err
+        (line,) = [line for line in err.splitlines() if " quit " in line]
+        assert "tables=1" in line and "the next start resumes them" in line
+    finally:
+        for process in (host, lobby):
+            process.kill()
+            process.communicate()
+
+
 def test_a_standby_finds_wrong_settings_before_it_waits(shell):
     shell.configure(strategy="randon")
     shell.make_database()
@@ -268,10 +291,10 @@ def test_the_check_of_a_status_fails_where_health_does():
     assert not is_well({"workers": [{"status": well}, {"status": None}]})
 
 
-@pytest.mark.parametrize("command", ["status", "drain"])
+@pytest.mark.parametrize("command", ["status", "status --check", "drain"])
 def test_without_a_host_status_says_how_to_start_one(tmp_path, monkeypatch, capsys, command):
     monkeypatch.chdir(tmp_path)
-    assert cli.main([command]) == 2
+    assert cli.main(command.split()) == 1
     assert "bothost run" in capsys.readouterr().err
 
 

@@ -63,9 +63,14 @@ async def test_two_hosts_in_one_data_dir_are_refused_but_a_stale_socket_is_not(t
 
 
 def test_without_a_host_the_command_line_says_how_to_start_one(tmp_path):
-    with pytest.raises(UsageError) as caught:
-        ask(tmp_path, "status")
-    assert "bothost run" in caught.value.advice
+    for is_left in (False, True):  # by a host that was killed
+        if is_left:
+            with socket.socket(socket.AF_UNIX) as listening:
+                listening.bind(str(socket_path(tmp_path)))
+        with pytest.raises(UsageError) as caught:
+            ask(tmp_path, "status")
+        assert str(caught.value) == f"no host runs in {tmp_path}" and caught.value.exit_code == 1
+        assert "bothost run" in caught.value.advice
 
 
 async def test_a_host_that_is_refused_leaves_the_others_socket_alone(tmp_path):
