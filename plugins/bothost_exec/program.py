@@ -23,6 +23,8 @@ _log = logging.getLogger("bothost.exec")
 _STRAY_LIMIT = 1000
 """More answers in a row than this without a request, and the program counts as flooding."""
 _STDERR_LINES, _STDERR_WINDOW_S = 20, 10.0
+_LAST_WORDS, _LAST_WORDS_S = 200, 0.5
+"""Length of the last line on stderr in an error, and how long to wait for it after the end of the program."""
 _LOOK_S = 0.5
 """Interval of the memory checks of a program with a limit, in seconds."""
 _HIDDEN = ("/home", "/root", "/run", "/tmp")
@@ -53,6 +55,8 @@ class Program:
         """Tables that the process knew when it died."""
         self._told: set[str] = set()
         """Tables that the process knows."""
+        self.last_words = ""
+        """The last line of the process on stderr, if it is not empty."""
         self._early: dict[str, list[protocol.Event]] = {}
         """Events of tables that the process does not know yet."""
         self._stopping = False
@@ -147,10 +151,10 @@ class Program:
         except OSError as error:
             advice = "install it, or write its whole path"
             raise PluginError("exec", f"{options.command[0]}: {error.strerror}", advice=advice) from error
-        self._process, self._overdue, self._stray = process, None, 0
+        self._process, self._overdue, self._stray, self.last_words = process, None, 0, ""
         hello = self._hello = asyncio.get_running_loop().create_future()
-        self._keep(self._read(process))
-        self._keep(_log_stderr(self, process))
+        stderr = self._keep(_log_stderr(self, process))
+        self._keep(self._read(process, stderr))
         if options.memory_mb:
             self._keep(self._watch_memory(process))
         self._send(protocol.HostHello(version=protocol.VERSION, host=f"bothost {__version__}"))
@@ -167,10 +171,11 @@ class Program:
         for table in list(self.tables.values()):
             self._send_open(table)
 
-    def _keep(self, work: Coroutine[Any, Any, object]) -> None:
+    def _keep(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[Any]:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
     def _admit(self) -> None:
         """Count a start. Raises PluginError after too many starts."""
@@ -230,7 +235,7 @@ class Program:
         self._told.add(table.table)
         self.tell(self._early.pop(table.table, []))
 
-    async def _read(self, process: asyncio.subprocess.Process) -> None:
+    async def _read(self, process: asyncio.subprocess.Process, stderr: asyncio.Task[Any]) -> None:
         assert process.stdout is not None
         reason = ""
         try:
@@ -250,9 +255,12 @@ class Program:
         if not reason:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(process.wait(), 1.0)
+            await asyncio.wait({stderr}, timeout=_LAST_WORDS_S)  # a descendant may keep it open
             if process is not self._process or self._stopping:
                 return
             reason = f"it ended with exit code {process.returncode}"
+            if self.last_words:
+                reason += f"; last on stderr: {self.last_words}"
         self._die(reason)
 
     def _take(self, line: bytes) -> None:
@@ -274,6 +282,12 @@ class Program:
         else:
             answer.set_result(message)
 
+    def heard(self, process: asyncio.subprocess.Process, lines: list[bytes]) -> None:
+        """Keep the last of these lines on stderr that is not empty, unless another process runs now."""
+        last = next((line for line in reversed(lines) if line.strip()), b"")
+        if last and process is self._process:
+            self.last_words = _in_one_line(last)
+
     async def _watch_memory(self, process: asyncio.subprocess.Process) -> None:
         while process is self._process:
             used = sum(map(children.resident_bytes, (process.pid, *children.descendants(process.pid))))
@@ -290,6 +304,7 @@ async def _log_stderr(program: Program, process: asyncio.subprocess.Process) -> 
         while chunk := await process.stderr.read(65536):
             *whole, rest = (rest + chunk).split(b"\n")
             rest = rest[-4096:]
+            program.heard(process, whole)
             for line in whole:
                 if time.monotonic() - window > _STDERR_WINDOW_S:
                     if dropped:
@@ -300,8 +315,15 @@ async def _log_stderr(program: Program, process: asyncio.subprocess.Process) -> 
                     _log.info("%s: %s", program.name, line[:500].decode(errors="replace").rstrip())
                 else:
                     dropped += 1
+    program.heard(process, [rest])
     if dropped:
         _log.info("%s: %d more lines", program.name, dropped)
+
+
+def _in_one_line(line: bytes) -> str:
+    """What a program wrote, without control characters and not too long."""
+    text = line.decode(errors="replace").strip()[:_LAST_WORDS]
+    return "".join(c if c.isprintable() else " " for c in text)
 
 
 def contained(options: Options) -> list[str]:

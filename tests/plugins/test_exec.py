@@ -128,7 +128,12 @@ def test_what_a_program_adds_is_kept(start: Callable[..., Exec]) -> None:
 @pytest.mark.parametrize(
     ("act", "error"),
     [
-        ("sys.exit(3)", "exit code 3"),
+        ("sys.exit(3)", "exit code 3$"),
+        (
+            "raise RuntimeError('ouch\\x1b[31m' * 99)",
+            r"exit code 1; last on stderr: RuntimeError: ouch \[31m.{150,180}$",
+        ),
+        ("sys.exit('\\n\\nno\\ttime')", "exit code 1; last on stderr: no time$"),
         ("os.kill(os.getpid(), 9)", "exit code -9"),
         ("print('thinking')", "write debug output to stderr"),
         ("print('x' * 200_000)", "more than 65536 bytes"),
