@@ -254,7 +254,7 @@ def test_what_init_writes_is_good_and_is_not_overwritten(run: Callable[..., tupl
     code, out, _ = run("init")
     assert code == 0 and "bothost doctor" in out
     code, out, _ = run("config", "lint")
-    assert code == 0 and "good" in out and "deep-mc" in out and "$BOTHOST_HOME_TOKEN" in out
+    assert code == 0 and "good" in out and "deep-mc" in out and "$BOTHOST_HOME_DOUDIZHU_MCTS_TOKEN is not set" in out
     before = Path("config.toml").read_text()
     code, _, err = run("init")
     assert code == 78 and "exists already" in err and Path("config.toml").read_text() == before
