@@ -10,15 +10,16 @@ import math
 import multiprocessing
 import os
 import queue
+import shlex
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from types import TracebackType
 from typing import Any, NamedTuple, Protocol, Self
 
-from bothost.arena.lineup import lineups
+from bothost.arena.lineup import letter, lineups
 from bothost.arena.luck import luck_of
-from bothost.arena.match import DealResult, play_deals
+from bothost.arena.match import ContestantError, DealResult, play_deals
 from bothost.arena.spec import Build, MatchSpec
 from bothost.errors import BothostError
 from bothost.rules.game import Game
@@ -71,10 +72,23 @@ def play_here(spec: MatchSpec, game: Game, strategies: Sequence[Strategy], works
     for work in works:
         sides = [strategies[who] for who in work.who]
         seats = lineups(game, len(sides))
-        for result in play_deals(
-            game, sides, seats, work.deals, seed=work.seed, ms=ms, batch=spec.batch, forgive=spec.forgive, luck=luck
-        ):
-            yield work.match, result
+        try:
+            for result in play_deals(
+                game, sides, seats, work.deals, seed=work.seed, ms=ms, batch=spec.batch, forgive=spec.forgive, luck=luck
+            ):
+                yield work.match, result
+        except ContestantError as failure:
+            raise _named(failure, work.who[failure.who], spec) from failure.__cause__
+
+
+def _named(failure: ContestantError, who: int, spec: MatchSpec) -> ContestantError:
+    """The error with the contestant's letter and address, and with what to do."""
+    address = spec.contestants[who]
+    advice = f"bothost plugin check {shlex.quote(address)}"
+    if not spec.forgive:
+        advice += "; a tournament counts errors and plays on"
+    parts = [failure.advice, advice] if failure.advice else [advice]
+    return ContestantError(who, f"{letter(who)} ({address})", failure.what, "; ".join(parts))
 
 
 def spread(crew: Crew, works: Sequence[Work], batch: int) -> Finished:

@@ -36,3 +36,13 @@ def lineups(game: Game, contestants: int) -> tuple[Lineup, ...]:
         f"{game.name} has {seats} seats: a match of {contestants} contestants has no duplicate form",
         advice="name 2 strategies" + (f", or {seats}" if seats > 2 else ""),
     )
+
+
+def letter(who: int) -> str:
+    """The short name of a contestant: A … Z, AA, AB …"""
+    name = ""
+    who += 1
+    while who:
+        who, digit = divmod(who - 1, 26)
+        name = chr(ord("A") + digit) + name
+    return name

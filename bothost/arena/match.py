@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import math
+import operator
 import time
+import traceback
 from collections.abc import Generator, Iterable, Sequence
+from pathlib import Path
 
 import msgspec
 
 from bothost.arena.lineup import Lineup
 from bothost.arena.luck import Luck
+from bothost.errors import ANY_FAILURE, BothostError
 from bothost.rules.game import Game, Json, State, View
 from bothost.strategy import Budget, Decision, Player, Request, Strategy, Table
+
+LATE_SHARE, LATE_MS = 0.2, 5.0
+"""A decision is late when it took longer than its time by more than this share and these milliseconds together."""
 
 
 class HandResult(msgspec.Struct, frozen=True):
@@ -31,6 +38,8 @@ class HandResult(msgspec.Struct, frozen=True):
     """Errors per contestant, where the match forgives them. The first legal action was played instead."""
     luck: tuple[float, ...] = ()
     """Points that luck gave each seat, where the match measures it."""
+    late: tuple[int, ...] = ()
+    """Decisions per contestant that took too long. Where the match forgives, the first legal action was played."""
 
 
 class DealResult(msgspec.Struct, frozen=True):
@@ -48,6 +57,25 @@ def deal_seed(seed: int, deal: int) -> int:
 def final_of(view: View) -> Json:
     """Return the final view's JSON without its long parts, for the figures of a hand."""
     return {key: value for key, value in view.to_json().items() if key not in ("history", "reveal", "events")}
+
+
+class ContestantError(BothostError):
+    """A contestant failed, and the match does not forgive it."""
+
+    def __init__(self, who: int, name: str, what: str, advice: str) -> None:
+        super().__init__(f"{name}: {what}", advice=advice)
+        self.who = who
+        """Index of the contestant."""
+        self.what = what
+
+    @classmethod
+    def of(cls, who: int, strategy: Strategy, error: BaseException) -> ContestantError:
+        """The error that says what a contestant raised, and where."""
+        if isinstance(error, BothostError):
+            return cls(who, strategy.name, str(error), error.advice)
+        frames = traceback.extract_tb(error.__traceback__)
+        where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+        return cls(who, strategy.name, f"{type(error).__name__}: {error}{where}", "")
 
 
 class HandInPlay:
@@ -72,7 +100,7 @@ class HandInPlay:
             for seat in range(len(lineup))
         ]
         self.players: list[Player] = [
-            strategies[who].player(table) for who, table in zip(lineup, self.tables, strict=True)
+            _player(who, strategies[who], table) for who, table in zip(lineup, self.tables, strict=True)
         ]
         self.news: list[list[str] | None] = [[] if strategies[who].wants_events else None for who in lineup]
         """Events that the player of each seat has not been told yet; None where it wants none."""
@@ -80,6 +108,7 @@ class HandInPlay:
         self.seconds = [0.0] * len(strategies)
         self.illegal = [0] * len(strategies)
         self.failed = [0] * len(strategies)
+        self.late = [0] * len(strategies)
         self.fold()
 
     def player_seed(self, seed: int, seat: int) -> int:
@@ -112,12 +141,12 @@ class HandInPlay:
         ]
 
     def answer(self, seat: int, request: Request, decision: Decision, seconds: float) -> None:
-        """Apply a player's decision, or the first legal action if the decision is illegal or ``FAILED``."""
+        """Apply a player's decision, or the first legal action if it is illegal, ``FAILED`` or ``LATE``."""
         who = self.lineup[seat]
         self.decisions[who] += 1
         self.seconds[who] += seconds
-        if decision is FAILED:
-            self.failed[who] += 1
+        if decision is FAILED or decision is LATE:
+            (self.failed if decision is FAILED else self.late)[who] += 1
             self.state.apply(seat, int(request.legal[0]))
             return
         action = int(decision.action)
@@ -137,11 +166,21 @@ class HandInPlay:
             illegal=tuple(self.illegal),
             failed=tuple(self.failed),
             luck=() if luck is None else luck(self.state),
+            late=tuple(self.late),
         )
+
+
+def _player(who: int, strategy: Strategy, table: Table) -> Player:
+    try:
+        return strategy.player(table)
+    except ANY_FAILURE as error:
+        raise ContestantError.of(who, strategy, error) from error
 
 
 FAILED = Decision(action=-1)
 """The decision of a contestant that raised an exception."""
+LATE = Decision(action=-1)
+"""The decision of a contestant that came too late, where the match forgives it."""
 
 
 def decide(
@@ -153,27 +192,62 @@ def decide(
     for hand in hands:
         for seat, request in hand.requests(budget):
             asked[hand.lineup[seat]].append((hand, seat, request))
-    for strategy, batch in zip(strategies, asked, strict=True):
+    for who, (strategy, batch) in enumerate(zip(strategies, asked, strict=True)):
         if not batch:
             continue
-        requests = [request for _, _, request in batch]
-        if math.isfinite(ms):  # a batch shares the processor: each request gets its time from its own start
-            decisions, times = _decide_singly(strategy, batch, ms, forgive=forgive)
-        else:
-            start = time.perf_counter()
-            try:
-                for hand, seat, _ in batch:
-                    hand.tell(seat)
-                decisions = strategy.decide_many(requests)
-            except Exception:
-                if not forgive:
-                    raise
-                decisions, _ = _decide_singly(strategy, batch, ms, forgive=True)  # only some of them fail
-            times = [(time.perf_counter() - start) / len(requests)] * len(requests)
+        try:
+            decisions, times = _decided(strategy, batch, ms, forgive=forgive)
+        except ANY_FAILURE as error:
+            raise ContestantError.of(who, strategy, error) from error
         for (hand, seat, request), decision, seconds in zip(batch, decisions, times, strict=True):
+            if decision is not FAILED and decision is not LATE and _is_late(seconds, ms):
+                if forgive:
+                    decision = LATE
+                else:
+                    hand.late[who] += 1
             hand.answer(seat, request, decision, seconds)
     for hand in hands:
         hand.fold()
+
+
+def _is_late(seconds: float, ms: float) -> bool:
+    return 1000.0 * seconds > (1.0 + LATE_SHARE) * ms + LATE_MS
+
+
+def _decided(
+    strategy: Strategy, batch: Sequence[tuple[HandInPlay, int, Request]], ms: float, *, forgive: bool
+) -> tuple[list[Decision], list[float]]:
+    """A contestant's decisions, and the seconds that each took."""
+    if math.isfinite(ms):  # a batch shares the processor: each request gets its time from its own start
+        return _decide_singly(strategy, batch, ms, forgive=forgive)
+    start = time.perf_counter()
+    try:
+        for hand, seat, _ in batch:
+            hand.tell(seat)
+        decisions = _checked(strategy.decide_many([request for _, _, request in batch]), len(batch))
+    except ANY_FAILURE:
+        if not forgive:
+            raise
+        decisions, _ = _decide_singly(strategy, batch, ms, forgive=True)  # only some of them fail
+    return decisions, [(time.perf_counter() - start) / len(batch)] * len(batch)
+
+
+def _checked(decisions: Sequence[Decision], asked: int) -> list[Decision]:
+    """Raise BothostError unless these are as many decisions as were asked for, each with a number as its action."""
+    if len(decisions) != asked:
+        raise BothostError(
+            f"decide_many returned {len(decisions)} decisions for {asked} requests", advice="return one for each"
+        )
+    for decision in decisions:
+        if not isinstance(decision, Decision):
+            kind = type(decision).__name__
+            raise BothostError(f"decide returned {kind}", advice="return bothost.Decision(action=…)")
+        try:
+            operator.index(decision.action)
+        except TypeError:
+            kind = type(decision.action).__name__
+            raise BothostError(f"decide: action is a {kind}", advice="return action=int(…)") from None
+    return list(decisions)
 
 
 def _decide_singly(
@@ -185,11 +259,11 @@ def _decide_singly(
         timed = msgspec.structs.replace(request, budget=Budget(deadline=time.monotonic() + ms / 1000.0))
         try:
             hand.tell(seat)
-            decisions += strategy.decide_many([timed])
-        except Exception:
+            decisions += _checked(strategy.decide_many([timed]), 1)
+        except ANY_FAILURE as error:
             if not forgive:
                 raise
-            decisions.append(FAILED)
+            decisions.append(LATE if isinstance(error, TimeoutError) and math.isfinite(ms) else FAILED)
         times.append(time.perf_counter() - start)
     return decisions, times
 

@@ -36,7 +36,8 @@ class MatchSpec(msgspec.Struct, frozen=True, kw_only=True):
     luck_adjusted: bool = False
     """Also measure what luck gave each seat, and test adjusted scores. See ``bothost.arena.luck``."""
     forgive: bool = False
-    """If a contestant raises, play the first legal action and count the error. False: the match fails."""
+    """If a contestant raises or is late, play the first legal action and count it. False: an error ends the match, and
+    a late decision is played and counted."""
     config: str | None = None
     """Configuration file that names the plugins."""
 

@@ -33,6 +33,7 @@ class MatchResult(msgspec.Struct, frozen=True):
     hands: int
     illegal: Mapping[int, int]
     failed: Mapping[int, int]
+    late: Mapping[int, int] = {}
 
     def share(self, a: int, b: int) -> tuple[float, ...]:
         """The share of wins of ``a`` over ``b`` on every deal."""
@@ -92,6 +93,7 @@ def match_result(
         hands=len(hands),
         illegal={who: sum(hand.illegal[nth] for hand in hands) for nth, who in enumerate(group)},
         failed={who: sum(hand.failed[nth] for hand in hands if hand.failed) for nth, who in enumerate(group)},
+        late={who: sum(hand.late[nth] for hand in hands if hand.late) for nth, who in enumerate(group)},
     )
 
 

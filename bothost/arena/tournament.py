@@ -14,7 +14,7 @@ import msgspec
 from bothost.arena.crew import Crew, Finished, Work, play_here, spread
 from bothost.arena.figures import Score, figures_for
 from bothost.arena.journal import Header, Journal
-from bothost.arena.lineup import Lineup, lineups
+from bothost.arena.lineup import Lineup, letter, lineups
 from bothost.arena.match import DealResult
 from bothost.arena.pairings import Format, Group, Round, advancing, gauntlet, knockout, round_robin, swiss
 from bothost.arena.run import describe
@@ -304,13 +304,3 @@ class TournamentRun:
         )
         name = f"round-{number + 1}-{'-'.join(map(letter, group))}.jsonl"
         return Journal(self._folder / "matches" / name, header)
-
-
-def letter(who: int) -> str:
-    """The short name of a contestant: A … Z, AA, AB …"""
-    name = ""
-    who += 1
-    while who:
-        who, digit = divmod(who - 1, 26)
-        name = chr(ord("A") + digit) + name
-    return name

@@ -9,12 +9,16 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
+from bothost.arena.lineup import letter
 from bothost.arena.standings import Estimate, Pair, crosstable
-from bothost.arena.tournament import Standing, TournamentRun, letter
+from bothost.arena.tournament import Standing, TournamentRun
 
 Json = dict[str, Any]
 LEVEL = 0.05
 """Pairs with a smaller corrected p-value are marked as significant."""
+
+COUNTED = {"illegal": "illegal actions", "failed": "errors", "late": "late answers"}
+"""What the first legal action was played for: field of ``MatchResult`` → its name for people."""
 
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 76rem; padding: 0 1rem; color: #1d2430; }
@@ -58,8 +62,7 @@ def figures(run: TournamentRun) -> Json:
                 "points": _plain(row.points),
                 "tournament_points": row.tournament_points,
                 "buchholz": row.buchholz,
-                "illegal": sum(result.illegal.get(row.who, 0) for result in tournament.results),
-                "failed": sum(result.failed.get(row.who, 0) for result in tournament.results),
+                **{kind: _count(run, kind, row.who) for kind in COUNTED},
             }
             for row in tournament.standings()
         ],
@@ -91,6 +94,20 @@ def figures(run: TournamentRun) -> Json:
             for number, round_ in enumerate(tournament.rounds)
         ],
     }
+
+
+def _count(run: TournamentRun, kind: str, who: int) -> int:
+    return sum(getattr(result, kind).get(who, 0) for result in run.tournament.results)
+
+
+def trouble(run: TournamentRun) -> list[str]:
+    """Lines such as ``errors: A 251, C 250``, for what the first legal action was played for."""
+    lines = []
+    for kind, name in COUNTED.items():
+        counts = [(letter(who), _count(run, kind, who)) for who in range(run.tournament.entered)]
+        if found := ", ".join(f"{who} {count}" for who, count in counts if count):
+            lines.append(f"{name}: {found}")
+    return lines
 
 
 def _plain(estimate: Estimate | None) -> Json | None:
@@ -189,7 +206,7 @@ def page(run: TournamentRun, command: str) -> str:
         *(_round(run, nth) for nth in range(len(run.tournament.rounds))),
         "<h2>Contestants</h2>",
         _table(
-            ("", "address, version or model, options", "illegal actions", "errors"),
+            ("", "address, version or model, options", *COUNTED.values()),
             [_contestant(run, who) for who in range(run.tournament.entered)],
         ),
         f"<h2>Repeat it</h2><p><code>{escape(command)}</code></p></body></html>\n",
@@ -206,10 +223,8 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[tuple[str, str]]]) -> 
 
 
 def _contestant(run: TournamentRun, who: int) -> list[tuple[str, str]]:
-    results = run.tournament.results
-    illegal = sum(result.illegal.get(who, 0) for result in results)
-    failed = sum(result.failed.get(who, 0) for result in results)
-    return [(letter(who), ""), (run.described[who], "text"), (str(illegal), ""), (str(failed), "")]
+    counts = [(str(_count(run, kind, who)), "") for kind in COUNTED]
+    return [(letter(who), ""), (run.described[who], "text"), *counts]
 
 
 def _round(run: TournamentRun, nth: int) -> str:

@@ -114,6 +114,7 @@ def _readable(run: TournamentRun, folder: Path) -> str:
     cross_header, cross = report.crosstable_rows(run)
     parts = [
         output.table([[output.printable(cell) for cell in row] for row in rows], header),
+        *(["\n".join(lines)] if (lines := report.trouble(run)) else []),
         "Wins of the row over the column, %, ± half a 95 % interval; * significant at 0.05 (Holm):",
         output.table([[output.printable(text) for text, _ in row] for row in cross], cross_header),
         f"report: {folder / 'report.html'}",

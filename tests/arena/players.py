@@ -1,5 +1,6 @@
 """Small strategies for arena tests; imported by worker processes, hence a module of its own."""
 
+import sys
 import time
 
 import numpy as np
@@ -102,7 +103,90 @@ class Slow(Strategy):
         return _SlowPlayer()
 
 
-STRATEGIES = {cls.name: cls for cls in (Random, First, Last, Searching, Liar, Slow)}
+class _LatePlayer(Player):
+    def decide(self, view, legal, budget):
+        time.sleep(0.012)
+        return Decision(action=int(legal[-1]))
+
+
+class Late(Strategy):
+    """Needs 12 ms for a decision."""
+
+    name = "test-late"
+    version = "1"
+    games = ("*",)
+
+    def player(self, table):
+        return _LatePlayer()
+
+
+class _ReturningPlayer(Player):
+    def __init__(self, make):
+        self.make = make
+
+    def decide(self, view, legal, budget):
+        return self.make(legal)
+
+
+class Number(Strategy):
+    """Returns the action itself instead of a decision."""
+
+    name = "test-number"
+    version = "1"
+    games = ("*",)
+    make = staticmethod(lambda legal: int(legal[0]))
+
+    def player(self, table):
+        return _ReturningPlayer(self.make)
+
+
+class Fraction(Number):
+    """Decides for an action that is no integer."""
+
+    name = "test-fraction"
+    make = staticmethod(lambda legal: Decision(action=float(legal[0])))
+
+
+class Array(Number):
+    """Decides for an action of a NumPy type."""
+
+    name = "test-array"
+    make = staticmethod(lambda legal: Decision(action=legal[0]))
+
+
+class Quitting(Number):
+    """Ends the program."""
+
+    name = "test-quitting"
+    make = staticmethod(lambda legal: sys.exit("enough"))
+
+
+class Silent(Number):
+    """Answers as a program that does not answer in time."""
+
+    name = "test-silent"
+
+    @staticmethod
+    def make(legal):
+        raise TimeoutError("did not answer in time")
+
+
+class Homeless(First):
+    """Makes no player."""
+
+    name = "test-homeless"
+
+    def player(self, table):
+        raise RuntimeError("no player")
+
+
+STRATEGIES = {
+    cls.name: cls
+    for cls in (
+        *(Random, First, Last, Searching, Liar, Slow, Late),
+        *(Number, Fraction, Array, Quitting, Silent, Homeless),
+    )
+}
 
 
 def build(spec):

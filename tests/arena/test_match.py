@@ -9,7 +9,7 @@ import pytest
 
 from bothost import rules
 from bothost.arena.lineup import lineups
-from bothost.arena.match import play_deals
+from bothost.arena.match import ContestantError, play_deals
 from bothost.arena.run import run_match
 from bothost.arena.spec import MatchSpec
 from bothost.errors import UsageError
@@ -198,5 +198,54 @@ def test_an_error_in_observe_counts_as_an_error_of_the_contestant():
     (result, *_) = play_deals(made, strategies, lineups(made, 2), range(1), seed=1, forgive=True)
     for hand in result.hands:
         assert hand.failed == (hand.decisions[0], 0) and hand.decisions[0] > 1
-    with pytest.raises(RuntimeError, match="does not listen"):
+    with pytest.raises(ContestantError, match=r"test-deaf: RuntimeError: does not listen \(players.py, line \d+\)"):
         list(play_deals(made, strategies, lineups(made, 2), range(1), seed=1))
+
+
+@pytest.mark.parametrize("ms", [None, 1000.0])
+@pytest.mark.parametrize(
+    ("name", "what", "fix"),
+    [
+        ("test-number", "decide returned int", "return bothost.Decision(action=…); "),
+        ("test-fraction", "decide: action is a float", "return action=int(…); "),
+        ("test-quitting", "SystemExit: enough (players.py, line ", ""),
+        ("test-silent", "TimeoutError: did not answer in time (players.py, line ", ""),
+        ("test-homeless", "RuntimeError: no player (players.py, line ", ""),
+    ],
+)
+def test_a_contestant_that_fails_is_named(name, what, fix, ms):
+    with pytest.raises(ContestantError) as failed:
+        run_match(spec("othello", "test-first", name, deals=1, ms=ms), players.build)
+    assert str(failed.value).startswith(f"B ({name}): {what}")
+    assert failed.value.advice == f"{fix}bothost plugin check {name}; a tournament counts errors and plays on"
+
+
+def test_a_worker_names_the_contestant_too(monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).parent))  # spawned workers inherit it
+    with pytest.raises(ContestantError, match=r"B \(test-number\): decide returned int"):
+        run_match(spec("othello", "test-first", "test-number", deals=2, workers=2), players.build)
+
+
+def test_an_action_may_be_a_number_of_numpy():
+    assert run_match(spec("othello", "test-array", "test-first", deals=1), players.build)["wp"] == 0.5
+
+
+def test_late_decisions_are_counted_and_replaced_where_errors_are_forgiven():
+    made = rules.game("othello")
+    how = {"seed": 1, "ms": 1.0}
+    sides = [players.Late({}), players.First({})]
+    (kept,) = play_deals(made, sides, lineups(made, 2), [0], **how)
+    assert all(hand.late == (hand.decisions[0], 0) for hand in kept.hands)
+    assert all(hand.returns == other.returns for hand, other in zip(kept.hands, _unclocked(made), strict=True))
+    (replaced,) = play_deals(made, sides, lineups(made, 2), [0], forgive=True, **how)
+    assert all(hand.late == (hand.decisions[0], 0) and hand.failed == (0, 0) for hand in replaced.hands)
+    assert replaced.hands[0].returns == replaced.hands[1].returns  # both play the first legal action
+    (silent,) = play_deals(made, [players.Silent({}), sides[1]], lineups(made, 2), [0], forgive=True, **how)
+    assert all(hand.late == (hand.decisions[0], 0) and hand.failed == (0, 0) for hand in silent.hands)
+    (patient,) = play_deals(made, sides, lineups(made, 2), [0], seed=1, ms=1000.0, forgive=True)
+    assert all(hand.late == (0, 0) for hand in patient.hands)
+
+
+def _unclocked(game):
+    (deal,) = play_deals(game, [players.Last({}), players.First({})], lineups(game, 2), [0], seed=1)
+    return deal.hands

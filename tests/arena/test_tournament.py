@@ -11,9 +11,11 @@ import pytest
 
 from bothost import rules
 from bothost.arena.crew import ProcessCrew
+from bothost.arena.lineup import letter
+from bothost.arena.match import ContestantError
 from bothost.arena.spec import MatchSpec
 from bothost.arena.standings import MatchResult
-from bothost.arena.tournament import Tournament, TournamentRun, TournamentSpec, letter
+from bothost.arena.tournament import Tournament, TournamentRun, TournamentSpec
 from bothost.arena.tournament_report import figures, page
 from bothost.errors import UsageError
 
@@ -145,7 +147,11 @@ def test_a_contestant_that_fails_does_not_end_the_tournament(tmp_path):
     found = figures(played(asked, tmp_path, build=build_with_broken))
     broken = next(row for row in found["standings"] if row["contestant"] == "A")
     assert broken["failed"] > 20
-    with pytest.raises(RuntimeError, match="broken"):
+    broken = spec("othello", "test-first", "test-homeless", deals=2, forgive=True)
+    with pytest.raises(ContestantError, match=r"B \(test-homeless\)") as failed:
+        played(broken, tmp_path / "c")
+    assert failed.value.advice == "bothost plugin check test-homeless"  # a tournament does not play on
+    with pytest.raises(ContestantError, match=r"A \(test-broken\): RuntimeError: broken"):
         played(spec("othello", "test-broken", "test-random", deals=2), tmp_path / "b", build=build_with_broken)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -64,6 +65,16 @@ def test_the_table_for_people_has_intervals(capsys):
     assert "wins, %" in out
     assert "±" in out
     assert "report.html" in out
+
+
+def test_errors_and_illegal_actions_are_printed_and_nothing_where_there_are_none(tmp_path, capsys):
+    (tmp_path / "program.py").write_text(PROGRAM.replace('message["legal"][0]', '"nonsense"'))
+    code, out, err = run(capsys, "othello", "random", f"exec:{sys.executable} program.py", "-n", "2")
+    assert code == 0, err
+    assert re.search(r"^errors: B [1-9]\d+$", out, flags=re.M)
+    assert "illegal" not in out and "late answers" not in out
+    code, out, _ = run(capsys, "othello", "random", "first-legal", "-n", "2")
+    assert code == 0 and "errors" not in out
 
 
 def test_what_is_wrong_is_explained(capsys):
