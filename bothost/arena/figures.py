@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from bothost.arena.lineup import Lineup
+from bothost.arena.lineup import Lineup, letter
 from bothost.arena.match import DealResult, HandResult
 from bothost.training.statistics import mean_ci95
 
@@ -38,6 +38,10 @@ def common(deals: Sequence[DealResult], contestants: int) -> Json:
         "ms_per_move": {name: _ms_per_move(deals, who) for who, name in enumerate(names)},
         "illegal": {
             name: sum(hand.illegal[who] for deal in deals for hand in deal.hands) for who, name in enumerate(names)
+        },
+        "late": {
+            name: sum(hand.late[who] for deal in deals for hand in deal.hands if hand.late)
+            for who, name in enumerate(names)
         },
     }
 
@@ -110,8 +114,10 @@ def doudizhu_score(deal: DealResult, seats: Sequence[Lineup]) -> float:
 def doudizhu_figures(deals: Sequence[DealResult], seats: Sequence[Lineup]) -> Json:
     """``wp`` with ``ci95``, ``landlord_wp`` and ``peasant_wp`` (A in that role, B in the other), and ``adp``.
 
-    ``adp`` is A's mean points per hand as a side: the landlord's return, or its negative.
+    ``adp`` is A's mean points per hand as a side: the landlord's return, or its negative. With three contestants
+    ``agents`` has the figures of each.
     """
+    contestants = 1 + max(max(lineup) for lineup in seats)
     as_landlord: list[float] = []
     as_peasants: list[float] = []
     adp: list[float] = []
@@ -135,8 +141,37 @@ def doudizhu_figures(deals: Sequence[DealResult], seats: Sequence[Lineup]) -> Js
         "peasant_wp": _mean(as_peasants),
         "adp": adp_mean,
         "adp_ci95": adp_ci95,
-        **common(deals, 2),
+        **({"agents": _doudizhu_agents(deals, seats, contestants)} if contestants > 2 else {}),
+        **common(deals, contestants),
     }
+
+
+def _doudizhu_agents(deals: Sequence[DealResult], seats: Sequence[Lineup], contestants: int) -> Json:
+    """Per contestant: mean ``score`` per hand of its own seat with ``ci95``, ``win_rate``, and that in each role."""
+    agents: Json = {}
+    for who in range(contestants):
+        scores: list[float] = []
+        wins: list[float] = []
+        as_landlord: list[float] = []
+        as_peasant: list[float] = []
+        for deal in deals:
+            mine = []
+            for hand, lineup in zip(deal.hands, seats, strict=True):
+                seat, landlord = lineup.index(who), hand.final.get("landlord")
+                mine.append(hand.returns[seat])
+                wins.append(win(mine[-1], 0.0))
+                if landlord is not None:
+                    (as_landlord if seat == landlord else as_peasant).append(wins[-1])
+            scores.append(sum(mine) / len(mine))
+        mean, ci95 = mean_ci95(scores)
+        agents[letter(who)] = {
+            "score": mean,
+            "ci95": ci95,
+            "win_rate": _mean(wins),
+            "landlord_wp": _mean(as_landlord),
+            "peasant_wp": _mean(as_peasant),
+        }
+    return agents
 
 
 # ---------------------------------------------------------------------------------------------- more than two sides

@@ -63,8 +63,8 @@ def match_spec(
     game: str, contestants: Sequence[str], rule: list[str] | None, option: list[str] | None, **how: Any
 ) -> MatchSpec:
     """The match that options describe; ``how``: the other fields of the specification. Raises UsageError."""
+    from bothost.arena.lineup import letter
     from bothost.arena.spec import MatchSpec
-    from bothost.arena.tournament import letter
 
     rules = options.nested(rule or [], "--rule")
     given = options.nested_by_name(option or [], [letter(who) for who in range(len(contestants))])
@@ -95,6 +95,10 @@ def game_with(name: str, rules: Mapping[str, Any]) -> Game:
         raise UsageError(f"{name}: {error}", advice="see --rule KEY=VALUE") from error
 
 
+_OF_A = ("wp", "landlord_wp", "peasant_wp", "adp")
+"""Figures of contestant A that are not printed where each contestant has its own."""
+
+
 def _readable(figures: dict[str, Any]) -> str:
     names = [f"{chr(ord('A') + i)} = {address}" for i, address in enumerate(figures["contestants"])]
     rows = [("game", figures["game"]), ("contestants", ", ".join(names)), ("deals", figures["deals"])]
@@ -106,22 +110,31 @@ def _readable(figures: dict[str, Any]) -> str:
         ("A's mean lead", "mean_lead", "mean_lead_ci95"),
         ("A's lead less luck", "adjusted_lead", "adjusted_lead_ci95"),
     )
+    agents = figures.get("agents", {})
     rows += [
-        (text, _interval(figures[key], figures.get(ci))) for text, key, ci in shown if figures.get(key) is not None
+        (text, _interval(figures[key], figures.get(ci)))
+        for text, key, ci in shown
+        if figures.get(key) is not None and not (agents and key in _OF_A)
     ]
-    for name, agent in figures.get("agents", {}).items():
+    for name, agent in agents.items():
         rows.append((f"{name}'s score a hand", _interval(agent["score"], agent["ci95"])))
         if "luck_adjusted" in agent:
             adjusted = agent["luck_adjusted"]
             rows.append((f"{name}'s score less its luck", _interval(adjusted["score"], adjusted["ci95"])))
         rows.append((f"{name}'s win rate", f"{agent['win_rate']:.3f}"))
-        if agent.get("fan_per_win") is not None:
+        for key, text in (("landlord_wp", "wins as landlord"), ("peasant_wp", "wins as peasant")):
+            if agent.get(key) is not None:
+                rows.append((f"{name} {text}", f"{agent[key]:.3f}"))
+        if "deal_in_rate" in agent:
             rows.append((f"{name}'s deal-in rate", f"{agent['deal_in_rate']:.3f}"))
+        if agent.get("fan_per_win") is not None:
             rows.append((f"{name}'s fan a win", f"{agent['fan_per_win']:.1f}"))
     for name, value in figures["ms_per_move"].items():
         rows.append((f"{name}'s ms a move", f"{value:.3f}" if value is not None else "-"))
     if any(figures["illegal"].values()):
         rows.append(("illegal answers", ", ".join(f"{k} {v}" for k, v in figures["illegal"].items())))
+    if any(figures["late"].values()):
+        rows.append(("late answers", ", ".join(f"{k} {v}" for k, v in figures["late"].items() if v)))
     verdict = figures.get("sequential", {}).get("verdict")
     if verdict:
         rows.append(("verdict", f"{verdict} is better, at error rate {figures['sequential']['alpha']}"))

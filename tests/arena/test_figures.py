@@ -57,3 +57,22 @@ def test_dou_dizhu_counts_a_as_landlord_and_as_peasants_apart():
     assert figures["peasant_wp"] == 0.5
     assert figures["wp"] == 0.75
     assert figures["adp"] == pytest.approx(((2 - 2) / 2 + (4 + 2) / 2) / 2)
+    assert "agents" not in figures
+
+
+def test_three_contestants_at_dou_dizhu_have_figures_each():
+    seats = [(0, 1, 2), (1, 2, 0), (2, 0, 1)]
+    # The landlord has seat 0. A wins as landlord; B loses as landlord; C wins as landlord.
+    hands = (hand([2, -1, -1], {"landlord": 0}, 3), hand([-2, 1, 1], {"landlord": 0}, 3))
+    figures = doudizhu_figures([DealResult(0, (*hands, hands[0]))], seats)
+    agents = figures["agents"]
+    assert [agents[name]["score"] for name in "ABC"] == [
+        pytest.approx(2 / 3),
+        pytest.approx(-4 / 3),
+        pytest.approx(2 / 3),
+    ]
+    assert [agents[name]["win_rate"] for name in "ABC"] == pytest.approx([2 / 3, 0, 2 / 3])
+    assert [agents[name]["landlord_wp"] for name in "ABC"] == [1, 0, 1]
+    assert [agents[name]["peasant_wp"] for name in "ABC"] == [0.5, 0, 0.5]
+    assert figures["wp"] == pytest.approx(agents["A"]["win_rate"])
+    assert set(figures["ms_per_move"]) == {"A", "B", "C"}
