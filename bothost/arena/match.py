@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 import operator
 import time
-import traceback
 from collections.abc import Generator, Iterable, Sequence
-from pathlib import Path
 
 import msgspec
 
 from bothost.arena.lineup import Lineup
 from bothost.arena.luck import Luck
-from bothost.errors import ANY_FAILURE, BothostError
+from bothost.errors import ANY_FAILURE, BothostError, raised_at
 from bothost.rules.game import Game, Json, State, View
 from bothost.strategy import Budget, Decision, Player, Request, Strategy, Table
 
@@ -73,9 +71,8 @@ class ContestantError(BothostError):
         """The error that says what a contestant raised, and where."""
         if isinstance(error, BothostError):
             return cls(who, strategy.name, str(error), error.advice)
-        frames = traceback.extract_tb(error.__traceback__)
-        where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
-        return cls(who, strategy.name, f"{type(error).__name__}: {error}{where}", "")
+        at = raised_at(error, type(strategy).__module__) or raised_at(error)
+        return cls(who, strategy.name, f"{type(error).__name__}: {error} ({at})", "")
 
 
 class HandInPlay:
