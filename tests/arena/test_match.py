@@ -235,15 +235,15 @@ def test_late_decisions_are_counted_and_replaced_where_errors_are_forgiven():
     how = {"seed": 1, "ms": 1.0}
     sides = [players.Late({}), players.First({})]
     (kept,) = play_deals(made, sides, lineups(made, 2), [0], **how)
-    assert all(hand.late == (hand.decisions[0], 0) for hand in kept.hands)
+    assert all(hand.late[0] == hand.decisions[0] for hand in kept.hands)
     assert all(hand.returns == other.returns for hand, other in zip(kept.hands, _unclocked(made), strict=True))
     (replaced,) = play_deals(made, sides, lineups(made, 2), [0], forgive=True, **how)
-    assert all(hand.late == (hand.decisions[0], 0) and hand.failed == (0, 0) for hand in replaced.hands)
+    assert all(hand.late[0] == hand.decisions[0] and hand.failed == (0, 0) for hand in replaced.hands)
     assert replaced.hands[0].returns == replaced.hands[1].returns  # both play the first legal action
     (silent,) = play_deals(made, [players.Silent({}), sides[1]], lineups(made, 2), [0], forgive=True, **how)
-    assert all(hand.late == (hand.decisions[0], 0) and hand.failed == (0, 0) for hand in silent.hands)
+    assert all(hand.late[0] == hand.decisions[0] and hand.failed == (0, 0) for hand in silent.hands)
     (patient,) = play_deals(made, sides, lineups(made, 2), [0], seed=1, ms=1000.0, forgive=True)
-    assert all(hand.late == (0, 0) for hand in patient.hands)
+    assert all(hand.late[0] == 0 for hand in patient.hands)
 
 
 def _unclocked(game):
