@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -219,8 +220,33 @@ def check(
     broken = [failure for failure in plugins.failures if failure.plugin == name]
     if broken and name not in plugins.strategies:
         raise PluginError(name, broken[0].cause, advice=broken[0].advice)
-    report = check_strategy(name, games=game or (), hands=games, budget_ms=budget_ms, seed=seed, plugins=plugins)
+    resolved = plugins.resolve(name)
+
+    def checked() -> StrategyReport:
+        return check_strategy(resolved, games=game or (), hands=games, budget_ms=budget_ms, seed=seed)
+
+    report = _in_a_child(checked, name) if resolved.strategy.execution == "process" else checked()
     _conclude(report, report.address, f"{report.decisions} decisions", json)
+
+
+def _in_a_child(checked: Callable[[], StrategyReport], address: str) -> StrategyReport:
+    """The report of a kit that runs in a child process, which the strategy may end."""
+    import multiprocessing
+
+    import msgspec
+
+    from bothost.testing.check_strategy import Finding, Report
+
+    context = multiprocessing.get_context("fork")  # the child has the plugins already
+    receiver, sender = context.Pipe(duplex=False)
+    child = context.Process(target=lambda: sender.send_bytes(msgspec.json.encode(checked())))
+    child.start()
+    sender.close()
+    with receiver, contextlib.suppress(EOFError):
+        return msgspec.json.decode(receiver.recv_bytes(), type=Report)
+    child.join()
+    detail, advice = f"the process ended with code {child.exitcode}", "no call of a strategy may end its process"
+    return Report(address, (Finding("stays alive", "", False, detail, advice),), 0, 0, 0.0, 0.0)
 
 
 def _check_lobby(plugins: Plugins, name: str, kit: str | None, seed: int, json: bool) -> None:

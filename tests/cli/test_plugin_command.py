@@ -161,6 +161,10 @@ def test_check_says_in_words_what_is_wrong(run: Callable[..., tuple[int, str, st
     assert code == 0 and "conforms" in out and "FAIL" not in out
     code, out, _ = run("plugin", "check", "misbehaving-illegal", "--game", "claims", "--games", 3)
     assert code == 1 and "FAIL  legal (claims): decide answered -1" in out and "does not conform" in out
+    code, out, _ = run("plugin", "check", "misbehaving-dies", "--game", "claims", "--games", 3)
+    assert code == 1 and "FAIL  stays alive: the process ended with code 1" in out, out
+    code, out, _ = run("plugin", "check", "misbehaving-process-flood", "--game", "claims", "--games", 3, "--json")
+    assert json.loads(out)["hands"] > 0
     code, _, err = run("plugin", "check", "gone")
     assert code != 0 and "there_is_no_such_module" in err
     code, _, err = run("plugin", "check", "randm")
