@@ -250,6 +250,14 @@ class Program:
             reason = str(error)
         except OSError as error:
             reason = str(error)
+        await self._ended(process, reason, stderr)
+        with contextlib.suppress(OSError, TimeoutError):
+            async with asyncio.timeout(_LAST_WORDS_S):  # a descendant may keep the pipe open
+                while await process.stdout.read(65536):  # asyncio says that a process ended once its pipes have
+                    pass
+
+    async def _ended(self, process: asyncio.subprocess.Process, reason: str, stderr: asyncio.Task[Any]) -> None:
+        """Give up a process that wrote nonsense (``reason``) or has closed its stdout."""
         if process is not self._process or self._stopping:
             return  # its end was handled already
         if not reason:

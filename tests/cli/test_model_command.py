@@ -118,4 +118,4 @@ def test_what_is_wrong_is_refused_with_a_fix(model, tmp_path):
     code, _, err = model("import", "phase-ppo", str(tmp_path / "weights"), "--of", "level-1")
     assert code == 1 and "encoder version" in err
     assert [item for item in json.loads(model("list", "--json")[1]) if item["created"]] == []
-    assert model("promote", "nobody:r1")[0] != 0 and model("show", "phase-ppo:r7")[0] == 1
+    assert model("promote", "nobody:r1")[0] != 0 and model("show", "phase-ppo:r7")[0] == 2

@@ -56,7 +56,7 @@ def test_list_says_whom_each_clone_imitates(run: Callable[..., tuple[int, str, s
     code, out, _ = run("plugin", "list", "fm-clone")
     assert code == 0
     told = dict(re.findall(r"^  fm-clone:(\S+) (.+)$", out, flags=re.M))
-    assert "a real player of mahjong" in told["botzone-bot"] and "Dou Dizhu" in told["blocker"]
+    assert "a top mahjong bot of Botzone" in told["botzone-bot"] and "Dou Dizhu" in told["blocker"]
     assert {"champion", "loner", "edges-first"} < told.keys() and "v5" not in told, "the champion is v5"
 
 
