@@ -99,11 +99,8 @@ def run_match(
         luck_adjusted=spec.luck_adjusted,
     )
     sequence = _Sequence(lambda deal: score(deal, seats), spec.alpha)
-    results: dict[int, DealResult] = {}
     with closing(Journal(journal, header)) as book:
-        for done in book.open():
-            if done.deal < spec.deals:
-                results[done.deal] = done
+        results = {done.deal: done for done in book.open() if done.deal < spec.deals}
         if on_resume is not None and results:
             on_resume(len(results))
         for deal in sorted(results):

@@ -30,13 +30,14 @@ from bothost.tables.router import address, matches, wished_level
 
 def check_settings(settings: Settings, plugins: Plugins, *, file: str | None = None) -> list[str]:
     """Check the settings, and return warnings. Raises ConfigError or ConfigErrors for settings that cannot work."""
-    found = [*_routes(settings, plugins), *_lobbies(settings, plugins), *_misrouted(settings, plugins)]
+    found = [*_routes(settings, plugins), *_lobbies(settings, plugins)]
     if found:
         lines = _lines(file)
         for error in found:
             error.file, error.line = file, find_line(lines, error.key or "")
         raise found[0] if len(found) == 1 else ConfigErrors(found)
-    return [*_unrouted(settings), *(f"plugin {f.plugin} failed to load: {f.cause}" for f in plugins.failures)]
+    failed = (f"plugin {f.plugin} failed to load: {f.cause}" for f in plugins.failures)
+    return [*_unrouted(settings), *_misrouted(settings, plugins), *failed]
 
 
 SECRET_ADVICE = "set it, or name a file: token = { file = … }"
@@ -174,8 +175,8 @@ def _unrouted(settings: Settings) -> Iterator[str]:
             yield f"{account} asks for {wish.game}, which no [[route]] matches"
 
 
-def _misrouted(settings: Settings, plugins: Plugins) -> Iterator[ConfigError]:
-    """Routes to a strategy that does not play the game that an account asks for. It would never decide there."""
+def _misrouted(settings: Settings, plugins: Plugins) -> Iterator[str]:
+    """Routes to a strategy that does not play the game that an account asks for. It never decides there."""
     reported = set()
     for account, wish, index in _chosen(settings):
         if index is None or settings.routes[index].game is not None:  # `_routes` checks a route with a game
@@ -187,7 +188,7 @@ def _misrouted(settings: Settings, plugins: Plugins) -> Iterator[ConfigError]:
             if strategy is None or plays(strategy.games, wish.game) or asked in reported:
                 continue
             reported.add(asked)
-            games = ", ".join(strategy.games)
-            message = f"{strategy.name} does not play {wish.game}, which {account} asks for; it plays {games}"
-            advice = f'write a route with game = "{wish.game}" above it' if field == "strategy" else "name another one"
-            yield ConfigError(message, key=f"route[{index}].{field}", value=named, advice=advice)
+            yield (
+                f"route[{index}].{field}: {strategy.name} does not play {wish.game}, which {account} asks for; "
+                f'write a route with game = "{wish.game}" above it'
+            )
