@@ -45,6 +45,9 @@ AWAY_S = 0.2
 """How long a patient host waits between two attempts to reach its database."""
 SWITCH_INTERVAL_S = 0.001
 """How long a thread may hold the GIL while the event loop waits for it."""
+ARENAS = 2
+"""Parts of the allocator that serve all threads. glibc would make eight for each core, and pages that one part has
+freed do not serve the others."""
 TRIM_S = 60.0
 """How often freed memory goes back to the system. Otherwise each thread's part of the allocator keeps free pages below
 its last block in use."""
@@ -180,6 +183,7 @@ def run(main: Coroutine[Any, Any, T]) -> T:
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     gc.set_threshold(*GC_THRESHOLDS)
     _native.take_short_turns()
+    _native.limit_arenas(ARENAS)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         return runner.run(main)
 

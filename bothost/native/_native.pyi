@@ -478,6 +478,9 @@ def extend_choices(
 def return_free_memory() -> None:
     """Return freed pages that the allocator keeps to the system; nothing with allocators other than glibc's."""
 
+def limit_arenas(arenas: int) -> None:
+    """Let at most so many arenas of the allocator serve all threads; nothing with allocators other than glibc's."""
+
 def take_short_turns() -> None:
     """Let the calling thread run soon when it wakes up, for a short time each; nothing on systems without that."""
 

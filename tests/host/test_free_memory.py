@@ -33,8 +33,43 @@ _native.return_free_memory()
 print(before - rss_mb())
 """
 
+ARENAS = """
+import ctypes, threading
+from bothost.host import launch
 
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other allocators decide for themselves")
+async def main():
+    together = threading.Barrier(8)
+
+    def work():
+        together.wait()
+        held.append([b"x" * 1000 for _ in range(1000)])
+        together.wait()
+
+    held = []
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+launch.run(main())
+libc = ctypes.CDLL(None)
+libc.fdopen.restype = ctypes.c_void_p
+out = ctypes.c_void_p(libc.fdopen(1, b"w"))
+libc.malloc_info(0, out)
+libc.fflush(out)
+"""
+
+glibc = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other allocators decide for themselves")
+
+
+@glibc
+def test_the_threads_of_a_host_share_two_arenas():
+    result = subprocess.run([sys.executable, "-c", ARENAS], capture_output=True, text=True, check=True)
+    assert result.stdout.count("<heap nr=") == launch.ARENAS
+
+
+@glibc
 def test_free_blocks_below_one_in_use_are_returned():
     result = subprocess.run([sys.executable, "-c", FRAGMENTED], capture_output=True, text=True, check=True)
     assert float(result.stdout) > 40.0, "of 57 MiB"

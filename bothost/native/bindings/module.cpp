@@ -58,6 +58,8 @@ NB_MODULE(_native, m) {
         "Let the calling thread run soon when it wakes up, for a short time each; see core/turns.h.");
   m.def("return_free_memory", &return_free_memory, nb::call_guard<nb::gil_scoped_release>(),
         "Return freed pages that the allocator keeps to the system; see core/free_memory.h.");
+  m.def("limit_arenas", &limit_arenas, nb::arg("arenas"),
+        "Let at most so many arenas of the allocator serve all threads; see core/free_memory.h.");
   m.def(
       "games",
       [](bool testing) {

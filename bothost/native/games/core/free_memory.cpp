@@ -14,4 +14,10 @@ void return_free_memory() {
 #endif
 }
 
+void limit_arenas([[maybe_unused]] int arenas) {
+#ifdef __GLIBC__
+  mallopt(M_ARENA_MAX, arenas);
+#endif
+}
+
 }  // namespace bothost
