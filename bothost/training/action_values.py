@@ -72,7 +72,10 @@ class ActionValueNet(nn.Module):
 
 
 class NativeActionValues:
-    """A native copy of a network, with the parameters of the last ``load``."""
+    """A native copy of a network, with the parameters of the last ``load``.
+
+    If the network is on another device than the processor, it learns there, through torch's own operations.
+    """
 
     def __init__(self, net: ActionValueNet, kernels: str = "") -> None:
         """``kernels``: instruction set; "": the fastest. Raises ValueError for widths that are not multiples of 16."""
@@ -85,19 +88,34 @@ class NativeActionValues:
 
     def load(self) -> None:
         """Copy the current parameters."""
-        self._native.load([parameter.detach().numpy() for parameter in self.net.in_order()])
+        self._native.load([parameter.detach().cpu().numpy() for parameter in self.net.in_order()])
+
+    def learned(self) -> None:
+        """Follow a step of the optimizer. A network on another device is copied by the next ``load`` alone."""
+        if self._on_processor:
+            self.load()
+
+    @property
+    def _on_processor(self) -> bool:
+        return self.net.trunk_table.device.type == "cpu"
 
     def evaluate(self, positions: Float, moves: Float, offsets: Offsets) -> Float:
         """Return values (M,), float32, without gradients. Shapes as in ``ActionValueNet``."""
         return self._native.evaluate(positions, moves, offsets)
 
-    def __call__(self, positions: Float, moves: Float, offsets: Offsets) -> tuple[Tensor, Tensor]:
+    def __call__(self, positions: Tensor, moves: Tensor, offsets: Tensor) -> tuple[Tensor, Tensor]:
         """Return values (M,) and representations (M, width), connected to autograd. At most 65,535 moves.
+
+        ``positions`` and ``moves`` are float32 on the network's device. ``offsets`` are int64 on the processor.
 
         Their ``backward`` adds to ``grad`` of the network's parameters. It raises RuntimeError for all results but the
         newest.
         """
-        return _Through.apply(self._anchor, self, positions, moves, offsets)  # type: ignore[no-any-return, no-untyped-call]
+        if not self._on_processor:
+            values, representations = self.net(positions, moves, offsets.to(positions.device))
+            return values, representations
+        inputs = (positions.numpy(), moves.numpy(), offsets.numpy())
+        return _Through.apply(self._anchor, self, *inputs)  # type: ignore[no-any-return, no-untyped-call]
 
     def forward(self, positions: Float, moves: Float, offsets: Offsets) -> tuple[Float, Float]:
         """Like ``__call__``, without autograd."""

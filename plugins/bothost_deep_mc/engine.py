@@ -146,7 +146,7 @@ class Engine:
             order._replace(hands=hands, seeds=(int(rng.integers(2**63)), int(rng.integers(2**63))))
             for hands in zip(*(map(len, shares(hands, len(self.workers))) for hands in order.hands), strict=True)
         ]
-        parameters = {name: tensor.numpy().copy() for name, tensor in self._model.state_dict().items()}
+        parameters = {name: tensor.cpu().numpy().copy() for name, tensor in self._model.state_dict().items()}
         asks = [
             partial(worker.ask, "play", parameters, part) for worker, part in zip(self.workers, orders, strict=True)
         ]

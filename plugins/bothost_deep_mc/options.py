@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from bothost.training.roles import Device
 from bothost_deep_mc.encode import Seen
 from bothost_deep_mc.engine import EngineOptions, Order
 from bothost_deep_mc.model import Sizes
@@ -76,6 +77,9 @@ class Options(EngineOptions, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Share of the hands in which one side plays the expert's moves."""
     epochs: int = 1
     """Passes over each round."""
+    device: Device = "cpu"
+    """Where gradient steps are made. Hands are always played on the processor. cuda gives equal results only within
+    rounding."""
     minibatch: int = 1024
     """Decisions per gradient step."""
     learning_rate: float = 1e-3

@@ -4,11 +4,12 @@ The teacher is a strategy that can value actions. It plays hands against itself.
 player plays some seats, so that the networks see more than good play. In each position they learn the values of the
 teacher's best moves and of some random ones. No position is used twice.
 
-Chunk i depends on (seed, i) and the teacher only. A separate process makes the chunks.
+Chunk i depends on (seed, i) and the teacher only. Other processes make the chunks.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from collections.abc import Iterator
@@ -30,12 +31,13 @@ from bothost.training.checkpoint import Progress
 from bothost.training.loop import begun_or_resumed, set_learning_rate
 from bothost.training.metrics import Metrics, plot, read
 from bothost.training.publish import lineage_of, write_manifest, write_version
-from bothost_doudizhu_mcts.encode import PLANES, ROLES, SIDE, VERSION, Inputs, encode, roles
+from bothost.training.roles import Device
+from bothost_doudizhu_mcts.encode import PLANES, ROLES, SIDE, VERSION, encode, roles
 from bothost_doudizhu_mcts.evaluated import address_of
-from bothost_doudizhu_mcts.model import Networks, RoleNet, graphs, tensors
+from bothost_doudizhu_mcts.model import Networks, RoleNet, graphs
 
 AHEAD = 3
-"""Number of chunks that are prepared in advance."""
+"""Number of chunks that each worker prepares in advance."""
 HELD_OUT_SEED = 2**32
 """Seed of chunks of held-out deals. No training uses it."""
 PLOTTED = ("l1", "l1_train", "regret", "best_move")
@@ -50,6 +52,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Version whose parameters the training starts with, such as "doudizhu-mcts". Empty: random ones."""
     positions: int | None = None
     """Total number of positions. None: until the time is over."""
+    workers: int = 1
+    """Processes that make chunks."""
+    device: Device = "cpu"
+    """Where the networks learn. cuda gives equal results only within rounding."""
     hands: int = 256
     """Hands played at the same time for a chunk."""
     chunk: int = 8192
@@ -79,7 +85,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Steps between two checkpoints, each with a measurement."""
 
     def __post_init__(self) -> None:
-        counts = (self.hands, self.chunk, self.batch, self.best, self.measured, self.checkpoint_every)
+        counts = (self.workers, self.hands, self.chunk, self.batch, self.best, self.measured, self.checkpoint_every)
         if min(counts) < 1 or self.others < 0 or self.chunk % self.batch:
             raise ValueError("counts must be positive, and chunk a multiple of batch")
         if not all(0.0 <= share <= 1.0 for share in (self.random_moves, self.rule_seats, self.shared)):
@@ -189,14 +195,14 @@ def _chunk(number: int) -> Chunk:
 
 
 def chunks(teacher: Evaluator, options: Options, seed: int, first: int) -> Iterator[Chunk]:
-    """Yield chunks from number ``first`` on, made in a separate process."""
+    """Yield chunks from number ``first`` on, in order, made by ``options.workers`` processes."""
     made_from = (type(teacher), teacher.options, teacher.model, options, seed)
-    with ProcessPoolExecutor(1, get_context("spawn"), _begin, made_from) as pool:
+    with ProcessPoolExecutor(options.workers, get_context("spawn"), _begin, made_from) as pool:
         waiting: deque[Future[Chunk]] = deque()
         number = first
         try:
             while True:
-                while len(waiting) < AHEAD:
+                while len(waiting) < AHEAD * options.workers:
                     waiting.append(pool.submit(_chunk, number))
                     number += 1
                 yield waiting.popleft().result()
@@ -206,14 +212,17 @@ def chunks(teacher: Evaluator, options: Options, seed: int, first: int) -> Itera
 
 
 class Part(NamedTuple):
-    """The positions of one role in a batch."""
+    """The positions of one role in a batch, on the device that learns."""
 
-    inputs: Inputs
+    planes: Tensor
+    moves: Tensor
+    owner: Tensor
+    """The inputs of ``RoleNet``."""
     values: Tensor
     best: Tensor
 
 
-def parts(chunk: Chunk, rows: npt.NDArray[np.int64], *, shared: bool) -> dict[str, Part]:
+def parts(chunk: Chunk, rows: npt.NDArray[np.int64], *, shared: bool, device: str) -> dict[str, Part]:
     """Some positions of a chunk by role. ``shared``: all under the first role."""
     ends = np.cumsum(chunk.counts)
     found = {}
@@ -222,24 +231,26 @@ def parts(chunk: Chunk, rows: npt.NDArray[np.int64], *, shared: bool) -> dict[st
         if not len(own):
             continue
         moves = np.concatenate([np.arange(ends[i] - chunk.counts[i], ends[i]) for i in own])
-        planes = np.unpackbits(chunk.planes[own], axis=1, count=PLANES * SIDE * SIDE).astype(np.float32)
-        plane = np.unpackbits(chunk.moves[moves], axis=1, count=SIDE * SIDE).astype(np.float32)
-        inputs = Inputs(
-            planes.reshape(-1, PLANES, SIDE, SIDE),
-            plane.reshape(-1, 1, SIDE, SIDE),
-            np.repeat(np.arange(len(own)), chunk.counts[own]),
-        )
-        found[role] = Part(inputs, torch.from_numpy(chunk.values[moves]), torch.from_numpy(chunk.best[own]))
+        owner = np.repeat(np.arange(len(own)), chunk.counts[own])
+        packed = chunk.planes[own], chunk.moves[moves], owner, chunk.values[moves], chunk.best[own]
+        planes, plane, *others = (torch.from_numpy(field).to(device) for field in packed)
+        found[role] = Part(bits(planes, PLANES, SIDE, SIDE), bits(plane, 1, SIDE, SIDE), *others)
     return found
+
+
+def bits(packed: Tensor, *shape: int) -> Tensor:
+    """The bits (n, …) of bytes (n, k), highest first, as float32 (n, *shape)."""
+    shifts = torch.arange(7, -1, -1, dtype=torch.uint8, device=packed.device)
+    flat = ((packed[:, :, None] >> shifts) & 1).flatten(1)[:, : math.prod(shape)]
+    return flat.float().view(-1, *shape)
 
 
 def loss(net: RoleNet, part: Part, options: Options) -> tuple[Tensor, Tensor]:
     """The loss of a part, and the L1 of its values."""
-    planes, moves, owner = tensors(part.inputs)
-    values, states = net(planes, moves, owner)
+    values, states = net(part.planes, part.moves, part.owner)
     error = values - part.values
-    counts = torch.bincount(owner).float()
-    centred = error - (torch.zeros(len(counts)).index_add(0, owner, error) / counts)[owner]
+    counts = torch.bincount(part.owner).float()
+    centred = error - (torch.zeros_like(counts).index_add(0, part.owner, error) / counts)[part.owner]
     l1 = error.abs().mean()
     return l1 + options.differences * centred.abs().mean() + options.states * (states - part.best).abs().mean(), l1
 
@@ -259,7 +270,7 @@ class Distiller(Trainer):
         teacher = run.evaluators["teacher"]
         torch.set_num_threads(1)
         torch.manual_seed(run.seed)
-        nets = Networks()
+        nets = Networks().to(options.device)
         nets.start_with(run.start)
         optimizer = torch.optim.Adam(nets.parameters(), lr=options.learning_rate, fused=True)
         progress = begun_or_resumed(run, VERSION, nets, optimizer)
@@ -290,7 +301,8 @@ class Distiller(Trainer):
                     part_done = self._part_done(run, progress)
                     set_learning_rate(optimizer, options.learning_rate * (1.0 - part_done))
                     shared = not options.start and part_done < options.shared
-                    losses.append(_step(nets, optimizer, parts(chunk, rows, shared=shared), options))
+                    batch = parts(chunk, rows, shared=shared, device=options.device)
+                    losses.append(_step(nets, optimizer, batch, options))
                     progress.iteration += 1
                     progress.samples += len(rows)
                     progress.seconds = before + time.monotonic() - started
@@ -340,14 +352,16 @@ def measure(nets: Networks, chunk: Chunk, batch: int = 512) -> dict[str, float]:
     """
     error = regret = 0.0
     agreed = moves = 0
+    device = str(next(nets.parameters()).device)
     with torch.no_grad():
         for rows in np.array_split(np.arange(len(chunk.counts)), -(-len(chunk.counts) // batch)):
-            for role, part in parts(chunk, rows, shared=False).items():
-                values = nets.of[role](*tensors(part.inputs))[0]
-                error += float((values - part.values).abs().sum())
+            for role, part in parts(chunk, rows, shared=False, device=device).items():
+                found = nets.of[role](part.planes, part.moves, part.owner)[0]
+                values, taught_values = found.cpu().numpy(), part.values.cpu().numpy()
+                error += float(np.abs(values - taught_values).sum())
                 moves += len(values)
-                ends = np.cumsum(np.bincount(part.inputs.owner))[:-1]
-                pairs = zip(np.split(values.numpy(), ends), np.split(part.values.numpy(), ends), strict=True)
+                ends = np.cumsum(part.owner.bincount().cpu().numpy())[:-1]
+                pairs = zip(np.split(values, ends), np.split(taught_values, ends), strict=True)
                 for own, taught in pairs:
                     lost = float(taught.max() - taught[own.argmax()])
                     regret += lost

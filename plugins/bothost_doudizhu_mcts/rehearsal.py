@@ -35,7 +35,7 @@ class Rehearsal:
             self._made = (number, self.source.chunk(number, self.options.chunk))
         rows = np.arange(place * self.options.batch, (place + 1) * self.options.batch)
         total = torch.zeros(())
-        for role, part in distil.parts(self._made[1], rows, shared=False).items():
+        for role, part in distil.parts(self._made[1], rows, shared=False, device="cpu").items():
             of_role = net.of[role]
             assert isinstance(of_role, RoleNet)
             total = total + distil.loss(of_role, part, self.options)[0] * (len(part.best) / len(rows))

@@ -2,7 +2,6 @@
 
 import math
 
-import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -59,7 +58,7 @@ def test_with_a_margin_every_other_move_is_to_be_valued_below_the_experts(values
 
 
 def test_only_moves_that_are_not_the_experts_have_a_margin():
-    moves = np.array([[[1, 0], [0, 1], [0, 1], [1, 1]], [[1, 1], [1, 1], [1, 0], [0, 0]]], np.uint8)
+    moves = torch.tensor([[[1, 0], [0, 1], [0, 1], [1, 1]], [[1, 1], [1, 1], [1, 0], [0, 0]]], dtype=torch.uint8)
     assert expert_margins(moves, 0.5).tolist() == [[0.5, 0, 0, 0.5], [0, 0, 0.5, 0.5]]
     assert expert_margins(moves, 0.0) == 0.0
 

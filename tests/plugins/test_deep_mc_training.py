@@ -61,11 +61,31 @@ def test_minibatches_use_every_decision_once():
     rng = np.random.default_rng(0)
     n = 1000
     numbers = np.arange(n, dtype=np.float32)
-    decisions = Decisions(np.zeros((n, 1), np.uint8), np.zeros((n, 1, 1), np.uint8), numbers)
-    pairs = Pairs(np.zeros((30, 1), np.uint8), np.zeros((30, 2, 1), np.uint8), np.zeros((30, 2), np.float32))
+    decisions = learn.Samples.of(Decisions(np.zeros((n, 1), np.uint8), np.zeros((n, 1, 1), np.uint8), numbers), "cpu")
+    zeros = np.zeros((30, 1), np.uint8), np.zeros((30, 2, 1), np.uint8), np.zeros((30, 2), np.float32)
+    pairs = learn.Samples.of(Pairs(*zeros), "cpu")
     batches = list(learn.minibatches(decisions, pairs, 128, rng))
     assert len(batches) == 8 and sum(len(b.pairs.returns) for b in batches) == 30
     assert np.array_equal(np.sort(np.concatenate([b.singles.returns for b in batches])), numbers)
+
+
+def test_a_network_on_another_device_learns_the_same_and_plays_what_was_loaded_last(nets, monkeypatch):
+    """Torch's own operations take the place of the native ones there. No GPU is needed to compare them."""
+    played = branches.play_round(
+        GAME, nets, QUIET, hands=20, seed=1, seen=SEEN, imitate=True, keep_expert=True, branches=1
+    )
+    here, there = learner(reduction_weight=0.01, minibatch=256), learner(reduction_weight=0.01, minibatch=256)
+    expected = here.learn(played.decisions, played.pairs, 1.0, np.random.default_rng(1))
+    monkeypatch.setattr(NativeActionValues, "_on_processor", False)
+    given_ = encode_rows(rules.vec_env(GAME, 6, 2), np.arange(6), analysis=True, inputs=NOW)
+    before = there.nets["landlord"].evaluate(*given_)
+    found = there.learn(played.decisions, played.pairs, 1.0, np.random.default_rng(1))
+    assert found == pytest.approx(expected, rel=1e-4)
+    np.testing.assert_array_equal(there.nets["landlord"].evaluate(*given_), before)
+    there.load()
+    np.testing.assert_allclose(
+        there.nets["landlord"].evaluate(*given_), here.nets["landlord"].evaluate(*given_), atol=1e-4
+    )
 
 
 SMALL = train.Options(

@@ -19,7 +19,7 @@ from bothost.training.publish import write_version
 from bothost_doudizhu_mcts import records
 from bothost_doudizhu_mcts.collect import Options as CollectOptions
 from bothost_doudizhu_mcts.collect import SelfPlay
-from bothost_doudizhu_mcts.distil import Distiller, Source, measure
+from bothost_doudizhu_mcts.distil import Distiller, Source, bits, measure
 from bothost_doudizhu_mcts.distil import Options as DistilOptions
 from bothost_doudizhu_mcts.encode import ROLES, encode, roles, supports, whole
 from bothost_doudizhu_mcts.measure import HeldOut
@@ -194,6 +194,21 @@ def test_networks_learn_from_a_teacher_and_go_on_where_they_were_stopped(tmp_pat
     nets.load_state_dict(weights_of(tmp_path / "out"))
     held_out = Source(RuleValues(NoOptions()), DistilOptions(**SMALL), seed=77).chunk(0, 128, every_move=True)
     assert measure(nets, held_out)["regret"] < measure(Networks(), held_out)["regret"] - 0.05
+
+
+def test_more_workers_make_the_same_chunks(tmp_path):
+    nets = []
+    for workers in (1, 2):
+        distil(tmp_path / str(workers), 128, workers=workers)
+        nets.append(weights_of(tmp_path / str(workers)))
+    for name, value in nets[0].items():
+        assert torch.equal(value, nets[1][name]), name
+
+
+def test_bits_are_unpacked_as_they_were_packed():
+    cells = np.random.default_rng(1).random((3, 2, 15, 15)) < 0.3
+    packed = np.packbits(cells.reshape(3, -1), axis=1)
+    np.testing.assert_array_equal(bits(torch.from_numpy(packed), 2, 15, 15).numpy(), cells)
 
 
 def test_a_distillation_that_starts_with_a_version_keeps_a_network_for_each_role(tmp_path):

@@ -68,7 +68,7 @@ def test_values_and_gradients_are_those_of_autograd(kernels, shape, n, seed, few
     assume(is_smooth(net, given_))
     native = NativeActionValues(net, kernels)
     *expected, theirs = gradients(net, lambda: net(*map(torch.from_numpy, given_)))
-    *found, ours = gradients(net, lambda: native(*given_))
+    *found, ours = gradients(net, lambda: native(*map(torch.from_numpy, given_)))
     for mine, other in zip(found, expected, strict=True):
         torch.testing.assert_close(mine, other, rtol=1e-4, atol=1e-4)
     for mine, other in zip(ours, theirs, strict=True):
@@ -89,8 +89,8 @@ def test_evaluation_is_the_forward_pass_however_many_positions(kernels, density)
 def test_gradients_add_up_and_parameters_are_those_of_the_last_load():
     net = build()
     native, given_ = NativeActionValues(net), candidates(net, 20)
-    _, _, once = gradients(net, lambda: native(*given_))
-    values, _ = native(*given_)
+    _, _, once = gradients(net, lambda: native(*map(torch.from_numpy, given_)))
+    values, _ = native(*map(torch.from_numpy, given_))
     values.sum().backward()
     net2 = build()
     net2(*map(torch.from_numpy, given_))[0].sum().backward()
@@ -129,12 +129,12 @@ def test_wrong_shapes_and_orders_are_refused():
 def test_only_the_newest_forward_pass_can_be_gone_back_through():
     net = build()
     native = NativeActionValues(net)
-    values, _ = native(*candidates(net, 5))
+    values, _ = native(*map(torch.from_numpy, candidates(net, 5)))
     native.evaluate(*candidates(net, 6))
     with pytest.raises(ValueError, match="last forward"):
         values.sum().backward()
     given_ = candidates(net, 5)
-    values, _ = native(*given_)
-    native(*given_)
+    values, _ = native(*map(torch.from_numpy, given_))
+    native(*map(torch.from_numpy, given_))
     with pytest.raises(RuntimeError, match="newest"):
         values.sum().backward()
