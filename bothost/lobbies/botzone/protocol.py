@@ -73,7 +73,7 @@ def _finished(words: list[str]) -> Finished | None:
         scores = tuple(float(word) for word in words[3:])
     except (IndexError, ValueError):
         return None
-    if not MATCH_ID.fullmatch(match) or len(scores) != players or any(abs(score) > 1e9 for score in scores):
+    if not MATCH_ID.fullmatch(match) or len(scores) != players or not all(abs(score) <= 1e9 for score in scores):
         return None
     return Finished(match, slot, scores)
 

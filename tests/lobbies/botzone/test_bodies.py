@@ -18,6 +18,12 @@ def test_bodies_are_read_patiently():
     assert wire.polled(b"3 1\n").requests == ()
 
 
+@pytest.mark.parametrize("scores", ["nan 0", "inf 0", "1e10 0", "0", "x 0"])
+def test_scores_that_are_none_are_odd(scores):
+    polled = wire.polled(f"0 1\n{B} 1 2 {scores}".encode())
+    assert not polled.finished and polled.odd == (f"{B} 1 2 {scores}",)
+
+
 @pytest.mark.parametrize("body", [b"", b"<html>", b"1", b"-1 0", b"9999999 0", b"\xff\xfe"])
 def test_bodies_that_are_none(body):
     with pytest.raises(wire.BadAnswer):
