@@ -72,7 +72,7 @@ def window(policy: ClockPolicy, arrival: float, grant_ms: float | None, bank_ms:
 
 def _clamped(ms: float) -> float:
     """Convert the lobby's milliseconds to seconds, clipped to 0 … ``MAX_GRANT_S``."""
-    return min(ms / 1000.0, MAX_GRANT_S) if ms > 0.0 else 0.0
+    return min(ms, MAX_GRANT_S * 1000.0) / 1000.0 if ms > 0.0 else 0.0
 
 
 class Due(Protocol):

@@ -11,8 +11,8 @@ import msgspec
 from bothost import messages as m
 
 VALUES: tuple[Any, ...] = (
-    None, True, -1, 0, 1, 2**63, 2**64, -(2**70), 1.5, 1e308, "", "1", "x" * 5000, "\x00", "\ud83d\ude00",
-    [], [0] * 300, [[]], {}, {"": None}, {"type": "error"},
+    None, True, -1, 0, 1, 2**63, 2**64, -(2**70), 10**400, 1.5, 1e308, "", "1", "x" * 5000, "9" * 5000, "\x00",
+    "\ud83d\ude00", [], [0] * 300, [[]], {}, {"": None}, {"type": "error"},
 )  # fmt: skip
 GARBAGE: tuple[str | bytes, ...] = (
     "", " ", "null", "[]", "{}", "0", '""', "{", "[" * 100_000, '{"type":1}', '{"type":"nobody-says-this"}',

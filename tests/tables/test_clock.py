@@ -8,7 +8,12 @@ from hypothesis import strategies as st
 from bothost.tables.clock import MIN_WINDOW_S, NEVER, ClockPolicy, Deadlines, window
 
 any_ms = st.one_of(
-    st.none(), st.floats(allow_nan=True, allow_infinity=True), st.floats(0, 60_000), st.just(0.0), st.integers(-10, 10)
+    st.none(),
+    st.floats(allow_nan=True, allow_infinity=True),
+    st.floats(0, 60_000),
+    st.just(0.0),
+    st.integers(-10, 10),
+    st.just(10**400),
 )
 
 

@@ -78,9 +78,9 @@ class Ask(Body, frozen=True, gc=False):
     """A seat must act. Time runs from the moment of sending: first the grant, then the bank."""
 
     id: str
-    grant_ms: int | None = None
+    grant_ms: Int64 | None = None
     """Absent: there is no clock."""
-    bank_ms: int = 0
+    bank_ms: Int64 = 0
 
 
 class PlayerInfo(Body, frozen=True):
@@ -247,7 +247,7 @@ class Error(ServerFrame, frozen=True):
     field: str = ""
     seek: str = ""
     table: str = ""
-    retry_ms: int = 0
+    retry_ms: Int64 = 0
 
 
 class Tables(ServerFrame, frozen=True):
@@ -272,7 +272,7 @@ class Invitation(ServerFrame, frozen=True):
     invitation: str
     seek: str
     info: TableInfo
-    expires_ms: int
+    expires_ms: Int64
     players: tuple[str, ...] = ()
     """All invited players, including us."""
 

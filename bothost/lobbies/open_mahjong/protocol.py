@@ -23,7 +23,9 @@ Tick = Annotated[int, Meta(ge=0, le=1_000_000)]
 Seconds = Annotated[int, Meta(ge=-1_000_000, le=1_000_000)]
 Word = Annotated[str, Meta(max_length=1000)]
 Words = Annotated[tuple[Annotated[str, Meta(max_length=100)], ...], Meta(max_length=64)]
-User = Annotated[int, Meta(ge=-(2**53), le=2**53)]
+Number = Annotated[int, Meta(ge=-(2**53), le=2**53)]
+User = Number
+RoomId = Annotated[str, Meta(max_length=100)] | Number
 
 
 class BadFrame(ValueError):
@@ -78,20 +80,20 @@ class Pong(Body, frozen=True):
 
 
 class Room(Body, frozen=True):
-    room_id: str | int
+    room_id: RoomId
     player_list: Annotated[tuple[User, ...], Meta(max_length=16)] = ()
     room_rule: Word = ""
     sub_rule: Word = ""
     room_name: Word = ""
     hepai_limit: Annotated[int, Meta(ge=0, le=1000)] = 8
-    max_player: int = 4
+    max_player: Number = 4
     has_password: bool = False
     is_game_running: bool = False
     open_cuohe: bool = False
     host_user_id: User = 0
-    game_round: int = 1
-    round_timer: int = 0
-    step_timer: int = 0
+    game_round: Number = 1
+    round_timer: Number = 0
+    step_timer: Number = 0
     ready_list: Annotated[tuple[User, ...], Meta(max_length=16)] = ()
 
     @property
@@ -141,20 +143,20 @@ class PlayerInfo(Body, frozen=True):
     """Flat pairs of (how it lies, tile). 1: the claimed tile, 2: face down, 3: added to a pung."""
     huapai_list: Tiles = ()
     remaining_time: Seconds = 0
-    score: int = 0
+    score: Number = 0
     has_draw_slot: bool = False
     tag_list: Words = ()
 
 
 class GameInfo(Body, frozen=True):
     gamestate_id: Annotated[str, Meta(min_length=1, max_length=100)]
-    room_id: str | int
+    room_id: RoomId
     current_player_index: Index
     players_info: Annotated[tuple[PlayerInfo, ...], Meta(min_length=4, max_length=4)]
     tile_count: Annotated[int, Meta(ge=0, le=144)]
     action_tick: Tick = 0
     current_round: Annotated[int, Meta(ge=1, le=10_000)] = 1
-    max_round: int = 1
+    max_round: Number = 1
     step_time: Seconds = 0
     dealer_index: Index = 0
     hepai_limit: Annotated[int, Meta(ge=0, le=1000)] = 8
@@ -174,7 +176,7 @@ class HandAsk(Body, frozen=True):
     action_list: Words = ()
     remaining_time: Seconds = 0
     """The bank in seconds, without the time for the move."""
-    remain_tiles: int = 0
+    remain_tiles: Number = 0
     deal_tile_type: Word = ""
     opening_buhua_complete: bool = False
 
@@ -221,7 +223,7 @@ class Result(Body, frozen=True):
     hepai_player_index: Index | None = None
     hepai_player_hand: Tiles | None = None
     hu_fan: Words | None = None
-    score_changes: dict[str, int] | None = None
+    score_changes: dict[str, Number] | None = None
     """By ``original_player_index``."""
     next_status: Word = ""
 
@@ -231,8 +233,8 @@ class ResultShown(Body, frozen=True):
 
 
 class FinalData(Body, frozen=True):
-    score: int = 0
-    rank: int = 0
+    score: Number = 0
+    rank: Number = 0
 
 
 class GameEndInfo(Body, frozen=True):

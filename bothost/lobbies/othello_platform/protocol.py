@@ -14,7 +14,7 @@ from msgspec import Meta
 Color = Literal["BLACK", "WHITE"]
 COLORS: tuple[Color, Color] = ("BLACK", "WHITE")
 """By seat."""
-Id = str
+Id = Annotated[str, Meta(max_length=100)]
 Board = Annotated[tuple[Annotated[int, Meta(ge=0, le=2)], ...], Meta(min_length=64, max_length=64)]
 """Index y * 8 + x; 0 empty, 1 black, 2 white."""
 Coordinate = Annotated[int, Meta(ge=0, le=7)]

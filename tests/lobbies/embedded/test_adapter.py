@@ -259,6 +259,23 @@ def test_garbage_is_unknown_and_never_fatal(data):
     assert len(event.raw) <= 2000
 
 
+HUGE = 10**400
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        wire.Error("rate_limited", "slow down", retry_ms=HUGE),
+        wire.Invitation("i", "s", wire.TableInfo("t", "claims"), HUGE),
+        wire.Events("t", "1", 5, ("e5",), None, wire.Ask("r", HUGE)),
+        wire.Events("t", "1", 5, ("e5",), None, wire.Ask("r", 0, HUGE)),
+    ],
+)
+def test_times_that_no_float_can_hold_are_unknown(message):
+    (told,) = playing().feed(frame(message))
+    assert isinstance(told, m.Unknown)
+
+
 @pytest.mark.parametrize(
     "message",
     [

@@ -13,7 +13,7 @@ from bothost.lobbies.open_mahjong import OpenMahjong
 from bothost.lobbies.open_mahjong import protocol as wire
 
 from ..adapter_bench import told
-from .bench import TRANSCRIPTS, Bench, said
+from .bench import ROOM, TRANSCRIPTS, Bench, said
 
 # -------------------------------------------------------------------------------------------------------- transcripts
 
@@ -101,6 +101,22 @@ def test_the_recorded_reconnect():
 def test_any_frame_is_survived(data):
     bench = Bench().turn()
     bench.feed(m.Frame(bench.conn, data))
+
+
+HUGE = 10**400
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("gamestate/guobiao/game_end", {"game_end_info": {"player_final_data": {"0": {"score": HUGE}}}}),
+        ("gamestate/guobiao/show_result", {"show_result_info": {"score_changes": dict.fromkeys("0123", HUGE)}}),
+        ("room/get_room_list", {"room_list": [{**ROOM, "room_id": "9" * 5000}]}),
+        ("room/get_room_list", {"room_list": [{**ROOM, "step_timer": HUGE}]}),
+    ],
+)
+def test_numbers_that_cannot_be_are_not_understood(kind, body):
+    assert told(Bench().turn().hear(kind, **body), m.Unknown)
 
 
 MEMBERS = (

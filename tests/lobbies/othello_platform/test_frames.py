@@ -24,6 +24,7 @@ from .bench import (
     recorded,
     reply,
     room,
+    seek,
 )
 
 # ------------------------------------------------------------------------------------------------------- transcripts
@@ -113,6 +114,19 @@ def test_what_is_not_understood_is_told_and_never_fatal(raw):
     adapter, _ = playing()
     (told,) = adapter.feed(m.Frame(1, raw))
     assert isinstance(told, m.Unknown)
+
+
+@pytest.mark.parametrize("raw", [room(roomId="9" * 5000), begin(remainingMs=10**400)])
+def test_numbers_that_cannot_be_are_not_understood(raw):
+    adapter, _ = ready()
+    seek(adapter)
+    (told,) = adapter.feed(raw)
+    assert isinstance(told, m.Unknown)
+
+
+def test_a_listed_room_whose_id_cannot_be_is_left_out():
+    rooms = [{"id": "9" * 5000}, {"id": 7}]
+    assert [found.id for found in wire.room_list(json.dumps({"items": rooms}).encode())] == ["7"]
 
 
 def test_secrets_are_in_no_event():
