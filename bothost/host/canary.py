@@ -77,25 +77,18 @@ class Judge:
 
     def __init__(self) -> None:
         self._trials: dict[str, Trial] = {}
-        self._failed: set[Hand] = set()
 
     def begin(self, strategy: str) -> None:
         """Start to judge a new canary."""
         self._trials[strategy] = Trial()
 
-    def failed(self, hand: Hand) -> None:
-        """Record that the hand had a fallback or a refused move."""
-        self._failed.add(hand)
-
     def closed(self, hand: Hand, scores: tuple[float, ...] | None, *, is_canary: bool) -> None:
         """Record the end of a hand of the canary or its champion."""
-        failed = hand in self._failed
-        self._failed.discard(hand)
         actor = hand.actor
         trial = self._trials.get(actor.plan.strategy.name)
         if trial is not None:
             score = scores[hand.seat] if scores is not None and 0 <= hand.seat < len(scores) else None
-            trial.add((actor.table.lobby, actor.table.game.name), Played(score, failed), is_canary)
+            trial.add((actor.table.lobby, actor.table.game.name), Played(score, hand.failed), is_canary)
 
     def verdicts(self) -> Iterator[tuple[str, str]]:
         """Yield the strategies whose canaries are worse, and the statistics. Each is reported once."""

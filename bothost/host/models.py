@@ -26,7 +26,7 @@ from bothost.plugins.address import CHAMPION
 from bothost.store.registry import CANARY, SHADOW, AliasMoved, Pointer, Registry, is_alias
 from bothost.strategy import Budget, Model, Strategy, Table
 from bothost.tables.actor import Loaded
-from bothost.tables.hand import Hand, Job, Outcome
+from bothost.tables.hand import Hand, Job
 
 _log = structlog.get_logger("bothost.host")
 
@@ -244,15 +244,7 @@ class ModelWatch:
 
     def answered(self, hand: Hand, job: Job) -> None:
         """Handle a decision at a table."""
-        loaded = hand.actor.plan.strategy
-        if loaded.name in self._canaries and job.reason is not None:
-            self.judge.failed(hand)
         self.shadow.offer(hand, job)
-
-    def outcome(self, event: Outcome) -> None:
-        """Handle the outcome of a move."""
-        if event.kind == "rejected" and event.answer.hand.actor.plan.strategy.name in self._canaries:
-            self.judge.failed(event.answer.hand)
 
     def closed(self, hand: Hand, scores: tuple[float, ...] | None) -> None:
         """Handle the end of a hand."""

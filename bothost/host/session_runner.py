@@ -134,6 +134,7 @@ class SessionRunner:
         for job in answer.steps:
             self.counters.decisions += 1
             if job.reason is not None:
+                hand.failed = True
                 self.counters.fallbacks[job.reason] += 1
                 _log.warning("fallback_decided", table=hand.key.table, link=job.decided_by, reason=job.reason)
                 if job.decided_by == "first-legal":
@@ -176,8 +177,7 @@ class SessionRunner:
         self.plans.failed(loaded, job.reason or "error")
 
     def _outcome(self, event: Outcome) -> None:
-        if self.observer is not None:
-            self.observer.outcome(event)
+        event.answer.hand.failed |= event.kind == "rejected"
         self.recorder.outcome(event)
 
     def send(self, answers: list[Answer]) -> None:

@@ -112,6 +112,7 @@ class Hand:
         "away",
         "due_at",
         "events_logged_us",
+        "failed",
         "game_id",
         "given_up",
         "held",
@@ -165,6 +166,8 @@ class Hand:
         self.resyncs = 0
         """Snapshots that we asked for since the last sent decision."""
         self.given_up = False
+        self.failed = False
+        """Whether it had a fallback or a refused move."""
         self.logged: dict[str, Logged] = {}
         """Moves that an earlier process decided, by request."""
         self.unlogged: list[str] = []

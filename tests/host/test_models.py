@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import hashlib
 import random
 import time
@@ -19,6 +20,8 @@ from bothost.host.status import status_of
 from bothost.plugins import weights
 from bothost.store import Store
 from bothost.store.registry import Registry
+from bothost.tables.hand import Hand
+from bothost.tables.router import Router
 from bothost_phase_ppo.decide import PhasePpo
 
 VERSIONS = {n: weights.manifest(PhasePpo).aliases[f"level-{n}"] for n in range(1, 6)}
@@ -202,6 +205,24 @@ async def test_a_canary_plays_its_share_and_is_rolled_back_when_it_fails(kit, st
         after = kit.rows("SELECT model_sha256 FROM games ORDER BY game_id")[hands + 4 :]
         assert bad.sha256 not in {row[0] for row in after}
     assert "canary_rolled_back" in capsys.readouterr().out
+
+
+def hands_in_memory():
+    gc.collect()
+    return sum(isinstance(each, Hand) for each in gc.get_objects())
+
+
+async def test_hands_with_failures_are_not_kept(kit, stubborn):
+    async with kit.lobby(), following(kit, STUBBORN, stubborn) as (host, registry):
+        for alias, version, share in (("canary", "fine", 0.5), ("level-1", "bad", None)):
+            add(kit, registry, version)
+            registry.point(Stubborn, alias, version, share=share, reason="")
+        router = Router((RouteSettings(strategy="stubborn:level-1"),), host.plugins.strategies.__contains__)
+        host.plans.reload(router, quarantine_after=10**6, quarantine_s=1.0)
+        await kit.until(lambda: kit.count("decisions WHERE fallback IS NOT NULL") > 0)
+        before, kept = host.runner.counters.hands, hands_in_memory()
+        await kit.until(lambda: host.runner.counters.hands > before + 40)
+        assert hands_in_memory() < kept + 20
 
 
 def trial(pairs):
