@@ -19,6 +19,8 @@ _log = structlog.get_logger("bothost.host")
 REPORT_EVERY_S = 60.0
 FRESH_S = 5.0
 """How long a resolved address is cached, unless the registry is followed (``bothost.host.models``)."""
+MOST_ADDRESSES = 1000
+"""About this many addresses are remembered. Tables can ask for any level."""
 
 
 class Plans:
@@ -92,7 +94,7 @@ class Plans:
         already loaded, returns and uses that object."""
         asked = _asked(address, options)
         loaded = self._loaded.setdefault((*asked, loaded.version, loaded.resolved.pinned), loaded)
-        if len(self._recent) > 1000:
+        if len(self._recent) > MOST_ADDRESSES:
             self._recent.clear()
         self._recent[asked] = (self._clock(), loaded, options)
         return loaded
@@ -147,6 +149,8 @@ class Plans:
     def _report(self, address: str, error: str, advice: str) -> None:
         now = self._clock()
         if now - self._reported.get(address, -REPORT_EVERY_S) >= REPORT_EVERY_S:
+            if len(self._reported) > MOST_ADDRESSES:
+                self._reported.clear()
             self._reported[address] = now
             _log.error("strategy_unavailable", strategy=address, error=error, advice=advice)
 

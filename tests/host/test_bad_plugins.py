@@ -98,6 +98,16 @@ def test_a_quarantine_is_lifted_by_itself():
     assert plan().strategy.name == BAD + "crash"
 
 
+def test_levels_that_tables_ask_for_and_nothing_has_do_not_pile_up():
+    found = Plugins.load(entry_points=False, modules=[module("given", RandomStrategy)])
+    router = Router([RouteSettings(strategy="test-random", level="table")], found.strategies.__contains__)
+    plans = Plans(router, found, quarantine_after=3, quarantine_s=60.0)
+    for number in range(1200):
+        plan = plans.plan("home", "ada", rules.game("claims"), {"level": f"no-{number}"})
+        assert plan is not None and plan.strategy.name == "test-random"
+    assert len(plans._reported) <= 1001
+
+
 async def test_a_strategy_that_hangs_costs_its_tables_a_fallback_and_its_thread(kit):
     host = await play(kit, "hang", decisions=60, options={"seconds": 3.0}, tables=2)
     assert host.runner.counters.fallbacks["late"] >= 1
