@@ -14,7 +14,7 @@ import typer
 
 from bothost import exec_protocol as protocol
 from bothost.cli import options
-from bothost.errors import BothostError, ProtocolError, UsageError
+from bothost.errors import ProtocolError, UsageError
 
 if TYPE_CHECKING:
     from bothost.rules import Game
@@ -62,8 +62,8 @@ def serve(strategy: Strategy, lines: BinaryIO, out: BinaryIO, *, name: str) -> N
     """Answer what comes on ``lines`` until it ends. Raises ProtocolError when the host says what it must not."""
     tables: dict[str, tuple[Game, Player]] = {}
 
-    def say(message: protocol.Line) -> None:
-        out.write(protocol.encode(message))
+    def say(line: bytes) -> None:
+        out.write(line)
         out.flush()
 
     try:
@@ -74,7 +74,8 @@ def serve(strategy: Strategy, lines: BinaryIO, out: BinaryIO, *, name: str) -> N
                 text = line[:200].decode(errors="replace")
                 raise ProtocolError(f"the host sent an invalid message: {error}", frame=text) from error
             if isinstance(message, protocol.HostHello):
-                say(protocol.ProgramHello(version=protocol.VERSION, name=name, games=strategy.games))
+                hello = protocol.ProgramHello(version=protocol.VERSION, name=name, games=strategy.games)
+                say(protocol.encode(hello))
             elif isinstance(message, protocol.Open):
                 tables[message.table] = _open(strategy, message)
             elif isinstance(message, protocol.Decide):
@@ -96,23 +97,24 @@ def _open(strategy: Strategy, message: protocol.Open) -> tuple[Game, Player]:
     return game, strategy.player(table)
 
 
-def _answer(tables: dict[str, tuple[Game, Player]], message: protocol.Decide) -> protocol.Line:
-    """The action, or an error that says what went wrong: the host falls back, and the program lives."""
+def _answer(tables: dict[str, tuple[Game, Player]], message: protocol.Decide) -> bytes:
+    """The action's line, or an error that says what went wrong: the host falls back, and the program lives."""
     from bothost.strategy import Budget
 
+    if message.table not in tables:
+        return protocol.encode(protocol.Error(id=message.id, message=f"there is no table {message.table!r}"))
+    game, player = tables[message.table]
     try:
-        game, player = tables[message.table]
         view = game.view_from_json(message.view)
         deadline = math.inf if message.ms is None else time.monotonic() + message.ms / 1000.0
         decision = player.decide(view, view.legal(), Budget(deadline))
-        return protocol.Action(
+        action = protocol.Action(
             id=message.id,
             action=view.notation(decision.action),
             policy=None if decision.policy is None else tuple(map(float, decision.policy)),
-            value=decision.value,
+            value=None if decision.value is None else float(decision.value),
             stats=None if decision.stats is None else dict(decision.stats),
         )
-    except KeyError:
-        return protocol.Error(id=message.id, message=f"there is no table {message.table!r}")
-    except (Exception, BothostError) as error:
-        return protocol.Error(id=message.id, message=f"{type(error).__name__}: {error}")
+        return protocol.encode(action)
+    except Exception as error:
+        return protocol.encode(protocol.Error(id=message.id, message=f"{type(error).__name__}: {error}"))
