@@ -141,7 +141,7 @@ def _adapter(
 ) -> LobbyAdapter:
     """An adapter for one account. Raises UsageError and ConfigError."""
     from bothost.lobbies.base import Account
-    from bothost.plugins.manager import require
+    from bothost.plugins import check_options, require
 
     plugins = options.plugins(config_file)
     lobby = next((x for x in settings.lobbies if x.name == name), None) if settings is not None else None
@@ -168,11 +168,7 @@ def _adapter(
     if not present and adapter_class.capabilities.needs_secret and mine.token is not None:
         mine.token.reveal()  # raises ConfigError, which names the variables
     made = Account(name=mine.name, url=url or lobby.url, **present)
-    try:
-        chosen = msgspec.convert(lobby.options, adapter_class.Options)
-    except msgspec.ValidationError as error:
-        raise ConfigError(str(error), key=f"lobby.{name}.options") from None
-    return adapter_class(made, _no_registration(chosen))
+    return adapter_class(made, _no_registration(check_options(adapter_class, lobby.options)))
 
 
 def _environment_secret(lobby: str, account: str, kind: str) -> str:

@@ -97,6 +97,16 @@ def test_a_configured_lobby_is_checked_by_its_name(lobby, tmp_path, bothost):
     assert "player: bob" in checked.stdout
 
 
+def test_a_misspelt_option_is_named_with_the_nearest_one(tmp_path, bothost):
+    (tmp_path / "config.toml").write_text(
+        '[[lobby]]\nname = "home"\nadapter = "embedded"\nurl = "ws://127.0.0.1:1/ws"\n'
+        '[lobby.options]\nhello_timeout = 3\n[[lobby.account]]\nname = "bob"\n'
+    )
+    refused = bothost("lobby", "check", "home", env={"BOTHOST_HOME_TOKEN": "x"}, cwd=tmp_path)
+    assert refused.returncode == 78
+    assert "options.hello_timeout" in refused.stderr and "hello_timeout_s" in refused.stderr
+
+
 def test_list_tells_every_adapter(tmp_path, bothost):
     listed = bothost("lobby", "list", "--json", cwd=tmp_path)
     (embedded,) = [a for a in json.loads(listed.stdout) if a["name"] == "embedded"]
