@@ -17,7 +17,6 @@ from bothost.host.reconnect import ConnectionSettings, Reconnect, Watchdog
 from bothost.host.transport import HttpCalls, Sender, Sockets, Timers
 from bothost.lobbies.base import LobbyAdapter, checked
 from bothost.messages import (
-    Alive,
     Authenticate,
     AuthFailed,
     CancelTimer,
@@ -96,7 +95,6 @@ class Connection:
             AuthFailed: self._on_refused,
             Superseded: self._on_refused,
             Throttled: self._on_throttled,
-            Alive: lambda event: None,
         }
 
     # ------------------------------------------------------------------------------------------------- the adapter

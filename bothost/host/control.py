@@ -12,14 +12,13 @@ import stat
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from bothost.errors import BothostError, UsageError
 from bothost.listening import stop_accepting
+from bothost.messages import Json
 
-Json = dict[str, Any]
 PATH_BYTES = 100
 """Maximum length of a Unix socket's path, which the system limits to a little more."""
 LINE_BYTES = 64 * 1024

@@ -14,7 +14,6 @@ import signal
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import structlog
@@ -23,10 +22,10 @@ from bothost.config import Settings
 from bothost.errors import UsageError
 from bothost.host.control import Control, ask, socket_path
 from bothost.host.limits import Backoff
+from bothost.messages import Json
 
 _log = structlog.get_logger("bothost.host")
 
-Json = dict[str, Any]
 FINAL = frozenset({0, 2, 77, 78})
 """Exit codes after which a restart does not help: done, wrong usage, credentials refused, wrong configuration."""
 STEADY_S = 60.0

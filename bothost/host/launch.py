@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any, TypeVar
 
 import structlog
+import uvloop
 
 from bothost.config import Settings, config_hash
 from bothost.errors import StoreUnavailable
@@ -179,18 +180,9 @@ def _signals(loop: asyncio.AbstractEventLoop, host: Host, on_hangup: Callable[[]
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine on the fastest installed event loop."""
+    """Run a coroutine on uvloop."""
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     gc.set_threshold(*GC_THRESHOLDS)
     _native.take_short_turns()
     _native.limit_arenas(ARENAS)
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        return runner.run(main)
-
-
-def _loop_factory() -> Any:
-    try:
-        import uvloop
-    except ImportError:  # not on Windows
-        return None
-    return uvloop.new_event_loop
+    return uvloop.run(main)

@@ -9,11 +9,11 @@ import structlog
 
 from bothost.errors import StoreUnavailable
 from bothost.messages import Json
+from bothost.store.leases import AccountKey
 
 _log = structlog.get_logger("bothost.host")
 
 RETRY_S = 1.0
-AccountKey = tuple[str, str]
 
 
 class MemoWriter:

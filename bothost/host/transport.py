@@ -239,19 +239,16 @@ class Timers:
         self._handles: dict[str, asyncio.TimerHandle] = {}
 
     def set(self, effect: SetTimer) -> None:
-        self._cancel(effect.name)
+        self.cancel(effect)
         self._handles[effect.name] = self._loop.call_later(max(0.0, effect.after_s), self._fire, effect.name)
 
-    def cancel(self, effect: CancelTimer) -> None:
-        self._cancel(effect.name)
+    def cancel(self, effect: SetTimer | CancelTimer) -> None:
+        if (handle := self._handles.pop(effect.name, None)) is not None:
+            handle.cancel()
 
     def close(self) -> None:
-        for name in list(self._handles):
-            self._cancel(name)
-
-    def _cancel(self, name: str) -> None:
-        if (handle := self._handles.pop(name, None)) is not None:
-            handle.cancel()
+        while self._handles:
+            self._handles.popitem()[1].cancel()
 
     def _fire(self, name: str) -> None:
         self._handles.pop(name, None)
