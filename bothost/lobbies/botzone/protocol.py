@@ -122,6 +122,6 @@ def run_headers(
         headers.append(("X-Initdata", text))
     headers += [("X-UseSimpleIO", "true" if simple else "false"), ("X-Timelimit", f"{time_limit_s:g}")]
     for name, value in headers:
-        if not value.isascii() or not value.isprintable():
+        if not fits_header(value):
             raise ValueError(f"{name} must be one line of ASCII")
     return tuple(headers)

@@ -6,11 +6,11 @@ from bothost import messages as m
 from bothost.lobbies.base import Account, Capabilities, LobbyAdapter
 from bothost.lobbies.frames import ended_tables, unknown
 from bothost.lobbies.mailgyc import protocol as wire
-from bothost.lobbies.mailgyc.hand import RULES
+from bothost.lobbies.mailgyc.hand import RULES, uids_of
 from bothost.lobbies.mailgyc.options import AWAY, HELLO, REJOIN, MailgycOptions
 from bothost.lobbies.mailgyc.seeking import Seeker, believes_we_sit
-from bothost.lobbies.mailgyc.session import Session
-from bothost.lobbies.mailgyc.table import MailgycTable, sits
+from bothost.lobbies.mailgyc.session import REJOIN_S, Session
+from bothost.lobbies.mailgyc.table import MailgycTable
 
 
 class MailgycLobby(LobbyAdapter):
@@ -153,13 +153,13 @@ class MailgycLobby(LobbyAdapter):
         session = self._session
         if isinstance(frame, wire.Failure):
             if believes_we_sit(frame.reason):
-                return session.rejoin_later()
+                return [m.SetTimer(REJOIN, REJOIN_S)]
             session.room = -1
             return [
                 *self._welcome(back=True),
                 m.Notice(f"the lobby refuses our return to the table: {frame.reason}", "warning"),
             ]
-        if not isinstance(frame, wire.Joined) or not sits(session.uid, frame):
+        if not isinstance(frame, wire.Joined) or session.uid not in uids_of(frame.players):
             return []
         if frame.room.id != session.room:
             session.room = -1
@@ -216,7 +216,7 @@ class MailgycLobby(LobbyAdapter):
 
     def _joined(self, frame: wire.Joined) -> list[m.Output]:
         if self._table is not None and self._table.room == frame.room.id:
-            skip = self._seeker.leaving or not sits(self._session.uid, frame)
+            skip = self._seeker.leaving or self._session.uid not in uids_of(frame.players)
             return [] if skip else self._table.shown(frame)
         seek, out = self._seeker.seated(frame)
         if seek is None:

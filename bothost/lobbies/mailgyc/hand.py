@@ -12,9 +12,7 @@ from typing import Any
 
 from bothost import rules
 from bothost.lobbies.mailgyc import protocol as wire
-from bothost.rules.game import Game, View
-
-Json = dict[str, Any]
+from bothost.rules.game import Game, Json, View
 
 RULES: Json = {"preset": "mailgyc"}
 TOOK = 1
@@ -158,7 +156,7 @@ class MailgycHand:
         """Whether frame 1006 shows the same position as our view."""
         mine = self.view.to_json()
         room = shown.room
-        if self.uids != uids_of(shown) or mine["phase"] != ("bid" if room.state == wire.CALLING else "play"):
+        if self.uids != uids_of(shown.players) or mine["phase"] != ("bid" if room.state == wire.CALLING else "play"):
             return False
         if self.cards != set(shown.players[self.seat].pokers) or self.uids[mine["turn"]] != room.whose_turn:
             return False
@@ -171,7 +169,7 @@ class MailgycHand:
 
     def continues(self, shown: wire.Joined) -> bool:
         """Whether this can be the hand that the lobby shows, now or at a later position."""
-        if self.view.terminal or self.uids != uids_of(shown) or not self.dealt:
+        if self.view.terminal or self.uids != uids_of(shown.players) or not self.dealt:
             return False
         strange = set(shown.players[self.seat].pokers) - self.dealt
         if room_landlord(shown) == self.seat:
@@ -218,7 +216,7 @@ def resumed(shown: wire.Joined, uid: int, known: MailgycHand | None) -> MailgycH
             return caught_up
     else:
         known = None
-    uids = uids_of(shown)
+    uids = uids_of(shown.players)
     if uid not in uids:
         raise Mismatch("none of the three players is us")
     own = shown.players[uids.index(uid)].pokers
@@ -276,9 +274,9 @@ def _playing(shown: wire.Joined, uids: tuple[int, ...], uid: int, known: Mailgyc
     return MailgycHand(name, seat, uids, cards, game().view_from_snapshot(view))
 
 
-def uids_of(shown: wire.Joined) -> tuple[int, ...]:
+def uids_of(players: Iterable[wire.PlayerBody]) -> tuple[int, ...]:
     """Players by seat; -1 for an empty one."""
-    return tuple(-1 if player.uid is None else player.uid for player in shown.players)
+    return tuple(-1 if player.uid is None else player.uid for player in players)
 
 
 def room_landlord(shown: wire.Joined) -> int | None:

@@ -79,7 +79,7 @@ class Seeker:
         If the room that we asked for does not exist, the lobby seats us in another.
         """
         seek = self._seek
-        if self.leaving or seek is None or not self._asked or self._session.uid not in uids_of(frame):
+        if self.leaving or seek is None or not self._asked or self._session.uid not in uids_of(frame.players):
             return None, []
         wanted = int(seek.wish.attributes.get("room", -1))
         if wanted not in (-1, frame.room.id):

@@ -12,7 +12,7 @@ from bothost import messages as m
 from bothost.lobbies.base import Account
 from bothost.lobbies.frames import loss_reason
 from bothost.lobbies.mailgyc import protocol as wire
-from bothost.lobbies.mailgyc.options import HELLO, REJOIN, TIMERS, MailgycOptions
+from bothost.lobbies.mailgyc.options import HELLO, TIMERS, MailgycOptions
 
 REJOIN_S = 1.0
 """Ask for our room again after this time. The lobby refuses for about 6 s, until it drops our old socket."""
@@ -97,9 +97,6 @@ class Session:
 
     def rejoin(self, level: int) -> m.SendFrame:
         return self.send(wire.JOIN, room=self.room, level=level)
-
-    def rejoin_later(self) -> list[m.Output]:
-        return [m.SetTimer(REJOIN, REJOIN_S)]
 
     def welcome(self, *, back: bool) -> list[m.Output]:
         """Report the login. ``back``: the lobby resumed our earlier session."""

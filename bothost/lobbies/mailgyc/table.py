@@ -154,7 +154,7 @@ class MailgycTable:
         return []
 
     def _dealt(self, frame: wire.Dealt, raw: str | bytes) -> list[m.Output]:
-        uids = tuple(-1 if player.uid is None else player.uid for player in self._players)
+        uids = uids_of(self._players)
         if self._session.uid not in uids:
             raise Mismatch("cards were dealt, but not to us")
         hand, lines = MailgycHand.begin(uids.index(self._session.uid), uids, frame)
@@ -232,11 +232,6 @@ class MailgycTable:
     def _give_up(self, reason: str) -> list[m.Output]:
         self.over = True
         return [*self._go_away(), m.TableEnded(self.name, "aborted", detail=reason)]
-
-
-def sits(uid: int, frame: wire.Joined) -> bool:
-    """Whether this player sits in the room."""
-    return uid in uids_of(frame)
 
 
 def _grant_ms(timer_s: float) -> float | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from bothost import messages as m
 from bothost.lobbies.open_mahjong import protocol as wire
 from bothost.lobbies.open_mahjong.moves import CHOWS, kong_tile
-from bothost.lobbies.open_mahjong.picture import SEATS, Json, Mismatch, Picture
+from bothost.lobbies.open_mahjong.picture import SEATS, Mismatch, Picture
 from bothost.rules import mahjong
 from bothost.rules.game import Game, View
 
@@ -99,7 +99,7 @@ class HandTracker:
         view = self.renew()
         return out if view is None else [*out, m.Snapshot(table, self.name, self.seat, view)]
 
-    def renew(self, seq: int | None = None) -> Json | None:
+    def renew(self, seq: int | None = None) -> m.Json | None:
         """Rebuild the view from the lobby's position. Returns the snapshot; None while our rules cannot express it.
 
         ``seq``: what an earlier process had counted at this moment.

@@ -12,8 +12,8 @@ from typing import Any, Literal
 import msgspec
 
 from bothost.lobbies.open_mahjong import protocol as wire
+from bothost.messages import Json
 
-Json = dict[str, Any]
 Phase = Literal["opening", "turn", "discard", "claims", "robbing", "drawing", "over"]
 
 SEATS = 4

@@ -119,10 +119,6 @@ class RoomJoined(Body, frozen=True):
     message: Word = ""
 
 
-class MatchFound(Body, frozen=True):
-    message: Word = ""
-
-
 # -------------------------------------------------------------------------------------------------------------- hands
 
 
@@ -278,7 +274,7 @@ _BODIES: dict[str, type[Body]] = {
     "match/join_queue_done": Ignored,
     "match/leave_queue_done": Ignored,
     "match/queue_status": Ignored,
-    "match/match_found": MatchFound,
+    "match/match_found": Ignored,
     "gamestate/guobiao/game_start": GameStart,
     "gamestate/guobiao/broadcast_hand_action": HandAsked,
     "gamestate/guobiao/ask_other_action": ClaimAsked,

@@ -6,6 +6,7 @@ most messages and strings in some, so we convert them to strings. Unknown fields
 
 from __future__ import annotations
 
+import contextlib
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -107,20 +108,12 @@ class StateSync(_Part, frozen=True, gc=False):
     moves: tuple[SyncMove, ...] = ()
 
 
-class MatchQueued(_Part, frozen=True, gc=False):
-    size: int = 0
-
-
-class MatchFound(_Part, frozen=True, gc=False):
-    room_id: Id
-
-
 class MatchTimeout(_Part, frozen=True, gc=False):
     pass
 
 
 class Chatter(_Part, frozen=True, gc=False):
-    """A message that we do not need: a pass, which the next turn shows, or a text for people."""
+    """A message that we do not need: passes and matches, which the next turn or room shows, and texts for people."""
 
 
 class ServerShutdown(_Part, frozen=True, gc=False):
@@ -142,8 +135,6 @@ Payload = (
     | Moved
     | GameOver
     | StateSync
-    | MatchQueued
-    | MatchFound
     | MatchTimeout
     | Chatter
     | ServerShutdown
@@ -158,8 +149,8 @@ _TYPES: dict[str, type[Any]] = {
     "move": Moved,
     "game_over": GameOver,
     "state_sync": StateSync,
-    "match_queued": MatchQueued,
-    "match_found": MatchFound,
+    "match_queued": Chatter,
+    "match_found": Chatter,
     "match_timeout": MatchTimeout,
     "match_left": Chatter,
     "pass": Chatter,
@@ -184,7 +175,7 @@ def decode(data: str | bytes) -> Payload:
         kind = _TYPES.get(envelope.type)
         if kind is None:
             raise BadFrame(f"unknown type {envelope.type[:40]!r}")
-        return _typed(bytes(envelope.payload), kind)  # type: ignore[no-any-return]
+        return _typed(_raw.decode(envelope.payload), kind)  # type: ignore[no-any-return]
     except (msgspec.DecodeError, UnicodeDecodeError, UnicodeEncodeError) as error:
         raise BadFrame(str(error)) from None
 
@@ -192,9 +183,8 @@ def decode(data: str | bytes) -> Payload:
 _IDS = ("userId", "roomId", "blackId", "whiteId", "ownerId", "gameId", "id")
 
 
-def _typed(data: bytes, kind: type[Any]) -> Any:
-    """Decode ``data`` as ``kind``; numeric ids become strings. Raises DecodeError."""
-    fields = _raw.decode(data)
+def _typed(fields: Any, kind: type[Any]) -> Any:
+    """Convert a decoded object to ``kind``; numeric ids become strings. Raises ValidationError."""
     if not isinstance(fields, dict):
         raise msgspec.ValidationError("the payload is not an object")
     for name in _IDS:
@@ -229,7 +219,7 @@ class Room(_Part, frozen=True, gc=False):
 def login(body: bytes) -> Login:
     """Decode the answer to a login. Raises BadFrame, which does not quote the body."""
     try:
-        return _typed(body, Login)  # type: ignore[no-any-return]
+        return _typed(_raw.decode(body), Login)  # type: ignore[no-any-return]
     except (msgspec.DecodeError, UnicodeDecodeError):
         raise BadFrame("the answer to the login has no valid token") from None
 
@@ -237,7 +227,7 @@ def login(body: bytes) -> Login:
 def room(body: bytes) -> Room:
     """Decode a created room. Raises BadFrame."""
     try:
-        return _typed(body, Room)  # type: ignore[no-any-return]
+        return _typed(_raw.decode(body), Room)  # type: ignore[no-any-return]
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise BadFrame(str(error)) from None
 
@@ -248,10 +238,8 @@ def room_list(body: bytes) -> list[Room]:
         items = _raw.decode(body)["items"]
         rooms = []
         for item in items:
-            try:
-                rooms.append(_typed(msgspec.json.encode(item), Room))
-            except msgspec.DecodeError:
-                continue
+            with contextlib.suppress(msgspec.ValidationError):
+                rooms.append(_typed(item, Room))
         return rooms
     except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
         raise BadFrame(str(error)) from None
