@@ -6,13 +6,12 @@ Intervals are over deals, not over hands: the lineups of one deal share its card
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from bothost.arena.lineup import Lineup, letter
 from bothost.arena.match import DealResult, HandResult
+from bothost.messages import Json
 from bothost.training.statistics import mean_ci95
-
-Json = dict[str, Any]
 
 
 def _mean(values: Sequence[float]) -> float | None:

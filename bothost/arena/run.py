@@ -15,8 +15,8 @@ from bothost.arena.journal import Header, Journal
 from bothost.arena.lineup import lineups
 from bothost.arena.luck import luck_of
 from bothost.arena.match import DealResult
-from bothost.arena.spec import Build, Json, MatchSpec
-from bothost.rules.game import Game
+from bothost.arena.spec import Build, MatchSpec
+from bothost.rules.game import Game, Json
 from bothost.sequential import BettingTest
 from bothost.strategy import Strategy
 

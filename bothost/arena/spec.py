@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import msgspec
 
-from bothost.rules.game import Game
+from bothost.rules.game import Game, Json
 from bothost.strategy import Strategy
-
-Json = dict[str, Any]
 
 
 class MatchSpec(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from typing import Any
 
 from bothost.arena.lineup import letter
 from bothost.arena.standings import Estimate, Pair, crosstable
 from bothost.arena.tournament import Standing, TournamentRun
+from bothost.messages import Json
 
-Json = dict[str, Any]
 LEVEL = 0.05
 """Pairs with a smaller corrected p-value are marked as significant."""
 

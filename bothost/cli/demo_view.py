@@ -11,12 +11,13 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 import sqlalchemy as sa
 
 from bothost.cli.output import printable
+from bothost.messages import Json
 from bothost.store.models import decisions
 from bothost.store.query import HandQuery, first_id, players_of
 from bothost.store.reader import Key, LoggedHand, iter_hands
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from bothost.plugins import Plugins
     from bothost.store import Store
 
-Json = dict[str, Any]
 WINDOW_US = 300_000_000
 """How far back a refresh looks for hands. The last one reads all."""
 MOVES = 8

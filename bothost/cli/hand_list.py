@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bothost.cli.output import printable
 from bothost.cli.output import table as aligned
+from bothost.messages import Json
 from bothost.store.query import HandQuery, players_of
 from bothost.store.records import iso_time
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from bothost.store.notes import Note
     from bothost.store.reader import LoggedHand
 
-Json = dict[str, Any]
 MAX_SEATS = 4
 """Seats of ours that a hand may have: mahjong has four."""
 ID_SHOWN = 24

@@ -10,8 +10,7 @@ from rich.text import Text
 
 from bothost.cli.output import printable
 from bothost.cli.reasons import explanation, remarks
-
-Json = dict[str, Any]
+from bothost.messages import Json
 
 
 def render(report: Json, *, top: int = 5) -> None:

@@ -17,12 +17,12 @@ from bothost.cli.output import printable
 from bothost.cli.reasons import explanation, remarks
 from bothost.cli.show_hand import chat
 from bothost.errors import StoreError
+from bothost.messages import Json
 from bothost.store.hand_report import report
 from bothost.store.reader import Timeline
 from bothost.web.hands import seat_names
 from bothost.web.replay import Position, positions
 
-Json = dict[str, Any]
 WIDE = 100
 """Longer parts of the deal are left out, and longer remarks: a wall of 144 tiles helps no one."""
 

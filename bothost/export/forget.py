@@ -7,16 +7,14 @@ import os
 from collections import Counter
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from bothost.errors import UsageError
+from bothost.messages import Json
 from bothost.plugins.weights import sha256_of
-
-Json = dict[str, Any]
 
 
 def forget(folder: Path, game_ids: Collection[bytes], names: Collection[str] = ()) -> int:

@@ -25,13 +25,12 @@ from bothost.errors import StoreError, UsageError
 from bothost.export.options import ExportOptions
 from bothost.export.rllib import observation, view_blocks
 from bothost.export.views import Decoder, Games
-from bothost.rules.game import Game
+from bothost.rules.game import Game, Json
 from bothost.store.query import HandQuery
 from bothost.store.reader import Timeline, iter_hands, iter_timelines
 from bothost.store.records import DecisionRecord
 from bothost.store.store import Store
 
-Json = dict[str, Any]
 MOST_MASKED = 512
 """Most actions of a game whose episodes have an action mask."""
 NAMESPACE = "bothost"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import quote
 
 import sqlalchemy as sa
@@ -69,13 +69,7 @@ def shown(url: str) -> str:
     return make_url(url).render_as_string(hide_password=True)
 
 
-class Executes(Protocol):
-    """A database connection."""
-
-    def execute(self, statement: str, /) -> object: ...
-
-
-def set_up_sqlite(connection: Executes, *, synchronous: str = "normal", busy_ms: int = 5000) -> None:
+def set_up_sqlite(connection: sqlite3.Connection, *, synchronous: str = "normal", busy_ms: int = 5000) -> None:
     """Apply our settings to a new connection.
 
     WAL with synchronous NORMAL keeps every commit if the process dies; FULL also if the power fails.

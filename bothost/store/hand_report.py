@@ -8,13 +8,11 @@ from typing import Any
 import numpy as np
 
 from bothost.errors import StoreError
-from bothost.rules.game import Game, View
+from bothost.rules.game import Game, Json, View
 from bothost.store.logged_games import GameCache
 from bothost.store.query import players_of
 from bothost.store.reader import Timeline, iter_views
 from bothost.store.records import DecisionRecord, iso_time
-
-Json = dict[str, Any]
 
 
 def report(timeline: Timeline) -> Json:

@@ -7,7 +7,7 @@ A row is written once and never changed. What happens to a move later (sent, ack
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
@@ -179,4 +179,3 @@ def short_time(us: int) -> str:
 
 
 Record = GameRecord | GameEndRecord | EventsRecord | SnapshotRecord | DecisionRecord | OutcomeRecord | ChatRecord
-Json = dict[str, Any]

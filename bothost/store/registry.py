@@ -29,6 +29,7 @@ from sqlalchemy.exc import IntegrityError
 from bothost.config import nearest
 from bothost.errors import ModelError
 from bothost.inference.graph_trial import try_graphs
+from bothost.messages import Json
 from bothost.plugins import settle, weights
 from bothost.store import model_files
 from bothost.store.models import model_aliases, models
@@ -36,7 +37,6 @@ from bothost.store.models import model_files as parts
 from bothost.store.store import Store
 from bothost.strategy import Model, Strategy
 
-Json = dict[str, Any]
 Kind = Literal["promote", "rollback"]
 
 CHAMPION, CHALLENGER, SHADOW, CANARY = "champion", "challenger", "shadow", "canary"

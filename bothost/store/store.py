@@ -14,11 +14,11 @@ import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 
 from bothost.config import StoreSettings
+from bothost.messages import Json
 from bothost.store import models, schema
 from bothost.store.engine import make_engine, reaching
 from bothost.store.records import GameRecord, LoggedMove
 
-Json = dict[str, Any]
 T = TypeVar("T")
 
 

@@ -13,9 +13,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from bothost import rules
-from bothost.rules.game import State
-
-Json = dict[str, Any]
+from bothost.rules.game import Json, State
 
 
 class Illegal(ValueError):
