@@ -14,7 +14,6 @@ import shlex
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from types import TracebackType
 from typing import Any, NamedTuple, Protocol, Self
 
 from bothost.arena.lineup import letter, lineups
@@ -58,9 +57,7 @@ class Crew(Protocol):
         ...
 
     def __enter__(self) -> Self: ...
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """End the workers and cancel queued deals."""
         ...
 
@@ -168,9 +165,7 @@ class ProcessCrew:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
 
@@ -229,9 +224,7 @@ class RayCrew:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         import ray
 
         self._threads.shutdown(wait=True, cancel_futures=True)

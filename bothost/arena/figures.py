@@ -30,7 +30,7 @@ def _ms_per_move(deals: Sequence[DealResult], who: int) -> float | None:
 
 def common(deals: Sequence[DealResult], contestants: int) -> Json:
     """Figures that every game has."""
-    names = [chr(ord("A") + who) for who in range(contestants)]
+    names = [letter(who) for who in range(contestants)]
     return {
         "deals": len(deals),
         "hands": sum(len(deal.hands) for deal in deals),
@@ -202,7 +202,7 @@ def table_figures(deals: Sequence[DealResult], seats: Sequence[Lineup]) -> Json:
                         wins.append(float(hand.returns[seat] == best and hand.returns.count(best) == 1))
             scores.append(sum(mine) / len(mine))
         mean, ci95 = mean_ci95(scores)
-        agents[chr(ord("A") + who)] = {"score": mean, "ci95": ci95, "win_rate": _mean(wins)}
+        agents[letter(who)] = {"score": mean, "ci95": ci95, "win_rate": _mean(wins)}
     return {"agents": agents, **common(deals, contestants)}
 
 
