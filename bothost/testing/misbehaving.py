@@ -142,9 +142,6 @@ class CrashOnClose(_Misbehaving):
     def fail(self) -> None:
         raise RuntimeError("misbehaving as announced")
 
-    def misbehave(self, view: View, legal: ActionArray, good: Decision) -> Any:
-        return good
-
 
 class Illegal(_Misbehaving):
     """Answers with an action that is not legal."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import math
+import os
 import random
 import statistics
 import sys
@@ -22,6 +23,7 @@ import msgspec
 import numpy as np
 
 from bothost import Budget, Decision, Evaluator, Player, Request, Strategy, Table
+from bothost.children import resident_bytes
 from bothost.errors import ANY_FAILURE
 from bothost.plugins import Resolved
 from bothost.rules import ActionArray, Game, View
@@ -196,16 +198,16 @@ def some_seats(game: Game, hand: int) -> set[int]:
 def plays_legally(resolved: Resolved, game: Game, hands: int, seed: int, run: Run) -> str:
     """Legal, well-formed decisions in all hands, without growing for ever."""
     strategy = make(run, resolved)
-    megabytes = 0.0
+    resident = 0
     for hand in range(hands):
         if hand == hands // 4:
-            megabytes = _resident_mb()
+            resident = resident_bytes(os.getpid())
         for _ in play(run, strategy, game, seed + hand, some_seats(game, hand)):
             pass
         run.hands += 1
-    grown = _resident_mb() - megabytes
+    grown = (resident_bytes(os.getpid()) - resident) / 1e6
     run.call("Strategy.close", strategy.close)
-    if megabytes and grown > LEAK_MB:
+    if resident and grown > LEAK_MB:
         message = f"the process grew by {grown:.0f} MB in {hands - hands // 4} hands"
         raise Broken(message, "let go of what belongs to a hand in Player.close")
     return f"{hands} hands, {run.decisions} decisions"
@@ -405,11 +407,3 @@ def options_schema(strategy: type[Strategy]) -> str:
     info: Any = msgspec.inspect.type_info(options)
     required = [field.encode_name for field in info.fields if field.required]
     return f"required: {', '.join(required)}" if required else f"{len(info.fields)} options, all with defaults"
-
-
-def _resident_mb() -> float:
-    try:
-        pages = int(Path("/proc/self/statm").read_text().split()[1])
-    except (OSError, ValueError):
-        return 0.0
-    return pages * 4096 / 1e6

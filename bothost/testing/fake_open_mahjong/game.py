@@ -133,7 +133,7 @@ class Match:
 
     def heard(self, user: int, frame: dict[str, Any]) -> None:
         """Handle a player's action. An invalid one is ignored, and recorded as a silence."""
-        index = next((i for i, seat in enumerate(self.seats) if seat.user == user), None)
+        index = self.index_of(user)
         action = "cut" if frame["type"].endswith("/cut_tile") else frame.get("action")
         where = f"{self.id}.{self.round}.{self.tick}"
         if index is None or action is None:

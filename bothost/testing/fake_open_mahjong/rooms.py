@@ -1,11 +1,11 @@
-"""The rooms of the fake open_mahjong lobby."""
+"""The connections and the rooms of the fake open_mahjong lobby."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from bothost.lobbies.open_mahjong import protocol as wire
-from bothost.testing.fake_open_mahjong.line import Line
+from bothost.testing.fake_server import Line as BaseLine
 
 if TYPE_CHECKING:
     from bothost.testing.fake_open_mahjong.server import FakeOpenMahjong
@@ -20,6 +20,15 @@ ROOM_MEMBERS = (
     "random_seed",
     "open_cuohe",
 )
+
+
+class Line(BaseLine):
+    """One websocket."""
+
+    checked = False
+    """Whether the release version was accepted."""
+    dead = False
+    """Whether the server ignores the socket. It stays open, and answers protocol pings."""
 
 
 class Rooms:

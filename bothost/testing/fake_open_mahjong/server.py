@@ -23,8 +23,7 @@ from starlette.websockets import WebSocket
 from bothost.lobbies.open_mahjong import protocol as wire
 from bothost.testing.fake_open_mahjong.chat import ChatLine, ChatServer, key_of
 from bothost.testing.fake_open_mahjong.game import Match
-from bothost.testing.fake_open_mahjong.line import Line
-from bothost.testing.fake_open_mahjong.rooms import Rooms
+from bothost.testing.fake_open_mahjong.rooms import Line, Rooms
 from bothost.testing.fake_open_mahjong.seat import Seat
 from bothost.testing.fake_server import FakeServer
 from bothost.testing.fake_server import Line as BaseLine

@@ -29,7 +29,7 @@ class Games:
         for user in game.seats:
             self._owner.tell(user, "game_start", self.start_frame(game))
         room.ready = [False, False]
-        self._owner.show(room)
+        self._owner.rooms.show(room)
         self._start_clock(game, self._owner.settings["move_s"])
 
     def start_frame(self, game: Game) -> Json:
@@ -162,7 +162,7 @@ class Games:
         over = {"gameId": game.id, "result": result, "endReason": reason}
         for user in game.seats:
             self._owner.tell(user, "game_over", {**over, "blackCount": board.count(1), "whiteCount": board.count(2)})
-        self._owner.show(game.room)
+        self._owner.rooms.show(game.room)
 
     def closed(self, user: int) -> None:
         """Handle the end of any socket of a player, even if another one is open."""

@@ -25,7 +25,7 @@ from starlette.websockets import WebSocket
 
 from bothost.testing.fake_othello_platform.accounts import Accounts
 from bothost.testing.fake_othello_platform.games import Games
-from bothost.testing.fake_othello_platform.parts import Json, Line, Room, Traps
+from bothost.testing.fake_othello_platform.parts import Json, Line, Traps
 from bothost.testing.fake_othello_platform.rooms import Rooms
 from bothost.testing.fake_server import FakeServer
 from bothost.testing.fake_server import Line as BaseLine
@@ -226,6 +226,3 @@ class FakeOthelloPlatform(FakeServer):
         """Close a player's connections."""
         for line in [line for line in self.lines if line.user == user]:
             line.close()
-
-    def show(self, room: Room) -> None:
-        self.rooms.show(room)
