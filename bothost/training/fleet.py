@@ -23,12 +23,13 @@ from bothost.errors import BothostError, UsageError
 from bothost.strategy import ReportProgress, TrainingRun
 from bothost.training import roles
 from bothost.training.checkpoint import Progress
+from bothost.training.devices import Device, check_device
 from bothost.training.distributed import shares
 from bothost.training.loop import Iteration, Outcome, TrainerLoop, check_end
 from bothost.training.model_pool import ModelPool
 from bothost.training.ppo import ExtraBatch
 from bothost.training.processes import ATTEMPTS, PendingCall, Process, Processes, WorkerDied, retry_on_death
-from bothost.training.roles import Device, Played, Setup, Tensors, Updated
+from bothost.training.roles import Played, Setup, Tensors, Updated
 from bothost.training.rollout import Build, RolloutTask, SelfPlayLearner, SelfPlayOptions, rollout_figures
 from bothost.training.runners import Runner, processes_of
 
@@ -87,6 +88,8 @@ def train(
 
 def _check(options: FleetOptions, run: TrainingRun) -> None:
     check_end(options, run)
+    if options.runner == "local":
+        check_device(options.device)
     if options.workers < 1:
         raise UsageError(f"--runner {options.runner} needs workers", advice="give --workers N")
     if not 1 <= options.trainers <= options.workers:

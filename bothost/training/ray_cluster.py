@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 import os
 import socket
-from typing import Any, Literal
+from typing import Any
 
 from bothost.errors import UsageError
+from bothost.training.devices import Device
 from bothost.training.processes import WorkerDied
 from bothost.training.trackers import VARIABLE
 
@@ -16,7 +17,7 @@ KNOCK_S = 10.0
 """Seconds that a cluster may take to accept a connection."""
 
 
-def connect(address: str | None, *, cores: int, device: Literal["cpu", "cuda"]) -> bool:
+def connect(address: str | None, *, cores: int, device: Device) -> bool:
     """Connect to the cluster at ``address``. Without an address, start Ray on this machine with ``cores`` cores.
 
     Processes on all of its nodes report to the trackers of this one. Returns False if this process is connected

@@ -13,9 +13,10 @@ import contextlib
 import os
 from typing import Any, Self
 
+from bothost.training.devices import Device
 from bothost.training.processes import Process, Role, Setup, join
 from bothost.training.ray_cluster import connect, value_of
-from bothost.training.roles import Device, Pool, Trainer
+from bothost.training.roles import Pool, Trainer
 
 
 class Actor:

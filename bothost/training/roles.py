@@ -11,7 +11,7 @@ import hashlib
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -21,6 +21,7 @@ from torch._C._distributed_c10d import FileStore, Store, TCPStore
 
 from bothost.rules import game
 from bothost.training import checkpoint, distributed, ppo
+from bothost.training.devices import Device
 from bothost.training.loop import set_learning_rate
 from bothost.training.packing import PackedRollout, pack, unpack
 from bothost.training.ppo import Batch
@@ -28,7 +29,6 @@ from bothost.training.rollout import RolloutTask, SelfPlay, SelfPlayOptions
 
 Tensors = Mapping[str, npt.NDArray[Any]]
 """Parameters, or an optimizer's state, by name."""
-Device = Literal["cpu", "cuda"]
 
 
 class Setup(msgspec.Struct, frozen=True):

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from bothost.training.roles import Device
+from bothost.training.devices import Device
 from bothost_deep_mc.encode import Seen
 from bothost_deep_mc.engine import EngineOptions, Order
 from bothost_deep_mc.model import Sizes

@@ -15,6 +15,7 @@ from bothost import LoggedGames, Model, ReportProgress, Trainer, TrainingRun
 from bothost.errors import UsageError
 from bothost.rules import game
 from bothost.training.checkpoint import Progress
+from bothost.training.devices import check_device
 from bothost.training.loop import Iteration, Learner, Outcome, TrainerLoop, limited, set_learning_rate, version_at
 from bothost.training.model_pool import ModelPool
 from bothost.training.publish import lineage_of, parameters_file, write_manifest, write_version
@@ -98,6 +99,7 @@ def train(
     extra: ExtraDecisions | None = None,
 ) -> Progress:
     """Train to the end. ``start``: a safetensors file with parameters. ``extra``: decisions beside self-play."""
+    check_device(options.device)
     networks = Networks(options, run.seed)
     setup = Setup(options.sizes, options.play, timeout_s=options.timeout_s)
     with Engine(options, setup, networks.model, networks.nets) as engine:

@@ -28,10 +28,10 @@ from bothost.errors import UsageError
 from bothost.rules import ActionArray, FloatArray, State, View, doudizhu, game
 from bothost.training import checkpoint
 from bothost.training.checkpoint import Progress
+from bothost.training.devices import Device, check_device
 from bothost.training.loop import begun_or_resumed, set_learning_rate
 from bothost.training.metrics import Metrics, plot, read
 from bothost.training.publish import lineage_of, write_manifest, write_version
-from bothost.training.roles import Device
 from bothost_doudizhu_mcts.encode import PLANES, ROLES, SIDE, VERSION, encode, roles
 from bothost_doudizhu_mcts.evaluated import address_of
 from bothost_doudizhu_mcts.model import Networks, RoleNet, graphs
@@ -267,6 +267,7 @@ class Distiller(Trainer):
         options: Options = self.options
         if run.minutes is None and options.positions is None:
             raise UsageError("this training has no stopping condition", advice="give --minutes M or --positions N")
+        check_device(options.device)
         teacher = run.evaluators["teacher"]
         torch.set_num_threads(1)
         torch.manual_seed(run.seed)

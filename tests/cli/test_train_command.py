@@ -4,6 +4,7 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
 from safetensors.numpy import load_file
 
 from bothost import rules
@@ -48,6 +49,9 @@ def test_training_ends_in_weights_as_a_package_ships_them(tmp_path, capsys):
     assert code == 0 and json.loads(text)["updates"] == 3
 
 
+ON_A_GPU = (["phase-ppo"], ["deep-mc"], ["doudizhu-mcts", "distil"])
+
+
 @pytest.mark.parametrize(
     ("args", "told"),
     [
@@ -63,10 +67,12 @@ def test_training_ends_in_weights_as_a_package_ships_them(tmp_path, capsys):
         (["mahjong-ppo", "--option", "start=level-1"], "of the encoding"),
         (["doudizhu-mcts", "distil", "--minutes", "1", "--start", "v3"], "model import doudizhu-mcts FOLDER --of v3"),
         (["doudizhu-mcts", "distil", "--minutes", "1", "--start", "deep-mc"], "no version or level 'deep-mc'"),
+        *(([*name, "--minutes", "1", "--device", "cuda", "--workers", "1"], "finds no GPU here") for name in ON_A_GPU),
     ],
 )
 def test_what_cannot_be_trained_is_refused_with_the_fix(tmp_path, capsys, monkeypatch, args, told):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     code, _, err = train(capsys, *args)
     assert code != 0 and told in err and "Traceback" not in err and "is a bug" not in err
     assert not any(Path(tmp_path).iterdir())
