@@ -25,7 +25,7 @@ import contextlib
 import itertools
 import random
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any, Literal, Self, TypeVar
 
 import msgspec
@@ -33,6 +33,7 @@ from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 
 from bothost import rules
+from bothost.host.tasks import BackgroundTasks
 from bothost.listening import stop_accepting
 from bothost.lobbies.embedded import protocol as wire
 from bothost.lobby_server.core import Lobby, Send
@@ -102,7 +103,7 @@ class FakeLobby:
         self,
         tokens: Mapping[str, str] | None = None,
         *,
-        script: Callable[[Line], Awaitable[None]] | None = None,
+        script: Callable[[Line], Coroutine[Any, Any, None]] | None = None,
         robots: bool = False,
         games: Iterable[str] | None = None,
         seed: int = 0,
@@ -130,7 +131,7 @@ class FakeLobby:
         self._numbers = itertools.count(1)
         self._server: Server | None = None
         self._alarm: asyncio.TimerHandle | None = None
-        self._scripts: set[asyncio.Future[None]] = set()
+        self._scripts = BackgroundTasks()
         self._news = asyncio.Event()
 
     @property
@@ -160,8 +161,7 @@ class FakeLobby:
         if self._server is not None:
             for line in list(self.lines.values()):
                 line.abort()
-            for task in self._scripts:
-                task.cancel()
+            self._scripts.cancel()
             await stop_accepting(self._server)
             self._server.close()
             await self._server.wait_closed()
@@ -220,10 +220,7 @@ class FakeLobby:
                 if self._script is None:
                     await self._serve(line)
                 else:
-                    task = asyncio.ensure_future(self._script(line))
-                    self._scripts.add(task)
-                    task.add_done_callback(self._scripts.discard)
-                    await task
+                    await self._scripts.spawn(self._script(line))
         finally:
             del self.lines[line.number]
             writer.cancel()
