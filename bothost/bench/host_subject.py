@@ -11,6 +11,8 @@ import asyncio
 import gc
 import json
 import os
+import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,16 @@ OPTIONS: dict[str, dict[str, Any]] = {
 """Settings in which one core decides hundreds of times per second."""
 GAMES = {"mahjong-ppo": "mahjong", "phase-ppo": "pairing"}
 """What each strategy plays, if it is not what ``--game`` says."""
+
+LATER_S = 10.0
+"""How long a parent that ended may leave this process. A parent that waits for its end waits less."""
+
+
+def end_after_parent() -> None:
+    """End this process if its parent ended without waiting for it. The parent holds the other end of stdin."""
+    sys.stdin.buffer.read()
+    time.sleep(LATER_S)
+    os._exit(1)
 
 
 async def play(args: argparse.Namespace) -> None:
@@ -109,6 +121,7 @@ if __name__ == "__main__":
     parser.add_argument("--echo", action="store_true")
     parser.add_argument("--core", type=int, default=-1)
     arguments = parser.parse_args()
+    threading.Thread(target=end_after_parent, daemon=True).start()
     if arguments.core >= 0:
         os.sched_setaffinity(0, {arguments.core})
     if arguments.echo:
