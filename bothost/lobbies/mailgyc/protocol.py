@@ -55,8 +55,6 @@ class Rooms(Body, frozen=True):
 class Room(Body, frozen=True):
     id: int
     state: int
-    multiple: int = 15
-    landlord_uid: Uid = -1
     whose_turn: Uid = -1
     timer: float = 0.0
     last_shot_uid: Uid = -1
@@ -103,7 +101,6 @@ class Called(Body, frozen=True):
     rob: int
     landlord: Uid = -1
     """-1 until the landlord is known."""
-    multiple: int = 0
     pokers: Cards = ()
     """The bottom cards, once the landlord is known."""
 
@@ -111,7 +108,6 @@ class Called(Body, frozen=True):
 class Shot(Body, frozen=True):
     uid: Uid
     pokers: Cards = ()
-    multiple: int = 0
 
 
 class Result(Body, frozen=True):

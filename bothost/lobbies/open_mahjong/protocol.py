@@ -89,7 +89,6 @@ class Room(Body, frozen=True):
     max_player: Number = 4
     has_password: bool = False
     is_game_running: bool = False
-    open_cuohe: bool = False
     host_user_id: User = 0
     game_round: Number = 1
     round_timer: Number = 0
@@ -152,7 +151,6 @@ class GameInfo(Body, frozen=True):
     tile_count: Annotated[int, Meta(ge=0, le=144)]
     action_tick: Tick = 0
     current_round: Annotated[int, Meta(ge=1, le=10_000)] = 1
-    max_round: Number = 1
     step_time: Seconds = 0
     dealer_index: Index = 0
     hepai_limit: Annotated[int, Meta(ge=0, le=1000)] = 8
@@ -172,7 +170,6 @@ class HandAsk(Body, frozen=True):
     action_list: Words = ()
     remaining_time: Seconds = 0
     """The bank in seconds, without the time for the move."""
-    remain_tiles: Number = 0
     deal_tile_type: Word = ""
     opening_buhua_complete: bool = False
 
@@ -230,7 +227,6 @@ class ResultShown(Body, frozen=True):
 
 class FinalData(Body, frozen=True):
     score: Number = 0
-    rank: Number = 0
 
 
 class GameEndInfo(Body, frozen=True):
