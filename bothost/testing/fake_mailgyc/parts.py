@@ -22,11 +22,8 @@ class Traps(msgspec.Struct, frozen=True, kw_only=True):
     dead_after: int | None = None
     """After this many moves, robots do not move any more."""
     login_status: int = 200
-    refuses_cookie: bool = False
     notices_after_s: float = 0.0
     """How long the lobby takes to notice a dead socket. Until then it answers a reconnect with an error."""
-    forgets_rooms: bool = False
-    """After a lost connection the room is gone, but the login still names it."""
 
 
 NOISE = ("", "[", "null", '[9001,{"fireworks":1}]', '[3002,{"uid":"x"}]', '{"a":1}', '[1006,{"room":{}}]')

@@ -67,7 +67,7 @@ class MailgycFake(FakeServer):
 
     def connected(self, socket: WebSocket) -> Line | None:
         cookie = socket.headers.get("cookie", "")
-        if not (cookie.startswith("userinfo=") and cookie.endswith(SECRET)) or self.traps.refuses_cookie:
+        if not (cookie.startswith("userinfo=") and cookie.endswith(SECRET)):
             return None  # closed without a message, as the real lobby does
         line = Line(socket)
         line.user = int(cookie.split("=")[1].split("|")[0])
@@ -102,8 +102,6 @@ class MailgycFake(FakeServer):
             assert seat is not None
             seat.leave = 1
             self.broadcast(room, wire.LEFT, uid=line.user)
-            if self.traps.forgets_rooms:
-                self.later(0.05, self.rooms.pop, room.number, None)
 
     # ------------------------------------------------------------------------------------------------------- telling
 

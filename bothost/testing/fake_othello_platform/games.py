@@ -51,7 +51,7 @@ class Games:
         action, legal = pos["y"] * 8 + pos["x"], game.state.legal(seat)
         if action not in legal or self._unfair(game, len(legal)):
             self._owner.error(line, "ILLEGAL_MOVE")
-        elif not self._every("lose"):
+        else:
             self._place(game, seat, action)
             if self._every("drop"):
                 self._owner.drop(line.user)

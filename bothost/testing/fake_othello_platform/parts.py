@@ -26,8 +26,6 @@ class Traps(msgspec.Struct, frozen=True):
     """Break the mover's connection after the move."""
     refuse_every: int = 0
     """Refuse a legal move as illegal, if there is another one."""
-    lose_every: int = 0
-    """Ignore a move without an error."""
     repeat_every: int = 0
     """Send a move's message twice."""
     noise_every: int = 0
