@@ -13,6 +13,7 @@ take the results of workers. These promises hold for any messages of the lobby:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -232,6 +233,8 @@ class Session:
         hand.drop_job()
         self.hand = hand.answer = hand.held = None
         hand.due_at = NEVER
+        if scores is not None and (len(scores) != self.game.num_seats or not all(map(math.isfinite, scores))):
+            scores = None  # readers of the log count on one number per seat
         out.append(HandClosed(hand, reason, scores))
 
     def _unknown_hand(self, name: str, out: list[Output]) -> None:

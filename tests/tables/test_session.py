@@ -67,6 +67,16 @@ def test_a_decision_may_wait_but_not_beyond_the_deadline(seat, wait_ms, leaves_a
     assert answer.not_before == (window.answer if leaves_after_s is None else window.arrival + leaves_after_s)
 
 
+@pytest.mark.parametrize(
+    "scores", [(1.0,), (), (1.0, 2.0, 3.0, 4.0), (float("nan"), 0.0, 0.0), (float("inf"), 0.0, 0.0)]
+)
+def test_scores_that_are_none_are_dropped(scores):
+    for event in (HandEnded("t", "h", scores), TableEnded("t", "normal", scores)):
+        seat = Seat().start()
+        closed = next(output for output in seat.feed(event) if isinstance(output, HandClosed))
+        assert (closed.reason, closed.scores) == ("normal", None)
+
+
 def test_what_belongs_to_no_known_hand_is_dropped():
     seat = Seat()
     assert seat.feed(Delta("t", "unknown", 0, ("x",))) == []
