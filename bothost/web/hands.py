@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import msgspec
@@ -60,10 +61,11 @@ def _name(key: Key) -> str:
 def key_of(name: str) -> tuple[bytes, int]:
     """Inverse of ``name_of``. Raises ValueError."""
     game_id, _, seat = name.partition("-")
-    key = bytes.fromhex(game_id), int(seat)
-    if len(key[0]) != 16 or not 0 <= key[1] < 128:
-        raise ValueError(f"{name!r} names no hand")
-    return key
+    with contextlib.suppress(ValueError):
+        key = bytes.fromhex(game_id), int(seat)
+        if len(key[0]) == 16 and 0 <= key[1] < 128:
+            return key
+    raise ValueError(f"there is no hand {name[:80]!r}")
 
 
 def timeline_of(site: Site, name: str) -> Timeline | None:

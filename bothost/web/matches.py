@@ -231,7 +231,7 @@ class Matches:
             if len(self._tasks) >= MAX_MATCHES:
                 raise UsageError(f"{MAX_MATCHES} games are being played here", advice="wait until one of them is over")
             if wanted.name in self._names.values():
-                raise UsageError(f"{wanted.name} is playing already", advice="choose another name")
+                raise UsageError(f"{wanted.name} is playing already", advice="finish that game, or choose another name")
             lobby = await self._opened()
             token = secrets.token_urlsafe(32)
             attributes: dict[str, Any] = {"room": secrets.token_hex(8)}

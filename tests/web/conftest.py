@@ -118,13 +118,19 @@ def logged(settings: StoreSettings, tmp_path: Path):
 
 
 @pytest.fixture
-def served(site: Site) -> Iterator[str]:
+def web_settings() -> WebSettings:
+    """The settings of the served pages."""
+    return WebSettings(port=0)
+
+
+@pytest.fixture
+def served(site: Site, web_settings: WebSettings) -> Iterator[str]:
     """The address of the pages, served in another thread."""
     up, url, loop = threading.Event(), [], asyncio.new_event_loop()
     stop = asyncio.Event()
 
     async def serve() -> None:
-        async with serving(site, WebSettings(port=0)) as address:
+        async with serving(site, web_settings) as address:
             url.append(address)
             up.set()
             await stop.wait()

@@ -143,3 +143,25 @@ def test_a_board_reaches_no_other_server(chromium, served, plugin, hand):
     assert [url for url in asked if not url.startswith(served)] == []
     assert page.url.startswith(served)
     context.close()
+
+
+def test_enter_plays_the_chosen_cards_and_presses_the_button_that_has_the_focus(page, served):
+    page.goto(f"{served}/")
+    page.evaluate("""async () => {
+        const { render, html } = await import("/static/html.js");
+        const { Board } = await import("/static/boards/doudizhu.js");
+        const view = { history: [], counts: [2, 2, 2], hand: "34", bottom: "", turn: 0 };
+        const position = { seat: 0, players: ["a", "b", "c"], view };
+        const legal = [{ action: 0, notation: "pass" }, { action: 1, notation: "3" }];
+        window.chosen = [];
+        const onAct = ({ notation }) => window.chosen.push(notation);
+        document.body.replaceChildren();
+        const board = html`<${Board} position=${position} legal=${legal} onAct=${onAct} t=${(text) => text} />`;
+        render(board, document.body);
+    }""")
+    page.keyboard.press("3")
+    page.wait_for_selector("[aria-label='3'][aria-pressed=true]")
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="pass").focus()
+    page.keyboard.press("Enter")
+    assert page.evaluate("window.chosen") == ["3", "pass"]

@@ -1,9 +1,12 @@
 """The pages in a real browser: every page, narrow and wide, dark, by keyboard, in Chinese, and for assistive tools."""
 
+import json
 import re
 from pathlib import Path
 
 import pytest
+
+from bothost.config import Secret, WebSettings
 
 STATIC = Path(__file__).parents[2] / "bothost/web/static"
 AXE = Path(__file__).parent / "vendor/axe.min.js"
@@ -82,12 +85,72 @@ def test_a_page_is_reached_by_keyboard(page, served):
     page.wait_for_url("**/hands")
 
 
+@pytest.fixture
+def visitor(chromium):
+    """A page in a fresh browser profile that may be refused something."""
+    context = chromium.new_context(locale="en-GB")
+    yield context.new_page()
+    context.close()
+
+
+@pytest.mark.parametrize(
+    ("path", "words", "link"),
+    [
+        ("/hand/zz", "there is no hand 'zz'", "/hands"),
+        (f"/hand/{'0' * 32}-0", "there is no such hand", "/hands"),
+        ("/play/zz", "this game is over, or it is not yours", "/play"),
+        ("/nowhere", "This page does not exist.", "/"),
+    ],
+)
+def test_a_wrong_address_says_so_and_leads_on(visitor, served, path, words, link):
+    visitor.goto(f"{served}{path}")
+    visitor.wait_for_selector(f"main:has-text({json.dumps(words)})")
+    assert visitor.locator(f"main a[href='{link}']").count() == 1 and visitor.locator("h1").count() == 1
+
+
+def test_pages_go_on_when_the_server_forgot_their_session(visitor, served, hands):
+    opened(visitor, f"{served}/hands")
+    visitor.context.clear_cookies()
+    visitor.get_by_role("link", name="tables").click()
+    visitor.wait_for_selector("text=No table is live.")
+    visitor.context.clear_cookies()
+    visitor.get_by_role("link", name="hands").click()
+    visitor.wait_for_function("() => document.querySelectorAll('tbody tr').length === 4")
+
+
+@pytest.mark.parametrize("web_settings", [WebSettings(port=0, password=Secret("s3cret", "a test"), spectators=True)])
+def test_an_operator_logs_in_where_spectators_may_watch(visitor, served):
+    opened(visitor, f"{served}/")
+    assert visitor.get_by_role("link", name="models").count() == 0
+    visitor.get_by_role("link", name="log in").click()
+    visitor.get_by_label("password").fill("s3cret")
+    visitor.keyboard.press("Enter")
+    visitor.get_by_role("link", name="models").click()
+    visitor.wait_for_selector("h2:has-text('deep-mc')")
+    visitor.context.clear_cookies()
+    visitor.get_by_role("link", name="training").click()
+    visitor.get_by_label("password").fill("s3cret")
+    visitor.keyboard.press("Enter")
+    visitor.wait_for_selector("text=No training is here yet.")
+
+
+def test_the_title_names_the_game_and_its_players(page, served, hands):
+    opened(page, f"{served}/hand/{hands[0]}")
+    page.wait_for_function("() => document.title === 'Dou Dizhu: player-0, player-1, player-2 · bothost'")
+    page.get_by_role("link", name="hands").click()
+    page.wait_for_function("() => document.title === 'hands · bothost'")
+
+
 def test_hands_are_found_by_game_day_and_fallback(page, served, hands):
     opened(page, f"{served}/hands")
     page.wait_for_function("() => document.querySelectorAll('tbody tr').length === 4")
     page.get_by_label("game", exact=True).fill("othello")
     page.get_by_role("button", name="search").click()
     page.wait_for_function("() => document.querySelectorAll('tbody tr').length === 1")
+    page.get_by_label("game", exact=True).fill("Dou Dizhu")  # as the page calls it
+    page.get_by_role("button", name="search").click()
+    page.wait_for_url("**/hands?games=doudizhu")
+    page.wait_for_selector("tbody td:has-text('Dou Dizhu')")
     opened(page, f"{served}/hands?since=2001-01-01&until=2023-11-14")
     page.wait_for_function("() => document.querySelectorAll('tbody tr').length === 4")
     opened(page, f"{served}/hands")

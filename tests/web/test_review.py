@@ -123,6 +123,7 @@ def test_progress_comes_as_a_stream_and_errors_in_words(site, rows):
 def test_in_the_browser(page, served, rows):
     """Review a hand, jump between its mistakes, follow a link to a decision, save the hand as one file."""
     name = name_of(rows)
+    page.goto(f"{served}/hands")
     page.goto(f"{served}/hand/{name}?at=0")
     page.get_by_label("review with").select_option("rating")
     page.get_by_role("button", name="review", exact=True).click()
@@ -137,6 +138,8 @@ def test_in_the_browser(page, served, rows):
     assert page.locator(".judgement .severity").inner_text() == "? mistake"
     page.keyboard.press("ArrowRight")
     page.wait_for_url("**?at=15")
+    page.go_back()  # a step is no page of its own
+    page.wait_for_url("**/hands")
     page.goto(f"{served}/hand/{name}?at=20")
     page.wait_for_selector(".othello")
     assert page.locator(".steps [role=status]").inner_text().startswith("20 / ")

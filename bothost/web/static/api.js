@@ -1,5 +1,7 @@
 // Requests to the server that served this page, and its stream of changes.
 
+const RETRY_MS = 1000;
+
 export class ApiError extends Error {
   constructor(status, message, advice) {
     super(message);
@@ -13,20 +15,56 @@ async function answered(answer) {
   return body;
 }
 
+/** `fetch`, once more in a new session where the server has forgotten this one, as it does when it restarts. */
+async function asked(path, options) {
+  const answer = await fetch(path, options);
+  if (answer.status !== 401 || path === "/api/login") return answer;
+  const { viewer } = await fetch("/api/session").then(answered);
+  dispatchEvent(new Event("newsession")); // with another view of the pages, or the need to log in
+  return viewer ? fetch(path, options) : answer;
+}
+
 export const get = (path, query = {}) => {
   const given = Object.entries(query).filter(([, value]) => value !== "" && value !== null && value !== undefined);
   const search = new URLSearchParams(given).toString();
-  return fetch(search ? `${path}?${search}` : path, { headers: { Accept: "application/json" } }).then(answered);
+  return asked(search ? `${path}?${search}` : path, { headers: { Accept: "application/json" } }).then(answered);
 };
 
 export const post = (path, body = {}) =>
-  fetch(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) }).then(answered);
+  asked(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) }).then(answered);
 
-/** Calls `onMessage` for each message of a stream; returns the function that ends it. */
+/** Why the server refuses a stream, which the stream itself cannot tell; null where it may be tried again. */
+async function refusal(path) {
+  const reading = new AbortController();
+  try {
+    await asked(path, { signal: reading.signal }).then((answer) => answer.ok || answered(answer));
+  } catch (error) {
+    return error.status < 500 ? error : null;
+  } finally {
+    reading.abort();
+  }
+  return null;
+}
+
+/** Calls `onMessage` for each message of a stream; returns the function that ends it.
+ *
+ * `onState(connected, refused)`: `refused` is the error of a server that will not send it, after which nothing comes.
+ */
 export function stream(path, onMessage, onState = () => {}) {
-  const source = new EventSource(path);
-  source.onopen = () => onState(true);
-  source.onerror = () => onState(false);
-  source.onmessage = (event) => onMessage(JSON.parse(event.data));
-  return () => source.close();
+  let [source, ended] = [null, false];
+  const open = () => {
+    if (ended) return;
+    source = new EventSource(path);
+    source.onopen = () => onState(true);
+    source.onmessage = (event) => onMessage(JSON.parse(event.data));
+    source.onerror = async () => {
+      onState(false);
+      if (ended || source.readyState !== EventSource.CLOSED) return; // it tries again by itself
+      const refused = await refusal(path);
+      if (refused && !ended) onState(false, refused);
+      else setTimeout(open, RETRY_MS);
+    };
+  };
+  open();
+  return () => { ended = true; source.close(); };
 }

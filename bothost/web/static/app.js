@@ -1,5 +1,5 @@
 // The frame of every page: navigation, settings, and which page a path shows.
-import { html, render, useEffect, useState } from "./html.js";
+import { html, render, useEffect, useRef, useState } from "./html.js";
 import { get, post } from "./api.js";
 import { currentLanguage, setLanguage, t } from "./i18n.js";
 
@@ -22,9 +22,9 @@ function pageOf(path) {
   return PAGES.find((page) => page.path === path) ?? HIDDEN.find((page) => path.startsWith(page.path));
 }
 
-/** Change the address without loading the page anew. */
-export function go(path) {
-  history.pushState(null, "", path);
+/** Change the address without loading the page anew. `replace`: the browser's "back" skips the address that is left. */
+export function go(path, replace = false) {
+  if (replace) history.replaceState(null, "", path); else history.pushState(null, "", path);
   dispatchEvent(new Event("popstate"));
 }
 
@@ -62,17 +62,19 @@ function Settings({ onLanguage }) {
 
 function Login({ onDone }) {
   const [problem, setProblem] = useState("");
+  const field = useRef(null);
+  useEffect(() => { field.current.focus(); }, []);
   const submit = (event) => {
     event.preventDefault();
     post("/api/login", { password: new FormData(event.target).get("password") }).then(onDone, (error) => setProblem(error.message));
   };
-  return html`<main id="main"><form class="panel" onSubmit=${submit}><h1>${t("log in")}</h1>
-    <label>${t("password")}<input type="password" name="password" autocomplete="current-password" required /></label>
+  return html`<form class="panel" onSubmit=${submit}><h1>${t("log in")}</h1>
+    <label>${t("password")}<input type="password" name="password" autocomplete="current-password" required ref=${field} /></label>
     <div class="actions"><button class="act primary">${t("log in")}</button></div>
-    ${problem && html`<p class="notice bad" role="alert">${problem}</p>`}</form></main>`;
+    ${problem && html`<p class="notice bad" role="alert">${problem}</p>`}</form>`;
 }
 
-function Page({ page, here, session }) {
+function Page({ page, here, session, onTitle }) {
   const [shown, setShown] = useState(null);
   const [problem, setProblem] = useState(null);
   useEffect(() => {
@@ -80,29 +82,40 @@ function Page({ page, here, session }) {
     setProblem(null);
     if (page) import(page.module).then((module) => setShown(() => module.Page), setProblem);
   }, [page]);
-  if (!page) return html`<p>This page does not exist. <a href="/">Go to the tables.</a></p>`;
+  if (!page) return html`<h1>${t("not found")}</h1><p>${t("This page does not exist.")} <a href="/">${t("Go to the tables.")}</a></p>`;
   if (problem) return html`<p class="notice bad">${problem.message}</p>`;
   const Shown = shown;
-  return Shown ? html`<${Shown} here=${here} session=${session} t=${t} go=${go} />` : html`<p class="dim">…</p>`;
+  return Shown ? html`<${Shown} here=${here} session=${session} onTitle=${onTitle} t=${t} go=${go} />` : html`<p class="dim">…</p>`;
 }
 
 function App() {
   const here = useLocation();
   const [session, setSession] = useState(null);
-  const [, setLanguageShown] = useState(currentLanguage());
+  const [language, setLanguageShown] = useState(currentLanguage());
+  const [about, setAbout] = useState({}); // the title that a page gives an address: a game, its players
   const load = () => get("/api/session").then(setSession, () => setSession({ viewer: null }));
-  useEffect(() => { load(); }, []);
+  useEffect(() => {
+    load();
+    addEventListener("newsession", load);
+    return () => removeEventListener("newsession", load);
+  }, []);
   const path = here.split("?")[0];
   const page = pageOf(path);
-  useEffect(() => { document.title = page ? `${t(page.title)} · bothost` : "bothost"; }, [page]);
+  const login = session && session.viewer !== "operator" && path === "/login";
+  const title = about.path === path ? about.title : t(login ? "log in" : page?.title ?? "not found");
+  useEffect(() => { document.title = `${title} · bothost`; }, [title, language]);
   if (!session) return null;
-  if (!session.viewer) return html`<${Login} onDone=${load} />`;
-  return html`<a class="skip" href="#main">Skip to the page</a>
+  if (!session.viewer) return html`<main id="main"><${Login} onDone=${load} /></main>`;
+  const hidden = PAGES.includes(page) && !session.pages.includes(page.path); // from everybody but operators
+  return html`<a class="skip" href="#main">${t("Skip to the page")}</a>
     <header class="top"><a class="brand" href="/">bothost</a>
-      <nav aria-label="Pages">${PAGES.filter((item) => session.pages.includes(item.path)).map((item) => html`<a key=${item.path} href=${item.path}
-        aria-current=${path === item.path ? "page" : undefined}>${t(item.title)}</a>`)}</nav>
+      <nav aria-label=${t("pages")}>${PAGES.filter((item) => session.pages.includes(item.path)).map((item) => html`<a key=${item.path} href=${item.path}
+        aria-current=${path === item.path ? "page" : undefined}>${t(item.title)}</a>`)}
+        ${session.viewer !== "operator" && html`<a href="/login" aria-current=${login ? "page" : undefined}>${t("log in")}</a>`}</nav>
       <${Settings} onLanguage=${setLanguageShown} /></header>
-    <main id="main" tabindex="-1"><${Page} page=${page} here=${here} session=${session} key=${page?.path} /></main>`;
+    <main id="main" tabindex="-1">${hidden || login ? html`<${Login} onDone=${() => { load(); if (login) go("/"); }} />` : html`
+      <${Page} page=${page} here=${here} session=${session} key=${page?.path}
+      onTitle=${(text) => setAbout((old) => (old.path === path && old.title === text ? old : { path, title: text }))} />`}</main>`;
 }
 
 try {

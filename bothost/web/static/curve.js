@@ -31,13 +31,13 @@ export function Curve({ lines, last, at, onMove, title = VALUE, t }) {
   useEffect(() => {
     if (!given.length || !place.current) return undefined; // the page may have gone before it was drawn
     const xs = Array.from({ length: last + 1 }, (_, i) => i);
-    const strokes = ["--accent", "--suit-blue", "--suit-gold", "--suit-red"];
+    const strokes = ["--accent", "--suit-blue", "--suit-gold", "--suit-red", "--dim"];
     const axis = { stroke: colour("--dim"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line") }, font: "12px system-ui" };
     const options = {
       width: place.current.clientWidth, height: 150, scales: { x: { time: false, range: [0, Math.max(1, last)] } },
       axes: [{ ...axis, incrs: [1, 2, 5, 10, 20, 50] }, { ...axis, size: 60 }], cursor: { y: false, drag: { x: false } },
       legend: { show: given.length > 1, live: false },
-      series: [{ label: t("move") }, ...given.map((line, i) => ({ label: line.label, stroke: colour(strokes[i % 4]), width: 2, spanGaps: true, points: { show: true, size: 5 } }))],
+      series: [{ label: t("move") }, ...given.map((line, i) => ({ label: line.label, stroke: colour(strokes[i % strokes.length]), width: 2, spanGaps: true, points: { show: true, size: 5 } }))],
       hooks: { draw: [marker(() => here.current)] },
     };
     const made = new uPlot(options, [xs, ...given.map((line) => xs.map((x) => line.points.get(x) ?? null))], place.current);

@@ -5,11 +5,11 @@ const ZH = {
   bid0: "不叫", bid1: "1 分", bid2: "2 分", bid3: "3 分", call: "叫地主", grab: "抢地主", no: "不叫",
   black: "黑", white: "白", empty: "空", legal: "可下", seat: "座位", points: "分", pool: "牌池", deck: "牌堆", collected: "得牌",
   east: "东", south: "南", west: "西", north: "北", "east wind": "东风", "south wind": "南风", "west wind": "西风", "north wind": "北风",
-  "red dragon": "红中", "green dragon": "发财", "white dragon": "白板", characters: "万", bamboos: "条", dots: "筒", flower: "花",
-  "hidden tile": "暗牌", discards: "牌河", wall: "牌墙", chi: "吃", peng: "碰", kong: "杠", gang: "杠", win: "和", hu: "和",
+  "red dragon": "红中", "green dragon": "发财", "white dragon": "白板", character: "万", bamboo: "条", dot: "筒", flower: "花",
+  "hidden tile": "暗牌", discards: "牌河", wall: "牌墙", chi: "吃", peng: "碰", gang: "杠", angang: "暗杠", bugang: "补杠", hu: "和",
   "phase A": "换牌", "phase B": "强配", "phase pairing": "配对", "phase discard1": "弃牌一", "phase discard2": "弃牌二", "phase final": "最终弃牌",
   green: "绿", red: "红", gold: "黄", blue: "蓝", game: "游戏", players: "玩家", strategy: "策略", result: "结果", chat: "聊天", started: "开始", score: "得分",
-  fallbacks: "后备", decisions: "决策", "last move": "上一手", live: "进行中", theme: "主题", light: "浅色", dark: "深色", system: "系统", motion: "动画", language: "语言", "live tables": "进行中的牌桌", "no table is live": "现在没有牌桌", "more": "更多", search: "搜索", "no hand matches": "没有符合条件的牌局",
+  fallbacks: "后备", decisions: "决策", "last move": "上一手", "s ago": "秒前", live: "进行中", theme: "主题", light: "浅色", dark: "深色", system: "系统", motion: "动画", language: "语言", "live tables": "进行中的牌桌", "No table is live.": "现在没有牌桌。", "more": "更多", search: "搜索", "no hand matches": "没有符合条件的牌局",
   "all hands": "全部手牌", "seat view": "座位视角", first: "开头", previous: "上一步", next: "下一步", last: "结尾", value: "价值", chosen: "选择", candidates: "候选动作", "log in": "登录", password: "密码",
   "played": "已出",
   "visits": "访问",
@@ -43,6 +43,16 @@ const ZH = {
   "This hand cannot be replayed.": "这一局无法回放。",
   "No decision is logged here: at this position somebody else moves. This is the log of": "这一步由别人行动，没有记录决策。这里记录的是",
   "Step on to one of its moves to see what it considered.": "走到它的一步，就能看到它的考虑。",
+  "The hand ends here. This is the log of": "本局到此结束。这里记录的是",
+  "Step back to one of its moves to see what it considered.": "退回到它的一步，就能看到它的考虑。",
+  "not found": "未找到",
+  "This version is the champion.": "这个版本就是冠军。",
+  "pages": "页面",
+  "Skip to the page": "跳到正文",
+  "This page does not exist.": "没有这个页面。",
+  "Go to the tables.": "去看牌桌。",
+  "Go to the hands.": "去看牌局。",
+  "Play another game.": "另开一局。",
   "Every table at which a bot of this host plays now. Choose one to watch it, or a player to see the table from that seat.": "本机机器人正在打的所有牌桌。点一桌观看，或点一名玩家从其座位观看。",
   "lobby": "大厅",
   "table": "牌桌",
@@ -176,7 +186,11 @@ const saved = (key, fallback) => { try { return localStorage.getItem(key) ?? fal
 let language = saved("language", navigator.language?.startsWith("zh") ? "zh" : "en");
 
 /** Names in the data that English writes otherwise. */
-const EN = { doudizhu: "Dou Dizhu", othello: "Othello" };
+const EN = {
+  doudizhu: "Dou Dizhu", othello: "Othello",
+  chi: "chow", peng: "pung", gang: "kong", angang: "concealed kong", bugang: "added kong", hu: "win",
+  "phase A": "swap a card", "phase B": "pair any two", "phase pairing": "pair", "phase discard1": "discard", "phase discard2": "discard again", "phase final": "last discard",
+};
 
 export const t = (text) => (language === "zh" ? ZH : EN)[text] ?? text;
 export const currentLanguage = () => language;

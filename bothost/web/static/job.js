@@ -9,7 +9,7 @@ export function Job({ id, onDone = () => {}, children, t }) {
     const stop = stream(`/api/jobs/${id}`, (message) => {
       setJob(message);
       if (message.state !== "running") { stop(); onDone(message); }
-    });
+    }, (connected, refused) => { if (refused) setJob({ state: "failed", problem: refused.message }); });
     return stop;
   }, [id]);
   if (!job) return html`<p class="dim">…</p>`;

@@ -54,6 +54,7 @@ function Chooser({ hand, legal, onAct, t }) {
   useEffect(() => {
     const onKey = (event) => {
       if (event.target.closest?.("input, select, textarea") || event.ctrlKey || event.metaKey) return;
+      if (event.key === "Enter" && event.target.closest?.("a, .act")) return; // it is meant
       const rank = { 1: "T", 0: "T" }[event.key] ?? event.key.toUpperCase();
       if (event.key === "Enter" && matches.length) { onAct(matches[0]); event.preventDefault(); }
       else if ((event.key === " " || event.key === "p") && pass && event.target.tagName !== "BUTTON") { onAct(pass); event.preventDefault(); }
@@ -87,7 +88,7 @@ export function Board({ position, legal, onAct, t }) {
     <div class="middle">
       <span>${t("bottom cards")}</span>
       ${view.bottom ? html`<${Hand} cards=${cardsOf(view.bottom)} small label=${t("bottom cards")} />` : html`<${Backs} count=${3} label="3" />`}
-      ${view.stake ? html`<span class="count">${t("stake")} × ${view.stake}${view.bombs ? ` · ${view.bombs} ${t("bombs")}` : ""}</span>` : null}
+      ${view.stake ? html`<span class="count">${t("stake")} × ${view.stake}${view.bombs ? ` · ${t("bombs")}: ${view.bombs}` : ""}</span>` : null}
     </div>
     <${Seat} seat=${previous} place="left" position=${position} t=${t} />
     <${Seat} seat=${next} place="right" position=${position} t=${t} />

@@ -13,9 +13,9 @@ export function Tile({ tile, small, claimed, onClick, selected, label, t }) {
     : html`<span class=${name} role="img" aria-label=${spoken} title=${spoken}>${face}</span>`;
 }
 
-/** "W3" → "3 of characters". */
+/** "W3" → "3 character". */
 export function tileName(tile, t) {
-  const suit = { W: "characters", T: "bamboos", B: "dots", H: "flower" }[tile[0]];
+  const suit = { W: "character", T: "bamboo", B: "dot", H: "flower" }[tile[0]];
   if (suit) return `${tile.slice(1)} ${t(suit)}`;
   if (tile[0] === "F") return t(`${WINDS[tile[1] - 1]} wind`);
   return t({ J1: "red dragon", J2: "green dragon", J3: "white dragon" }[tile] ?? tile);
@@ -50,10 +50,10 @@ function Opponent({ seat, place, position, t }) {
   </section>`;
 }
 
-/** "chi:B2" → words. */
+/** "chi:B2" → words. A discard is its tile. */
 export function describe(notation, t) {
   const [kind, tile] = notation.split(":");
-  return tile ? `${t(kind)} ${tileName(tile, t)}` : t(kind);
+  return kind === "play" ? tileName(tile, t) : tile ? `${t(kind)} ${tileName(tile, t)}` : t(kind);
 }
 
 export function Board({ position, legal, onAct, t }) {

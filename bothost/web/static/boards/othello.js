@@ -29,6 +29,7 @@ export function Board({ position, legal, onAct, t }) {
         const move = moves.get(name);
         const label = `${name} ${cell === "X" ? t("black") : cell === "O" ? t("white") : move ? t("legal") : t("empty")}`;
         return html`<button type="button" data-cell key=${i} class=${`cell${name === last ? " last" : ""}${move ? " legal" : ""}`}
+          data-file=${i < 8 ? FILES[i] : undefined} data-rank=${i % 8 ? undefined : Math.floor(i / 8) + 1}
           aria-label=${label} aria-disabled=${!(move && onAct)} tabindex=${i === 0 || move ? 0 : -1} onClick=${() => move && onAct?.(move)}>
           ${cell !== "-" ? html`<span class=${`disc ${cell === "X" ? "black" : "white"}`}></span>` : null}</button>`;
       })}

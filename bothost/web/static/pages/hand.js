@@ -31,8 +31,8 @@ function useKeys(moves) {
 function Steps({ at, last, move, label, children, t }) {
   const button = (to, sign, name, off) => html`<button class="act" title=${t(name)} aria-label=${t(name)} disabled=${off} onClick=${() => move(to)}>${sign}</button>`;
   return html`<div class="actions steps" role="toolbar" aria-label=${t("moves")}>
-    ${button(0, "|◀", "first", at === 0)} ${button(at - 1, "◀", "previous", at === 0)}
     <span class="count" role="status">${at} / ${last}${label}</span>
+    ${button(0, "|◀", "first", at === 0)} ${button(at - 1, "◀", "previous", at === 0)}
     ${button(at + 1, "▶", "next", at === last)} ${button(last, "▶|", "last", at === last)} ${children}</div>`;
 }
 
@@ -50,7 +50,7 @@ function Hand({ hand, board, path, search, go, t }) {
   const within = (to) => Math.max(0, Math.min(last, to || 0));
   const at = within(Number(new URLSearchParams(search).get("at")));
   const now = () => within(Number(new URLSearchParams(location.search).get("at"))); // a key may come before the next drawing
-  const move = (to) => { setCopied(false); go(`${path}?at=${within(to)}`); };
+  const move = (to) => { setCopied(false); go(`${path}?at=${within(to)}`, true); };
   const decisions = useMemo(() => new Map(hand.decisions.filter((decision) => decision.role === "live").map((decision) => [decision.position, decision])), [hand]);
   const bad = mistakes(review).map((judged) => judged.position);
   useKeys({
@@ -77,7 +77,7 @@ function Hand({ hand, board, path, search, go, t }) {
       <${Curve} lines=${linesOf(hand, review, decisions)} last=${last} at=${at} onMove=${move} t=${t} />
     </div>
     <aside>
-      ${decision ? html`<${Logged} decision=${decision} describe=${board.describe} t=${t} />` : html`<p class="panel dim">${t("No decision is logged here: at this position somebody else moves. This is the log of")} ${hand.names[hand.seat]}. ${t("Step on to one of its moves to see what it considered.")}</p>`}
+      ${decision ? html`<${Logged} decision=${decision} describe=${board.describe} t=${t} />` : position && html`<p class="panel dim">${t(at === last ? "The hand ends here. This is the log of" : "No decision is logged here: at this position somebody else moves. This is the log of")} ${hand.names[hand.seat]}. ${t(at === last ? "Step back to one of its moves to see what it considered." : "Step on to one of its moves to see what it considered.")}</p>`}
       ${judged && html`<${Judgement} judged=${judged} address=${review.address} describe=${board.describe} t=${t} />`}
       <${ReviewPanel} hand=${hand} review=${review} describe=${board.describe} at=${at} onMove=${move} t=${t} />
       <${Result} hand=${hand} t=${t} />
@@ -85,7 +85,7 @@ function Hand({ hand, board, path, search, go, t }) {
     </aside></div>`;
 }
 
-export function Page({ here, t, go }) {
+export function Page({ here, onTitle, t, go }) {
   const [path, search] = here.split("?");
   const name = path.slice("/hand/".length);
   const [hand, setHand] = useState(null);
@@ -93,7 +93,9 @@ export function Page({ here, t, go }) {
   const [problem, setProblem] = useState("");
   useEffect(() => { get(`/api/hands/${name}`).then(setHand, (error) => setProblem(error.message)); }, [name]);
   useEffect(() => { if (hand) boardOf(hand.game).then((module) => setBoard(() => module)); }, [hand?.game]);
-  if (problem) return html`<p class="notice bad" role="alert">${problem}</p>`;
+  const title = hand && `${t(hand.game)}: ${hand.names.join(", ")}`;
+  useEffect(() => { if (title) onTitle(title); }, [title]);
+  if (problem) return html`<h1>${t("hand")}</h1><p class="notice bad" role="alert">${problem}</p><p><a href="/hands">${t("Go to the hands.")}</a></p>`;
   if (!hand || !board) return html`<p class="dim">…</p>`;
   return html`<${Hand} key=${name} hand=${hand} board=${board} path=${path} search=${search} go=${go} t=${t} />`;
 }

@@ -5,6 +5,11 @@ import { get } from "../api.js";
 const PAGE = 50;
 const FIELDS = [["games", "game"], ["strategies", "strategy"], ["players", "player"]];
 
+const GAMES = ["doudizhu", "mahjong", "othello", "pairing"];
+
+/** A game's own name for the one that the page shows: "Dou Dizhu" → "doudizhu". */
+const gameOf = (text, t) => GAMES.find((game) => [game, t(game)].some((name) => name.toLowerCase() === text.trim().toLowerCase())) ?? text;
+
 /** The state of a search: {hands, next, searched_us, full, searching, problem, more(), stop()}.
  *
  * An answer that took long has not searched the whole log: the page asks for the rest until it has a page of hands.
@@ -50,13 +55,18 @@ export function Page({ here, t, go }) {
   const found = useSearch(query, here);
   const search = (event) => {
     event.preventDefault();
-    const chosen = [...new FormData(event.target)].filter(([, value]) => value);
+    const chosen = [...new FormData(event.target)].filter(([, value]) => value).map(([name, value]) => [name, name === "games" ? gameOf(value, t) : value.trim()]);
     go(`/hands?${new URLSearchParams(chosen)}`);
+  };
+  const known = {
+    games: [...GAMES, ...found.hands.map((hand) => hand.game)].map((game) => t(game)),
+    strategies: found.hands.map((hand) => hand.strategy), players: found.hands.flatMap((hand) => hand.players),
   };
   return html`<h1>${t("hands")}</h1>
     <p class="dim">${t("Every hand that ended, the newest first. Choose one to replay and review it. Two bots of this host at one table are two lines.")}</p>
     <form key=${here} class="filters" role="search" onSubmit=${search}>
-      ${FIELDS.map(([name, label]) => html`<label>${t(label)}<input type="search" name=${name} defaultValue=${query[name] ?? ""} /></label>`)}
+      ${FIELDS.map(([name, label]) => html`<label>${t(label)}<input type="search" name=${name} list=${`known-${name}`} defaultValue=${name === "games" ? t(query[name] ?? "") : query[name] ?? ""} /></label>
+        <datalist id=${`known-${name}`}>${[...new Set(known[name])].filter(Boolean).sort().map((word) => html`<option value=${word} />`)}</datalist>`)}
       <label>${t("result")}<select name="results"><option value="">${t("all")}</option>
         ${["won", "lost", "drawn"].map((result) => html`<option value=${result} selected=${query.results === result}>${t(result)}</option>`)}</select></label>
       <label>${t("from")}<input type="date" name="since" defaultValue=${query.since ?? ""} /></label>

@@ -5,8 +5,17 @@ import { get, post } from "../api.js";
 const REFRESH_MS = 2000;
 const STAGES = { fold: "take in what the lobby says", decide: "choose a move", durable: "save the decision", send: "send the move" };
 
+const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+
+/** The two largest units of a time: 93784 s → "1 d 2 h". */
+function duration(seconds) {
+  const parts = [["d", Math.floor(seconds / 86400)], ["h", Math.floor(seconds / 3600) % 24], ["min", Math.floor(seconds / 60) % 60], ["s", Math.floor(seconds) % 60]];
+  const first = parts.findIndex(([, count]) => count > 0);
+  return parts.slice(first < 0 ? -1 : first).slice(0, 2).map(([unit, count]) => `${count} ${unit}`).join(" ");
+}
+
 function Host({ status, change, t }) {
-  const rows = [["host", status.host + (status.draining ? ` (${t("draining")})` : "")], ["up", `${Math.round(status.uptime_s)} s`], ["tables", status.tables], ["decisions", status.decisions],
+  const rows = [["host", status.host + (status.draining ? ` (${t("draining")})` : "")], ["up", duration(status.uptime_s)], ["tables", status.tables], ["decisions", status.decisions],
     ["decisions a second", (status.decisions / Math.max(1, status.uptime_s)).toFixed(1)], ["hands", `${status.hands} (${status.aborted} ${t("aborted")})`],
     ["fallbacks", Object.entries(status.fallbacks).map(([reason, count]) => `${t(`because ${reason}`)}: ${count}`).join(", ") || "0"],
     ["rows that wait for the database", `${status.log.queue} ${t("in memory")}, ${status.log.spool} ${t("on the disk")}`], ["memory", status.rss_bytes === null ? "" : `${Math.round(status.rss_bytes / 2 ** 20)} MiB`]];
@@ -43,7 +52,7 @@ export function Page({ t }) {
   };
   const hosts = found?.status ? (found.status.workers ?? [found]).map((worker) => worker.status).filter(Boolean) : [];
   return html`<h1>${t("health")}</h1><p class="dim">${t("What the running host does now. Pausing an account or draining the host never breaks off a hand.")}</p>${problem && html`<p class="notice bad" role="alert">${problem}</p>`}
-    ${found === null ? html`<p class="dim">…</p>` : found.problem ? html`<p class="notice">${found.problem}. ${found.advice}</p>` : html`
+    ${found === null ? !problem && html`<p class="dim">…</p>` : found.problem ? html`<p class="notice">${capital(found.problem)}. ${capital(found.advice)}.</p>` : html`
       ${hosts.map((status) => html`<${Host} key=${status.host} status=${status} change=${change} t=${t} />`)}
       <div class="actions"><button class="act danger" onClick=${() => change("/api/drain", {}, t("Let the host finish its tables and end?"))}>${t("drain")}</button></div>`}`;
 }

@@ -1,5 +1,5 @@
 // Play against the bots: choose a game and opponents, then play it on the board.
-import { html, useEffect, useState } from "../html.js";
+import { html, useEffect, useRef, useState } from "../html.js";
 import { get, post, stream } from "../api.js";
 import { boardOf } from "../boards/index.js";
 import { Bars } from "../candidates.js";
@@ -77,15 +77,23 @@ function Hint({ id, game, ask, describe, t }) {
   const [address, setAddress] = useState(PREFERRED[game] ?? "");
   const [hint, setHint] = useState(null);
   const [problem, setProblem] = useState("");
+  const [busy, setBusy] = useState(false);
+  const asked = useRef(ask);
+  asked.current = ask;
   useEffect(() => { get("/api/play").then(({ games }) => setOffer(addresses(games.find((item) => item.game === game)?.strategies ?? []))); }, [game]);
   useEffect(() => { setHint(null); setProblem(""); }, [ask]);
-  const request = () => post(`/api/play/${id}/hint`, { strategy: address || offer[0] }).then(setHint, (error) => setProblem(error.message));
+  const request = () => {
+    const now = (act) => (result) => { setBusy(false); if (asked.current === ask) act(result); }; // a late answer is about another position
+    setBusy(true);
+    setProblem("");
+    post(`/api/play/${id}/hint`, { strategy: address || offer[0] }).then(now(setHint), now((error) => setProblem(error.message)));
+  };
   const best = hint?.actions.find((action) => action.best);
   return html`<section class="panel hint"><h2>${t("hint")}</h2><div class="actions">
       <select aria-label=${t("strategy")} value=${address} onChange=${(event) => setAddress(event.target.value)}>${offer.map((name) => html`<option value=${name}>${name}</option>`)}</select>
-      <button class="act" disabled=${!ask} onClick=${request}>${t("hint")}</button></div>
+      <button class="act" disabled=${!ask || busy} onClick=${request}>${t(busy ? "one moment" : "hint")}</button></div>
     ${problem && html`<p class="notice bad" role="alert">${problem}</p>`}
-    ${best && html`<p role="status">${hint.address} ${t("would play")} <strong>${describe(best.notation, t)}</strong>. ${hint.reason ?? ""}</p>
+    ${best && html`<p role="status">${hint.address} ${t("would play")} <strong>${describe(best.notation, t)}</strong>${hint.reason ? `: ${hint.reason}` : "."}</p>
       <${Bars} actions=${hint.actions} describe=${describe} mark="" t=${t} />`}</section>`;
 }
 
@@ -97,19 +105,26 @@ function Over({ shown, t }) {
       <a class="act" href="/play">${t("play again")}</a> <a class="act" href="/clone">${t("clone me")}</a></div></section>`;
 }
 
-function Game({ id, t }) {
+function Game({ id, onTitle, t }) {
   const [shown, setShown] = useState(null);
   const [board, setBoard] = useState(null);
   const [problem, setProblem] = useState("");
   const [sent, setSent] = useState("");
+  const [gone, setGone] = useState("");
   useEffect(() => {
     const stop = stream(`/api/play/${id}`, (message) => {
       setShown(message);
       if (message.ended) stop();
-    }, (connected) => setProblem(connected ? "" : t("The connection is lost. Trying again.")));
+    }, (connected, refused) => {
+      setProblem(connected ? "" : t("The connection is lost. Trying again."));
+      if (refused) setGone(refused.message);
+    });
     return stop;
   }, [id]);
   useEffect(() => { if (shown?.game) boardOf(shown.game).then((module) => setBoard(() => module)); }, [shown?.game]);
+  const title = shown?.game && [t(shown.game), shown.names?.join(", ")].filter(Boolean).join(": ");
+  useEffect(() => { if (title) onTitle(title); }, [title]);
+  if (gone) return html`<h1>${t("play a game")}</h1><p class="notice bad" role="alert">${gone}</p><p><a href="/play">${t("Play another game.")}</a></p>`;
   if (!shown || !board) return html`<p class="dim">${problem || "…"}</p>`;
   const act = (action) => {
     if (sent === shown.ask) return; // a second click on the way
@@ -134,7 +149,7 @@ function Game({ id, t }) {
         <${Said} lines=${shown.chat ?? []} t=${t} /></aside></div>`;
 }
 
-export function Page({ here, t, go }) {
+export function Page({ here, onTitle, t, go }) {
   const id = here.split("?")[0].slice("/play/".length);
-  return id ? html`<${Game} key=${id} id=${id} t=${t} />` : html`<${Setup} t=${t} go=${go} />`;
+  return id ? html`<${Game} key=${id} id=${id} onTitle=${onTitle} t=${t} />` : html`<${Setup} t=${t} go=${go} />`;
 }

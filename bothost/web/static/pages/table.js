@@ -5,7 +5,7 @@ import { boardOf } from "../boards/index.js";
 import { Said } from "../chat.js";
 import { Clock } from "../clock.js";
 
-export function Page({ here, t }) {
+export function Page({ here, onTitle, t }) {
   const name = here.split("?")[0].slice("/table/".length);
   const [table, setTable] = useState(null);
   const [board, setBoard] = useState(null);
@@ -17,6 +17,8 @@ export function Page({ here, t }) {
     return stop;
   }, [name]);
   useEffect(() => { if (table?.game) boardOf(table.game).then((module) => setBoard(() => module)); }, [table?.game]);
+  const title = table?.game && `${t(table.game)}: ${table.names.join(", ")}`;
+  useEffect(() => { if (title) onTitle(title); }, [title]);
   if (!table) return html`<p class="dim">…</p>`;
   const over = html`<p class="notice" role="status">${t("The hand is over.")} <a href=${`/hand/${name}`}>${t("Replay it.")}</a></p>`;
   if (!table.game) return html`<h1>${t("live")}</h1>${over}`;

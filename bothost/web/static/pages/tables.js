@@ -14,7 +14,7 @@ function LastMove({ table, ago, describe, t }) {
   if (ago === null) return null;
   const { seat, notation } = table.last ?? {};
   const player = seat === null || seat === undefined ? "" : `${table.players[seat] ?? ""}: `;
-  return html`${notation ? `${player}${describe(notation, t)} ` : ""}<span class="count">${ago} s</span>`;
+  return html`${notation ? `${player}${describe(notation, t)} ` : ""}<span class="count">${ago} ${t("s ago")}</span>`;
 }
 
 /** The log has a live hand for each seat of ours. Those of one table are one line of the list. */
@@ -58,7 +58,7 @@ export function Page({ t }) {
     <p class="dim">${t("Every table at which a bot of this host plays now. Choose one to watch it, or a player to see the table from that seat.")}</p>
     ${!connected && html`<p class="notice bad" role="status">${t("The connection is lost. Trying again.")}</p>`}
     ${list === null ? html`<p class="dim">…</p>` : list.tables.length === 0
-      ? html`<p class="notice">${t("no table is live")}. <code>bothost demo</code> ${t("starts some.")}</p>`
+      ? html`<p class="notice">${t("No table is live.")} <code>bothost demo</code> ${t("starts some.")}</p>`
       : html`<div class="panel scroll"><table class="list stack">
         <thead><tr><th>${t("game")}</th><th>${t("players")}</th><th>${t("strategy")}</th><th>${t("clock")}</th><th>${t("last move")}</th></tr></thead>
         <tbody>${tables.map((seats) => html`<${Row} key=${seats[0].name} seats=${seats} now=${now} describe=${boards[seats[0].game]?.describe ?? ((notation) => notation)} t=${t} />`)}</tbody></table></div>`}`;
