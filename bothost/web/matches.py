@@ -223,16 +223,16 @@ class Matches:
         """Start a game; returns it, and the browser with the name. Raises UsageError where something about it is wrong,
         the name is another browser's, or too many games are played.
         """
-        trusted = viewer.kind == "operator"
-        browser = await asyncio.to_thread(self._people.claim, browser, wanted.name, trusted=trusted)
-        game = self._checked(wanted)
+        game, trusted = self._checked(wanted), viewer.kind == "operator"
         async with self._starting:
             self._forget_old()
             if len(self._tasks) >= MAX_MATCHES:
                 raise UsageError(f"{MAX_MATCHES} games are being played here", advice="wait until one of them is over")
+            lobby = await self._opened()
+            # Last of what may be refused: only the answer to a game that began gives the browser the key of its name.
+            browser = await asyncio.to_thread(self._people.claim, browser, wanted.name, trusted=trusted)
             if wanted.name in self._names.values():
                 raise UsageError(f"{wanted.name} is playing already", advice="finish that game, or choose another name")
-            lobby = await self._opened()
             token = secrets.token_urlsafe(32)
             attributes: dict[str, Any] = {"room": secrets.token_hex(8)}
             clock = {"grant_ms": wanted.grant_ms, "bank_ms": wanted.bank_ms if wanted.grant_ms else 0, "hands": 1}

@@ -82,6 +82,13 @@ def test_a_name_plays_one_game_at_a_time(client):
     assert "eve is playing already" in begin(client).json()["error"]
 
 
+def test_a_game_that_is_refused_takes_no_name(client):
+    assert begin(client, rules={"score": 7}).status_code == 400
+    client.cookies.clear()
+    client.get("/api/session")
+    assert begin(client).status_code == 200
+
+
 def test_tokens_of_the_bots_stand_in_files_of_their_own(site, tmp_path):
     bots = bots_of(["rule-othello", "deep-mc:level-2"], "r1")
     text = configuration(site.settings, tmp_path, "ws://127.0.0.1:1/ws", rules.game("othello"), bots, {"room": "x"})
