@@ -7,6 +7,7 @@ import pytest
 import uuid_utils
 
 from bothost import rules
+from bothost.config import Secret, WebSettings
 from bothost.lobbies.embedded import protocol as wire
 from bothost.store.records import ChatRecord
 from bothost.web.hands import name_of
@@ -142,6 +143,16 @@ def test_our_seats_of_one_table_are_one_line_with_a_link_to_each(page, served, l
     assert "strategy-ada" in page.locator("tbody").inner_text() and "strategy-bob" in page.locator("tbody").inner_text()
     page.locator("tbody a:has-text('bob')").click()
     page.wait_for_selector(".othello")
+
+
+@pytest.mark.parametrize("web_settings", [WebSettings(port=0, password=Secret("s3cret", "a test"), spectators=True)])
+def test_spectators_see_the_backs_of_every_hand_of_mahjong(page, served, logged, played):
+    rows = played("mahjong", lambda n, legal: legal[0], started_us=now_us())
+    logged(rows[:6])
+    page.goto(f"{served}/table/{rows[0].game_id.hex()}-0")
+    page.wait_for_selector(".mahjong")
+    for place in ("own", "left", "right", "across"):
+        assert page.locator(f".seat.{place} .tile.back").count() >= 13, place
 
 
 def test_a_table_says_when_its_last_move_was(site, logged, played):

@@ -50,8 +50,8 @@ export async function page({ hand, board, review, seat, everything, at, t }) {
   const list = mistakes(review).map((judged) => drawn(html`<button class="act" data-to=${judged.position}>${t(judged.severity)} · ${judged.position}</button>`));
   return `<!doctype html><html lang="${document.documentElement.lang}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
-<title>${escaped(`${hand.game}: ${hand.names.join(", ")}`)}</title><style>${style}</style></head><body data-at="${at}"><div hidden>${tiles}</div><main>
-<h1>${escaped(hand.game)} <span class="count">${escaped(hand.names.join(", "))} · ${escaped(hand.started)}</span></h1>
+<title>${escaped(`${t(hand.game)}: ${hand.names.join(", ")}`)}</title><style>${style}</style></head><body data-at="${at}"><div hidden>${tiles}</div><main>
+<h1>${escaped(t(hand.game))} <span class="count">${escaped(hand.names.join(", "))} · ${escaped(new Date(hand.started).toLocaleString())}</span></h1>
 <div class="actions"><button class="act" data-by="-1">◀</button><span id="where" class="count"></span><button class="act" data-by="1">▶</button>${list.join("")}</div>
 ${sections.join("\n")}</main><script>(${step})()</script></body></html>`;
 }

@@ -38,13 +38,17 @@ function River({ tiles, last, t }) {
   return html`<div class="river" aria-label=${t("discards")}>${tiles.map((tile, i) => html`<${Tile} key=${i} small tile=${tile} selected=${last && i === tiles.length - 1} t=${t} />`)}</div>`;
 }
 
+function Hidden({ count, t }) {
+  return Array.from({ length: count }, (_, i) => html`<${Tile} key=${i} small t=${t} />`);
+}
+
 function Opponent({ seat, place, position, t }) {
   const { view, views, players } = position;
   const hand = views?.[seat]?.hand;
   return html`<section class=${`seat ${place}${view.actor === seat ? " turn" : ""}`} aria-label=${players[seat]}>
     <header><span class="badge">${t(WINDS[seat])}</span><strong>${players[seat]}</strong></header>
     <div class="tiles">${hand ? [...hand].sort(bySuit).map((tile, i) => html`<${Tile} key=${i} small tile=${tile} t=${t} />`)
-      : Array.from({ length: view.hand_sizes[seat] }, (_, i) => html`<${Tile} key=${i} small t=${t} />`)}</div>
+      : html`<${Hidden} count=${view.hand_sizes[seat]} t=${t} />`}</div>
     <${Melds} melds=${view.melds[seat]} t=${t} />
     <${River} tiles=${view.discards[seat]} last=${view.last_tile && view.actor === seat} t=${t} />
   </section>`;
@@ -78,6 +82,7 @@ export function Board({ position, legal, onAct, t }) {
         onClick=${() => onAct(action)}>${describe(action.notation, t)}</button>`)}</div>` : null}
       <div class="tiles" role="group" aria-label=${t("your hand")}>
         ${tiles.map((tile, i) => html`<${Tile} key=${i} tile=${tile} onClick=${act(tile)} t=${t} />`)}
+        ${shown.length ? null : html`<${Hidden} count=${view.hand_sizes[seat]} t=${t} />`}
         ${drawn ? html`<span class="drawn"><${Tile} tile=${drawn} onClick=${act(drawn)} t=${t} /></span>` : null}
         <${Melds} melds=${view.melds[seat]} t=${t} />
       </div>

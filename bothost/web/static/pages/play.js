@@ -139,7 +139,7 @@ function Game({ id, onTitle, t }) {
   return html`<h1>${t(shown.game)} <${Clock} leftMs=${shown.left_ms} t=${t} /></h1>
     ${shown.state === "waiting" || shown.state === "connecting" ? html`<p class="notice" role="status">${t("Your opponents are sitting down.")}</p>` : null}
     ${problem && shown.state !== "over" && html`<p class="notice bad" role="alert">${problem}</p>`}
-    ${shown.notice && html`<p class="notice">${shown.notice}</p>`}
+    ${shown.notice && !shown.left && html`<p class="notice">${shown.notice}</p>`}
     <div class="columns"><div>
       <p class="turn-note" role="status">${legal.length ? t("Your turn.") : shown.state === "playing" && !shown.scores ? t("The others are thinking.") : ""}</p>
       ${shown.view && html`<${Board} position=${{ seat: shown.seat, view: shown.view, players: shown.names }} legal=${legal} onAct=${legal.length ? act : undefined} t=${t} />`}</div>
