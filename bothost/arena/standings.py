@@ -162,9 +162,9 @@ def p_even(shares: Sequence[float]) -> float:
     mean, count = _mean(shares), len(shares)
     if count < 2:
         return 1.0
+    if max(shares) - min(shares) < 1e-12:  # all deals ended alike: the t statistic is infinite, so use the sign test
+        return 1.0 if abs(mean - 0.5) < 1e-12 else 2.0 ** (1 - count)
     variance = sum((share - mean) ** 2 for share in shares) / (count - 1)
-    if variance == 0.0:  # all deals ended alike: the t statistic is infinite, so use the sign test
-        return 1.0 if mean == 0.5 else 2.0 ** (1 - count)
     return p_t((mean - 0.5) / math.sqrt(variance / count), count - 1)
 
 

@@ -25,6 +25,12 @@ def test_equal_deals_throughout_are_judged_by_their_number():
     assert p_even([1.0]) == 1.0
 
 
+@pytest.mark.parametrize("share", [5 / 6, 1 / 6, 0.7])
+@pytest.mark.parametrize("deals", [3, 7, 10, 31])
+def test_equal_shares_that_binary_fractions_round_are_judged_by_their_number_too(share, deals):
+    assert p_even([share] * deals) == 2.0 ** (1 - deals)
+
+
 def test_holm_is_that_of_its_textbook_example():
     found = holm({(0, 1): 0.01, (0, 2): 0.04, (1, 2): 0.03})
     assert found == pytest.approx({(0, 1): 0.03, (1, 2): 0.06, (0, 2): 0.06})
