@@ -100,7 +100,10 @@ class Client:
         self._http = httpx.Client(headers=headers, follow_redirects=False, trust_env=False)
 
     def complete(self, body: dict[str, Any], deadline: float) -> tuple[str, Usage]:
-        """Send a request and return the answer's text. Raises Busy, PluginError, ProtocolError and TimeoutError."""
+        """Send a request. Returns the answer's text, which may be empty, and what it used.
+
+        Raises Busy, PluginError, ProtocolError and TimeoutError.
+        """
         import httpx
 
         left = deadline - time.monotonic()
@@ -125,9 +128,7 @@ class Client:
             text = completion.choices[0].message.content
         except (msgspec.DecodeError, IndexError) as error:
             raise ProtocolError("the endpoint's response is not a chat completion") from error
-        if not text:
-            raise ProtocolError("the model's answer is empty")
-        return text, completion.usage or Usage()
+        return text or "", completion.usage or Usage()
 
     def _read(self, response: httpx.Response, deadline: float) -> bytes:
         data = bytearray()

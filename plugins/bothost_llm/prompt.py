@@ -81,6 +81,8 @@ def response_format(structured: str) -> Json | None:
 
 def read(text: str, view: View) -> tuple[int, str]:
     """Parse an answer's action and reason. Raises ProtocolError."""
+    if not text:
+        raise ProtocolError("the model's answer is empty")
     start, end = text.find("{"), text.rfind("}")  # models like to wrap JSON in a code fence
     try:
         answer = msgspec.json.decode(text[start : end + 1], type=Answer)

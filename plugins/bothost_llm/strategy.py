@@ -34,8 +34,14 @@ class LlmPlayer(Strategy):
         if not options.url or not options.model:
             advice = 'options = { url = "https://…/v1", model = "…", key_variable = "…" }'
             raise UsageError("llm-player needs the options url and model", advice=advice)
-        parts = urlsplit(options.url)
-        if parts.scheme == "http" and parts.hostname not in LOOPBACK:
+        try:
+            parts = urlsplit(options.url)
+            host, _ = parts.hostname, parts.port  # raises ValueError for a port out of range
+        except ValueError:
+            host = None
+        if not host:
+            raise UsageError(f"llm-player: {options.url!r} is not a URL", advice="write https://HOST/v1")
+        if parts.scheme == "http" and host not in LOOPBACK:
             raise UsageError(f"llm-player: {options.url} sends prompts and key in clear text", advice="use https://")
         if options.max_cost is not None and not (options.price_in or options.price_out):
             raise UsageError("llm-player: max_cost needs prices", advice="set price_in and price_out")

@@ -227,6 +227,9 @@ def test_budgets_end_the_requests(endpoint, monkeypatch):
     [
         ({}, "url and model"),
         ({"url": "http://example.com/v1", "model": "m"}, "clear text"),
+        ({"url": "https://[", "model": "m"}, "not a URL"),
+        ({"url": "https://:443/v1", "model": "m"}, "not a URL"),
+        ({"url": "https://x:99999/v1", "model": "m"}, "not a URL"),
         ({"url": "https://x/v1", "model": "m", "key_variable": "NOT_SET_ANYWHERE"}, "is not set"),
         ({"url": "https://x/v1", "model": "m", "max_cost": 1.0}, "max_cost needs prices"),
     ],
@@ -234,6 +237,21 @@ def test_budgets_end_the_requests(endpoint, monkeypatch):
 def test_what_is_missing_is_said_before_any_table(options, words):
     with pytest.raises(UsageError, match=words):
         LlmPlayer(Options(**options))
+
+
+@pytest.mark.parametrize("content", ["", "I pass."])
+def test_answers_without_a_decision_are_paid_too(endpoint, content):
+    endpoint.script = says(content)
+    _, view, table = start()
+    strategy = LlmPlayer(
+        Options(url=endpoint.url, model="m", attempts=2, max_cost=0.0005, price_in=2.0, price_out=10.0)
+    )
+    with pytest.raises(ProtocolError):
+        strategy.player(table).decide(view, view.legal(), NO_CLOCK)
+    with pytest.raises(PluginError, match="is spent"):
+        strategy.player(table).decide(view, view.legal(), NO_CLOCK)
+    strategy.close()
+    assert len(endpoint.requests) == 2
 
 
 @pytest.mark.parametrize("game", ["doudizhu", "mahjong", "pairing", "othello"])
