@@ -152,9 +152,17 @@ class HandInPlay:
             action = int(request.legal[0])
         self.state.apply(seat, action)
 
+    def end_players(self, strategies: Sequence[Strategy], *, forgive: bool) -> None:
+        """End the players. Raises ContestantError for one that fails, or counts it if the match forgives."""
+        for who, player in zip(self.lineup, self.players, strict=True):
+            try:
+                player.close()
+            except ANY_FAILURE as error:
+                if not forgive:
+                    raise ContestantError.of(who, strategies[who], error) from error
+                self.failed[who] += 1
+
     def result(self, luck: Luck | None = None) -> HandResult:
-        for player in self.players:
-            player.close()
         return HandResult(
             returns=tuple(self.state.returns),
             final=final_of(self.views[0]),
@@ -302,6 +310,7 @@ def play_deals(
             if not hand.state.terminal:
                 running.append(hand)
                 continue
+            hand.end_players(strategies, forgive=forgive)
             results = open_deals[hand.deal]
             results[hand.number] = hand.result(luck)
             if len(results) == len(seats):

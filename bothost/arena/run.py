@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Generator, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import msgspec
@@ -99,7 +99,9 @@ def run_match(
         luck_adjusted=spec.luck_adjusted,
     )
     sequence = _Sequence(lambda deal: score(deal, seats), spec.alpha)
-    with closing(Journal(journal, header)) as book:
+    with closing(Journal(journal, header)) as book, ExitStack() as stack:
+        for strategy in strategies:
+            stack.callback(strategy.close)
         results = {done.deal: done for done in book.open() if done.deal < spec.deals}
         if on_resume is not None and results:
             on_resume(len(results))
@@ -119,8 +121,6 @@ def run_match(
                 if spec.sequential and verdict:
                     break
             stream.close()
-    for strategy in strategies:
-        strategy.close()
     counted = sequence.counted if spec.sequential else [results[deal] for deal in sorted(results)]
     out = {"game": game.name, "contestants": list(spec.contestants), "seed": spec.seed, **figures(counted, seats)}
     if each_deal:

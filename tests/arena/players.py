@@ -2,6 +2,7 @@
 
 import sys
 import time
+from typing import ClassVar
 
 import numpy as np
 
@@ -180,11 +181,29 @@ class Homeless(First):
         raise RuntimeError("no player")
 
 
+class _ClingingPlayer(_FirstPlayer):
+    def close(self):
+        raise RuntimeError("will not go")
+
+
+class Clinging(First):
+    """Its players fail when a hand is over. Keeps which of its instances were closed."""
+
+    name = "test-clinging"
+    closed: ClassVar[list[Strategy]] = []
+
+    def player(self, table):
+        return _ClingingPlayer()
+
+    def close(self):
+        self.closed.append(self)
+
+
 STRATEGIES = {
     cls.name: cls
     for cls in (
         *(Random, First, Last, Searching, Liar, Slow, Late),
-        *(Number, Fraction, Array, Quitting, Silent, Homeless),
+        *(Number, Fraction, Array, Quitting, Silent, Homeless, Clinging),
     )
 }
 

@@ -211,6 +211,7 @@ def test_an_error_in_observe_counts_as_an_error_of_the_contestant():
         ("test-quitting", "SystemExit: enough (players.py:", ""),
         ("test-silent", "TimeoutError: did not answer in time (players.py:", ""),
         ("test-homeless", "RuntimeError: no player (players.py:", ""),
+        ("test-clinging", "RuntimeError: will not go (players.py:", ""),
     ],
 )
 def test_a_contestant_that_fails_is_named(name, what, fix, ms):
@@ -218,6 +219,19 @@ def test_a_contestant_that_fails_is_named(name, what, fix, ms):
         run_match(spec("othello", "test-first", name, deals=1, ms=ms), players.build)
     assert str(failed.value).startswith(f"B ({name}): {what}")
     assert failed.value.advice == f"{fix}bothost plugin check {name}; a tournament counts errors and plays on"
+
+
+def test_an_error_at_the_end_of_a_hand_counts_where_errors_are_forgiven():
+    made = rules.game("othello")
+    (result,) = play_deals(made, [players.Clinging({}), players.First({})], lineups(made, 2), [0], seed=1, forgive=True)
+    assert [hand.failed for hand in result.hands] == [(1, 0), (1, 0)]
+
+
+def test_a_match_that_fails_ends_its_strategies():
+    players.Clinging.closed.clear()
+    with pytest.raises(ContestantError):
+        run_match(spec("othello", "test-clinging", "test-number", deals=1), players.build)
+    assert len(players.Clinging.closed) == 1
 
 
 def test_a_worker_names_the_contestant_too(monkeypatch):
