@@ -41,6 +41,8 @@ Json = dict[str, Any]
 STATIC = Path(__file__).parent / "static"
 PAGES = ("/", "/play", "/hands")
 """The pages for everybody, in the order of the navigation."""
+ADDRESSES = (*PAGES, *OPERATOR_PAGES, "/clone", "/login", "/hand/{name}", "/play/{id}", "/table/{name}")
+"""The addresses of all pages."""
 
 
 class Web:
@@ -72,7 +74,8 @@ class Web:
             Route("/api/tables/{name}", self.stream_table),
             Mount("/static", StaticFiles(directory=STATIC)),
             *brought.routes(self.site),
-            Route("/{page:path}", self.page),
+            *(Route(address, self.page) for address in ADDRESSES),
+            Route("/{page:path}", self.no_page),
         ]
         return Starlette(
             routes=routes,
@@ -127,9 +130,13 @@ class Web:
 
     async def page(self, request: Request) -> Response:
         """Every address of a page answers with the one document; the script in it reads the address."""
+        return FileResponse(STATIC / "index.html")
+
+    async def no_page(self, request: Request) -> Response:
+        """The same document for people who followed a wrong link, with the status of an address that does not exist."""
         if request.path_params["page"].startswith("api/"):
             raise HTTPException(404, "there is no such address")
-        return FileResponse(STATIC / "index.html")
+        return FileResponse(STATIC / "index.html", 404)
 
     async def list_hands(self, request: Request) -> Response:
         self.viewer(request)
@@ -156,7 +163,7 @@ class Web:
         try:
             timeline = await asyncio.to_thread(hands.timeline_of, self.site, request.path_params["name"])
         except ValueError as error:
-            raise HTTPException(400, str(error)) from None
+            raise HTTPException(404, str(error)) from None
         if timeline is None or timeline.hand.end is None:
             raise HTTPException(404, "there is no such hand, or it has not ended yet")
         return timeline
@@ -205,6 +212,8 @@ class Web:
     async def stream_table(self, request: Request) -> Response:
         """One live table as its viewer may see it, again after every move; ``over`` once it has ended."""
         viewer, name = self.viewer(request), request.path_params["name"]
+        if not await asyncio.to_thread(hands.exists, self.site, name):
+            raise HTTPException(404, "there is no such table")
 
         async def positions() -> AsyncIterator[Json]:
             version = -1

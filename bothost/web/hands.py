@@ -68,6 +68,14 @@ def key_of(name: str) -> tuple[bytes, int]:
     raise ValueError(f"there is no hand {name[:80]!r}")
 
 
+def exists(site: Site, name: str) -> bool:
+    """Whether the log has a hand of this name, live or not."""
+    try:
+        return bool(read_hands(site.store, [key_of(name)]))
+    except ValueError:
+        return False
+
+
 def timeline_of(site: Site, name: str) -> Timeline | None:
     """Return all logged rows of a hand; None if it does not exist. Raises ValueError for a bad name."""
     hands = read_hands(site.store, [key_of(name)])

@@ -98,14 +98,28 @@ def visitor(chromium):
     [
         ("/hand/zz", "there is no hand 'zz'", "/hands"),
         (f"/hand/{'0' * 32}-0", "there is no such hand", "/hands"),
+        ("/table/zz", "there is no such table", "/"),
+        (f"/table/{'0' * 32}-0", "there is no such table", "/"),
         ("/play/zz", "this game is over, or it is not yours", "/play"),
         ("/nowhere", "This page does not exist.", "/"),
+        ("/clones", "This page does not exist.", "/"),
+        ("/hand/a/b", "This page does not exist.", "/"),
     ],
 )
 def test_a_wrong_address_says_so_and_leads_on(visitor, served, path, words, link):
     visitor.goto(f"{served}{path}")
     visitor.wait_for_selector(f"main:has-text({json.dumps(words)})")
     assert visitor.locator(f"main a[href='{link}']").count() == 1 and visitor.locator("h1").count() == 1
+
+
+def test_addresses_of_no_page_answer_that_they_are_not_found(visitor, served, hands):
+    pages = [*PAGES, "/clone", "/login", f"/hand/{hands[0]}", "/play/0123abcd", f"/table/{hands[0]}"]
+    assert {visitor.request.get(served + path).status for path in pages} == {200}
+    for path in ("/nowhere", "/hands/", "/hand/", "/hand/a/b", "/clones", "/api", "/static/nothing.js", "/api/nothing"):
+        assert visitor.request.get(served + path).status == 404, path
+    opened(visitor, f"{served}/hands")  # which begins a session
+    for path in ("/api/hands/zz", "/api/hands/zz/review", "/api/tables/zz", "/api/play/zz", "/api/jobs/zz"):
+        assert visitor.evaluate("path => fetch(path).then((answer) => answer.status)", path) == 404, path
 
 
 def test_pages_go_on_when_the_server_forgot_their_session(visitor, served, hands):

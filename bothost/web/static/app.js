@@ -13,13 +13,14 @@ const PAGES = [
 ];
 const HIDDEN = [
   { path: "/clone", module: "./pages/clone.js", title: "clone me" },
-  { path: "/hand/", module: "./pages/hand.js", title: "hand" },
-  { path: "/play/", module: "./pages/play.js", title: "play a game" },
-  { path: "/table/", module: "./pages/table.js", title: "live" },
+  { path: "/hand/*", module: "./pages/hand.js", title: "hand" },
+  { path: "/play/*", module: "./pages/play.js", title: "play a game" },
+  { path: "/table/*", module: "./pages/table.js", title: "live" },
 ];
 
 function pageOf(path) {
-  return PAGES.find((page) => page.path === path) ?? HIDDEN.find((page) => path.startsWith(page.path));
+  const address = path.replace(/^(\/\w+\/)[^/]+$/, "$1*");
+  return [...PAGES, ...HIDDEN].find((page) => page.path === address);
 }
 
 /** Change the address without loading the page anew. `replace`: the browser's "back" skips the address that is left. */

@@ -9,22 +9,29 @@ export function Page({ here, onTitle, t }) {
   const name = here.split("?")[0].slice("/table/".length);
   const [table, setTable] = useState(null);
   const [board, setBoard] = useState(null);
+  const [connected, setConnected] = useState(true);
+  const [gone, setGone] = useState("");
   useEffect(() => {
     const stop = stream(`/api/tables/${name}`, (message) => {
       if (message.over) stop();
       setTable((old) => (message.over ? { ...old, over: true } : message));
+    }, (open, refused) => {
+      setConnected(open);
+      if (refused) setGone(refused.message);
     });
     return stop;
   }, [name]);
   useEffect(() => { if (table?.game) boardOf(table.game).then((module) => setBoard(() => module)); }, [table?.game]);
   const title = table?.game && `${t(table.game)}: ${table.names.join(", ")}`;
   useEffect(() => { if (title) onTitle(title); }, [title]);
+  if (gone) return html`<h1>${t("table")}</h1><p class="notice bad" role="alert">${gone}</p><p><a href="/">${t("Go to the tables.")}</a></p>`;
   if (!table) return html`<p class="dim">…</p>`;
   const over = html`<p class="notice" role="status">${t("The hand is over.")} <a href=${`/hand/${name}`}>${t("Replay it.")}</a></p>`;
   if (!table.game) return html`<h1>${t("live")}</h1>${over}`;
   const Board = board?.Board;
   return html`<h1>${t(table.game)} <span class="count">${t("lobby")} ${table.lobby}, ${t("table")} ${table.table}</span> ${table.over ? null : html`<${Clock} leftMs=${table.left_ms} t=${t} />`}</h1>
     ${table.over && over}
+    ${!connected && !table.over && html`<p class="notice bad" role="status">${t("The connection is lost. Trying again.")}</p>`}
     ${table.view && !table.over && html`<p class="dim">${t("Seen from the seat of")} ${table.names[table.seat] ?? table.account}. ${t("The board follows each move.")}</p>`}
     ${table.view && Board
       ? html`<${Board} position=${{ ...table, players: table.names }} t=${t} />`
