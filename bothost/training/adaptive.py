@@ -11,8 +11,10 @@ Source: Chinese patent application "用于麻将的智能决策方法、系统�
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
 from bothost.training.ppo import PpoOptions
 
@@ -20,13 +22,13 @@ from bothost.training.ppo import PpoOptions
 class SteeringOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Targets, rates and ranges."""
 
-    entropy_target: float = 0.3
+    entropy_target: Annotated[float, Meta(ge=0)] = 0.3
     """Mean entropy of the policy, in nats."""
-    kl_target: float = 0.01
+    kl_target: Annotated[float, Meta(ge=0)] = 0.01
     """Mean approximate KL divergence of an update."""
-    entropy_rate: float = 0.002
+    entropy_rate: Annotated[float, Meta(ge=0)] = 0.002
     """c₁"""
-    kl_rate: float = 0.5
+    kl_rate: Annotated[float, Meta(ge=0)] = 0.5
     """c₂"""
     entropy_range: tuple[float, float] = (0.0, 0.1)
     kl_range: tuple[float, float] = (0.0, 5.0)

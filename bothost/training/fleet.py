@@ -14,10 +14,11 @@ import time
 from collections import OrderedDict
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import safetensors.torch
+from msgspec import Meta
 
 from bothost.errors import BothostError, UsageError
 from bothost.strategy import ReportProgress, TrainingRun
@@ -42,15 +43,15 @@ class FleetOptions(SelfPlayOptions, frozen=True, kw_only=True, forbid_unknown_fi
 
     runner: Runner = "local"
     """Where processes run: on this machine (local) or on a Ray cluster (ray)."""
-    workers: int = 0
+    workers: Annotated[int, Meta(ge=0)] = 0
     """Processes that play, each ``environments`` hands at once. 0: do everything in this process."""
-    trainers: int = 1
+    trainers: Annotated[int, Meta(ge=1)] = 1
     """Processes that share the update."""
     device: Device = "cpu"
     """Device of the trainers. cuda: a GPU for each."""
     ray_address: str | None = None
     """Address of the Ray cluster, such as auto. None: start Ray on this machine and stop it at the end."""
-    timeout_s: float = 600.0
+    timeout_s: Annotated[float, Meta(gt=0)] = 600.0
     """A process that takes longer to answer counts as dead."""
 
 

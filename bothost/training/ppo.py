@@ -10,12 +10,13 @@ Shapes: T steps of each trajectory, N trajectories, B samples of a minibatch, A 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple, TypeVar
+from typing import Annotated, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 import torch
+from msgspec import Meta
 from torch import Tensor
 
 from bothost.training.fused import FusedNetwork, fused
@@ -27,28 +28,28 @@ Bool = npt.NDArray[np.bool_]
 class PpoOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Hyper-parameters of one update."""
 
-    gamma: float = 1.0
+    gamma: Annotated[float, Meta(ge=0, le=1)] = 1.0
     """Discount per decision."""
-    gae_lambda: float = 0.95
-    epochs: int = 3
+    gae_lambda: Annotated[float, Meta(ge=0, le=1)] = 0.95
+    epochs: Annotated[int, Meta(ge=1)] = 3
     """Passes over each batch."""
-    minibatch: int = 1024
+    minibatch: Annotated[int, Meta(ge=1)] = 1024
     """Samples per gradient step."""
-    chunk: int = 512
+    chunk: Annotated[int, Meta(ge=1)] = 512
     """Samples that torch computes at a time. The gradients of the chunks of a step add up. Activations of a few hundred
     samples stay in a core's cache."""
     bf16: bool = False
     """Compute layers in bfloat16, with parameters, losses and gradient steps in float32."""
-    clip: float = 0.2
+    clip: Annotated[float, Meta(gt=0)] = 0.2
     """ε: the probability ratio counts within [1 − ε, 1 + ε]."""
-    value_coef: float = 0.5
-    entropy_coef: float = 0.005
-    entropy_final: float | None = None
+    value_coef: Annotated[float, Meta(ge=0)] = 0.5
+    entropy_coef: Annotated[float, Meta(ge=0)] = 0.005
+    entropy_final: Annotated[float, Meta(ge=0)] | None = None
     """Weight of the entropy at the training's end; it changes linearly from ``entropy_coef``. None: it stays."""
-    kl_coef: float = 0.0
+    kl_coef: Annotated[float, Meta(ge=0)] = 0.0
     """Weight of the approximate KL divergence as a penalty. 0: plain PPO."""
-    max_grad_norm: float = 0.5
-    target_kl: float | None = 0.05
+    max_grad_norm: Annotated[float, Meta(gt=0)] = 0.5
+    target_kl: Annotated[float, Meta(gt=0)] | None = 0.05
     """Stop the epochs of an update once the approximate KL divergence exceeds this."""
 
     def at(self, part_done: float) -> PpoOptions:

@@ -14,12 +14,13 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 import numpy as np
 import safetensors.numpy
 import torch
+from msgspec import Meta
 
 from bothost import ModelError
 from bothost.training import checkpoint
@@ -33,11 +34,11 @@ FM, PAIRS = "fm.safetensors", "pairs.safetensors"
 class GrowOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Options of the growing."""
 
-    limit: int = 1500
+    limit: Annotated[int, Meta(le=65_536)] = 1500
     """Most features in total."""
     per_round: int = 10
     """m, the combinations that a round adds."""
-    factors: int = 16
+    factors: Annotated[int, Meta(le=1024)] = 16
     """k, the factors of the machine."""
     shared: bool = False
     """False: factors per class, as in the source. True: all classes share factors, with a weight per class and factor.
@@ -50,13 +51,13 @@ class GrowOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """Epochs for a machine with fresh parameters."""
     epochs: int = 1
     """Epochs for a machine that starts with the previous parameters."""
-    rate: float = 0.1
+    rate: Annotated[float, Meta(gt=0)] = 0.1
     """Learning rate of AdaGrad."""
-    factor_decay: float = 1e-3
+    factor_decay: Annotated[float, Meta(ge=0)] = 1e-3
     """L2 of the factors."""
-    weight_decay: float = 1e-4
+    weight_decay: Annotated[float, Meta(ge=0)] = 1e-4
     """L2 of the weights."""
-    deviation: float = 0.05
+    deviation: Annotated[float, Meta(ge=0)] = 0.05
     """Standard deviation of the initial factors."""
 
     def __post_init__(self) -> None:

@@ -18,12 +18,14 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 import safetensors.numpy
 import torch
+from msgspec import Meta
 
 from bothost import ModelError
 from bothost.training import checkpoint
@@ -54,9 +56,9 @@ SURPLUS = 4
 class SharedOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Options of the machine that all moves share."""
 
-    quadratic: int = 32
+    quadratic: Annotated[int, Meta(le=1024)] = 32
     """Factors of pairs, Rendle's k."""
-    rectified: int = 64
+    rectified: Annotated[int, Meta(le=1024)] = 64
     """Factors whose sums are rectified (clipped at 0)."""
     passes: int = 5
     """Passes over the crowd's decisions after the last combination was added."""
@@ -64,11 +66,11 @@ class SharedOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """Learning rate of AdaGrad; it falls to 0 over the passes."""
     decay: float = 1e-5
     """L2 per use of a feature."""
-    combinations: int = 120
+    combinations: Annotated[int, Meta(le=10_000)] = 120
     """Most combinations to grow."""
     per_round: int = 20
     """m, the combinations that a round adds."""
-    directions: int = 32
+    directions: Annotated[int, Meta(le=1024)] = 32
     """Most directions in which the crowd's players differ."""
 
     def __post_init__(self) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 import numpy as np
 import torch
+from msgspec import Meta
 
 from bothost import LoggedGames, Model, ReportProgress, Trainer, TrainingRun
 from bothost.errors import UsageError
@@ -39,7 +40,7 @@ class Options(LoopOptions, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Preset of the game's rules."""
     hands: int = 128
     """Hands of the learner in each iteration."""
-    learning_rate: float = 3e-4
+    learning_rate: Annotated[float, Meta(gt=0)] = 3e-4
     """At the beginning. It falls linearly to 0 at the end."""
     look_ahead: bool = True
     """Whether the network sees look-ahead features and prospects."""
@@ -59,15 +60,15 @@ class Options(LoopOptions, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Mean points a hand over the window that open the next stage."""
     start: str | None = None
     """Version to begin with, such as ``v7``. None: a fresh network. A retraining begins with the champion."""
-    imitation_hands: int = 0
+    imitation_hands: Annotated[int, Meta(ge=0)] = 0
     """Hands of the teacher to imitate before. 0: none."""
     teacher: Teacher = "rule"
     """Player to imitate: ``rule-mahjong``, or ``discerning`` for the player with the acceptance-weighted look-ahead."""
-    imitation_rate: float = 2e-3
+    imitation_rate: Annotated[float, Meta(gt=0)] = 2e-3
     """Learning rate of the imitation."""
-    imitation_entropy: float = 0.0
+    imitation_entropy: Annotated[float, Meta(ge=0)] = 0.0
     """Least mean entropy of the policy after the imitation, in nats."""
-    critic_hands: int = 400
+    critic_hands: Annotated[int, Meta(ge=0)] = 400
     """Hands of the teacher that the critic is fitted to after the imitation. 0: none."""
     trunk: bool = True
     """Whether PPO changes the trunk. False: only the layers that read it."""
@@ -75,16 +76,17 @@ class Options(LoopOptions, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Whether PPO changes the layer from the trunk to the logits. False, without the trunk: what scores each action by
     its prospect, and the value, are all that learns. That is 15,000 weights, which need fewer samples."""
     pool_every: int = 10
-    newest_share: float = 0.5
+    newest_share: Annotated[float, Meta(ge=0, le=1)] = 0.5
     """Share of the hands against past selves that use the newest version."""
     checkpoint_every: int = 10
-    logged_share: float = 0.25
+    logged_share: Annotated[float, Meta(ge=0)] = 0.25
     """In a retraining: logged samples for each sample of self-play."""
     ppo: ppo.PpoOptions = ppo.PpoOptions(epochs=2, minibatch=512, entropy_coef=0.01, gae_lambda=0.95, target_kl=0.05)
     least_iterations: ClassVar[int] = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        game("mahjong", preset=self.preset)  # raises ValueError for an unknown one
         if self.first_stage is not None and not 0 <= self.first_stage < len(CURRICULUM):
             raise ValueError(f"first_stage must be within 0 and {len(CURRICULUM) - 1}")
         if self.adaptive and self.ppo.entropy_final is not None:

@@ -20,6 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from bothost.errors import UsageError
 from bothost.inference import legal_masks
 from bothost.rules import FloatArray, Game, View
 from bothost.rules.pairing import rule_returns
@@ -232,9 +233,14 @@ class ExpertLearner(Learner):
         return Choices(positions, legal, values[kept], candidates.half(), gains[kept][legal], log_probs[kept][legal])
 
     def memories(self) -> tuple[Memory, Memory]:
-        """The choices to learn from, and those held out."""
+        """The choices to learn from, and those held out. Raises UsageError if there are too few."""
         if self.memory is None:
             parts = [Choices.load(file) for file in sorted(self.folder.glob("*.npz"))]
+            if len(parts) <= HELD_OUT:
+                raise UsageError(
+                    f"{self.folder} has choices of {len(parts)} iterations, and {HELD_OUT + 1} are needed",
+                    advice="give a larger improve.collecting, or with improve.choices the folder of a longer training",
+                )
             self.memory = Memory(parts[HELD_OUT:]), Memory(parts[:HELD_OUT])
         return self.memory
 

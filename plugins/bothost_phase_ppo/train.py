@@ -9,10 +9,11 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 import torch
+from msgspec import Meta
 
 from bothost import LoggedGames, Model, ReportProgress, Trainer, TrainingRun
 from bothost.rules import game
@@ -48,15 +49,21 @@ class Options(fleet.FleetOptions, frozen=True, kw_only=True, forbid_unknown_fiel
     network: Literal["candidates", "source"] = "candidates"
     """``candidates`` also scores each action from features of its own; ``source`` sees the source's inputs alone. A
     retraining keeps the network of its champion."""
-    levels: tuple[float, ...] = (0.004, 0.0118, 0.05, 0.25, 1.0)
+    levels: Annotated[tuple[Annotated[float, Meta(ge=0, le=1)], ...], Meta(min_length=1)] = (
+        0.004,
+        0.0118,
+        0.05,
+        0.25,
+        1.0,
+    )
     """When each level is taken, weakest first, as parts of the training's samples. After 80 million samples these are
     about equally far apart in strength."""
-    playouts: int = 256
+    playouts: Annotated[int, Meta(ge=0, le=10_000)] = 256
     """Option of play that the last level and a retraining from nothing bring, with ``least_odds`` 0.005 and ``prior``
     0.1. 0: the network alone."""
     start: str | None = None
     """Version to begin with, such as ``level-5``. None: fresh parameters. A retraining begins with the champion."""
-    rule_share: float = 0.0
+    rule_share: Annotated[float, Meta(ge=0, le=1)] = 0.0
     """Share of the hands against the rule player. The others are against past versions."""
     win_points: float = 0.0
     """Points added to the final lead of a hand that was won, and taken from one that was lost."""
@@ -66,11 +73,12 @@ class Options(fleet.FleetOptions, frozen=True, kw_only=True, forbid_unknown_fiel
     """``improve`` imitates decisions that playouts improved, from ``start`` on (``bothost_phase_ppo.improve``). It
     trains ``candidates`` alone."""
     improve: ImproveOptions = ImproveOptions()
-    logged_share: float = 0.25
+    logged_share: Annotated[float, Meta(ge=0)] = 0.25
     """In a retraining: logged samples for each sample of self-play."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        game("pairing", preset=self.preset)  # raises ValueError for an unknown one
         if self.method == "improve" and self.network != "candidates":
             raise ValueError("method improve trains the network candidates alone")
 

@@ -8,8 +8,8 @@ import pytest
 
 import bothost_fm_clone.train
 from bothost import Budget, Model, ModelError, PlayerMove, Table, TrainingRun, rules
-from bothost.errors import UsageError
-from bothost.plugins import weights
+from bothost.errors import ConfigError, UsageError
+from bothost.plugins import check_options, weights
 from bothost.rules import doudizhu
 from bothost.training.logistic import Linear
 from bothost_fm_clone.decide import FmClone, PlayOptions
@@ -174,6 +174,22 @@ def test_a_training_refuses_what_it_cannot_do(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match="not empty"):
         train(Log(1), out=tmp_path)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"grow": {"factors": 1025}},
+        {"grow": {"rate": 0.0}},
+        {"grow": {"weight_decay": -1.0}},
+        {"shared": {"rectified": 1025}},
+        {"shared": {"combinations": 10_001}},
+        {"shared": {"directions": 1025}},
+    ],
+)
+def test_options_of_clones_that_could_not_be_made_or_loaded_are_refused_before_training(wrong):
+    with pytest.raises(ConfigError):
+        check_options(FmCloneTrainer, wrong)
 
 
 # Play.

@@ -16,9 +16,9 @@ from bothost import Budget, Model, Request, Table, TrainingRun, rules
 from bothost.arena.run import run_match
 from bothost.arena.spec import MatchSpec
 from bothost.cli.arena import build
-from bothost.errors import ModelError, UsageError
+from bothost.errors import ConfigError, ModelError, UsageError
 from bothost.inference import legal_masks
-from bothost.plugins import weights
+from bothost.plugins import check_options, weights
 from bothost.rules import mahjong
 from bothost.training.metrics import read
 from bothost.training.ppo import PpoOptions, entropy, masked_log_probs
@@ -274,6 +274,19 @@ def test_a_training_may_end_with_its_warm_start(tmp_path):
     )
     lineage = json.loads((tmp_path / "run" / "weights" / "lineage.json").read_text())
     assert made["updates"] == 0 and np.isfinite(lineage["options"]["critic_explained_variance"])
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *({name: -1} for name in ("imitation_hands", "critic_hands", "learning_rate", "newest_share", "logged_share")),
+        {"preset": "nowhere"},
+        {"steering": {"kl_target": -1.0}},
+    ],
+)
+def test_options_of_training_that_make_no_sense_are_refused_before_it(wrong):
+    with pytest.raises(ConfigError):
+        check_options(MahjongPpoTrainer, wrong)
 
 
 def test_a_trunk_that_does_not_learn_gets_no_gradients():

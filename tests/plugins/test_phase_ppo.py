@@ -7,13 +7,15 @@ import safetensors.torch
 import torch
 
 from bothost import Budget, Model, ModelError, Request, Table, rules
+from bothost.errors import ConfigError
 from bothost.inference import legal_masks
-from bothost.plugins import weights
+from bothost.plugins import check_options, weights
 from bothost.rules.pairing import rule_returns
 from bothost.training.publish import write_version
 from bothost_phase_ppo.decide import PhasePpo, PlayOptions, improved
 from bothost_phase_ppo.encode import ACTIONS, CANDIDATE, POSITION, SIZES, Symmetries, encode
 from bothost_phase_ppo.model import NETWORKS, graph
+from bothost_phase_ppo.train import PhasePpoTrainer
 
 GAME = rules.game("pairing")
 FOREVER = Budget(deadline=float("inf"))
@@ -304,3 +306,23 @@ def test_it_refuses_to_play_without_a_model_or_with_nonsense():
             msgspec.convert(wrong, PlayOptions)
     assert not PhasePpo.supports(rules.game("othello"))
     assert PhasePpo.supports(rules.game("pairing", preset="four-phase"))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"levels": []},
+        {"levels": [0.5, 1.5]},
+        {"playouts": 10_001},
+        {"rule_share": -0.1},
+        {"logged_share": -1.0},
+        {"preset": "eight-phase"},
+        {"workers": -1},
+        {"timeout_s": 0.0},
+        *({"ppo": {name: 0}} for name in ("epochs", "minibatch", "chunk", "clip", "max_grad_norm")),
+        *({"ppo": {name: -1.0}} for name in ("gamma", "gae_lambda", "entropy_coef", "kl_coef", "target_kl")),
+    ],
+)
+def test_options_of_training_that_make_no_sense_are_refused_before_it(wrong):
+    with pytest.raises(ConfigError):
+        check_options(PhasePpoTrainer, wrong)

@@ -8,6 +8,7 @@ import safetensors.torch
 import torch
 
 from bothost import TrainingRun, cli, rules
+from bothost.errors import UsageError
 from bothost.plugins import Plugins
 from bothost.training.loop import Iteration
 from bothost.training.metrics import read
@@ -139,6 +140,13 @@ def test_it_learns_from_the_choices_of_another_training_but_for_those_held_out(l
     assert outcome.samples == 128 and not torch.equal(before, other.model.score_out)
     assert [len(memory) for memory in other.memories()] == [len(choices.values)] * 2
     assert not (tmp_path / "other").exists()
+
+
+def test_too_few_choices_are_refused_with_the_fix(tmp_path):
+    with pytest.raises(UsageError, match="choices of 1 iterations, and 2 are needed"):
+        train(tmp_path / "a", ImproveOptions(collecting=0.1, hands=1, deals=1), iterations=2)
+    with pytest.raises(UsageError, match="choices of 0 iterations"):
+        train(tmp_path / "b", ImproveOptions(choices=str(tmp_path / "nowhere")))
 
 
 def test_the_network_moves_towards_what_playouts_find_better(tmp_path):
