@@ -155,11 +155,13 @@ class LoggedHands:
         return train, val
 
     def batch(self, model: torch.nn.Module, options: PpoOptions, rng: np.random.Generator, samples: int) -> Batch:
-        """About ``samples`` decisions of whole hands, drawn with replacement."""
+        """About ``samples`` decisions of whole hands, at least one, drawn with replacement."""
         lengths = np.diff(self.offsets)
         chosen: list[int] = []
-        while sum(lengths[hand] for hand in chosen) < samples:
+        drawn = 0
+        while drawn < max(1, samples):
             chosen.append(int(rng.integers(len(lengths))))
+            drawn += int(lengths[chosen[-1]])
         return self.batch_of(model, options, np.array(chosen))
 
     def extra_batch(self, share: float) -> ExtraBatch | None:
@@ -271,7 +273,8 @@ def _observations(encoder: HandEncoder) -> tuple[int, str]:
 
 
 def _encode(folder: Path, encoder: HandEncoder, hands: Iterable[Trajectory]) -> None:
-    """Append the arrays of each hand to the files of the folder."""
+    """Write the arrays of each hand to the files of the folder, and last ``DONE``, which is whole or not there."""
+    (folder / DONE).unlink(missing_ok=True)
     offsets = [0]
     with ExitStack() as stack:
         observations, masks, rest = (stack.enter_context((folder / f"{name}.raw").open("wb")) for name in FILES)
@@ -290,4 +293,6 @@ def _encode(folder: Path, encoder: HandEncoder, hands: Iterable[Trajectory]) -> 
             numbers.tofile(rest)
             offsets.append(offsets[-1] + steps)
     made = {"offsets": offsets, "observations": _observations(encoder)}
-    (folder / DONE).write_text(json.dumps({**made, "num_actions": encoder.num_actions}))
+    building = folder / f".{DONE}"
+    building.write_text(json.dumps({**made, "num_actions": encoder.num_actions}))
+    building.replace(folder / DONE)

@@ -1,6 +1,7 @@
 """Learning from logged hands: V-trace, behaviour probabilities, rewards, and the encoded files."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -132,6 +133,28 @@ def test_hands_of_another_encoding_are_encoded_again(tmp_path):
     )
 
 
+def test_an_encoding_that_was_cut_short_is_made_again(tmp_path, monkeypatch):
+    write = Path.write_text
+
+    def cut(path, text):
+        write(path, text[: len(text) // 2])
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(Path, "write_text", cut)
+        LoggedHands.encoded(tmp_path, LeadEncoder(TASK), played())
+    whole = LoggedHands.encoded(tmp_path, LeadEncoder(TASK), played()).decisions
+
+    def some():
+        yield from played(1)
+        raise KeyboardInterrupt
+
+    (tmp_path / "rest.raw").unlink()
+    with pytest.raises(KeyboardInterrupt):
+        LoggedHands.encoded(tmp_path, LeadEncoder(TASK), some())
+    assert LoggedHands.encoded(tmp_path, LeadEncoder(TASK), played()).decisions == whole
+
+
 def test_a_batch_of_whole_hands_is_what_ppo_takes_and_joins_those_of_self_play(tmp_path):
     logged = LoggedHands.encoded(tmp_path / "a", LeadEncoder(TASK), played())
     options = PpoOptions(gae_lambda=1.0)
@@ -145,6 +168,8 @@ def test_a_batch_of_whole_hands_is_what_ppo_takes_and_joins_those_of_self_play(t
     torch.testing.assert_close(batch.log_probs, chosen.log())
     torch.testing.assert_close(batch.advantages, batch.returns, atol=1e-4, rtol=1e-4)
     assert joined(batch, same).samples == 2 * batch.samples
+    least = logged.extra_batch(0.01)(Uniform(), options, np.random.default_rng(0), 10)
+    assert least.samples in np.diff(logged.offsets)
 
 
 def test_hands_of_another_game_are_passed_over(tmp_path):
