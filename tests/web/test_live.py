@@ -12,6 +12,7 @@ from bothost.lobbies.embedded import protocol as wire
 from bothost.store.records import ChatRecord
 from bothost.web.hands import name_of
 from bothost.web.live import Live, line, seen
+from bothost.web.opponents import LOBBY, bots_of
 from bothost.web.seat import Seat
 from bothost.web.viewers import MOST_CHAT, Viewer, public_view
 
@@ -143,6 +144,25 @@ def test_our_seats_of_one_table_are_one_line_with_a_link_to_each(page, served, l
     assert "strategy-ada" in page.locator("tbody").inner_text() and "strategy-bob" in page.locator("tbody").inner_text()
     page.locator("tbody a:has-text('bob')").click()
     page.wait_for_selector(".othello")
+
+
+@pytest.mark.parametrize("where", ["live", "ended"])
+def test_bots_of_a_person_have_names_that_people_read(page, served, logged, played, where):
+    """In the list, at the table, in the replay. The log keeps the names of their accounts."""
+    opponents = ["deep-mc", "deep-mc", "deep-mc:level-2"]
+    bots = [bot.name for bot in bots_of(opponents, "0df5f44e")]
+    shown = ["deep-mc 1", "deep-mc 2", "deep-mc (level 2)"]
+    for lobby, names in ((LOBBY, shown), ("home", bots)):
+        rows = played("doudizhu", lambda n, legal: legal[0], started_us=now_us(), seed=len(lobby))
+        rows[0].lobby, rows[0].table, rows[0].account, rows[0].strategy = lobby, f"t-{lobby}", bots[0], "deep-mc"
+        rows[0].players = json.dumps([{"seat": seat, "player": player} for seat, player in enumerate(bots)])
+        logged(rows[:6] if where == "live" else rows)
+        page.goto(f"{served}/{'' if where == 'live' else 'hands'}")
+        page.wait_for_selector(f"tbody td:has-text('{', '.join(names)}')")
+        page.goto(f"{served}/{'table' if where == 'live' else 'hand'}/{rows[0].game_id.hex()}-0")
+        page.wait_for_selector(".seat.own")
+        assert set(names) == set(page.locator(".seat strong").all_inner_texts())
+        assert page.title() == f"Dou Dizhu: {', '.join(names)} · bothost"
 
 
 @pytest.mark.parametrize("web_settings", [WebSettings(port=0, password=Secret("s3cret", "a test"), spectators=True)])

@@ -228,6 +228,25 @@ def test_a_long_search_says_how_far_it_is_and_goes_on(page, served, logged, play
     page.wait_for_function("() => !document.querySelector('.notice')")
 
 
+def test_back_from_a_hand_shows_the_list_as_it_was(page, served, logged, played):
+    *hands, latest = [played("othello", lambda number, legal: legal[0], seed=seed) for seed in range(121)]
+    logged(*hands)
+    opened(page, f"{served}/hands")
+    page.get_by_role("button", name="more").click()
+    page.wait_for_function("() => document.querySelectorAll('tbody tr').length === 100")
+    link = page.locator("tbody a").nth(70)
+    link.scroll_into_view_if_needed()
+    name, place = link.get_attribute("href"), link.bounding_box()["y"]
+    link.click()
+    page.wait_for_selector(".steps")
+    logged(latest)  # a newer hand moves the others down
+    page.go_back()
+    page.wait_for_function("name => document.activeElement.getAttribute('href') === name", arg=name)
+    assert page.locator("tbody a").nth(71).get_attribute("href") == name
+    assert abs(page.locator(f"a[href='{name}']").bounding_box()["y"] - place) < 2
+    assert page.locator("tbody tr").count() >= 100
+
+
 @pytest.mark.parametrize("width", [390, 1280])
 def test_the_cells_of_othello_are_even_and_hold_their_discs(page, served, hands, width):
     page.set_viewport_size({"width": width, "height": 844})

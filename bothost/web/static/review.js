@@ -2,10 +2,9 @@
 import { html, useEffect, useRef, useState } from "./html.js";
 import { stream } from "./api.js";
 import { Bars, figure } from "./candidates.js";
+import { addresses, strategyName } from "./names.js";
 
 export const SEVERITIES = ["blunder", "mistake", "inaccuracy"];
-
-const addresses = (reviewers) => reviewers.flatMap(({ name, levels }) => [name, ...levels.map((level) => `${name}:${level}`)]);
 
 /** The state of a review: {judged: Map(position → judgement), done, of, problem, start(address, seat), running}. */
 export function useReview(name) {
@@ -52,11 +51,11 @@ export function ReviewPanel({ hand, review, describe, at, onMove, t }) {
   if (!known.length || !hand.positions.length) return null;
   return html`<section class="panel review"><h2>${t("review")}</h2>
     <form class="filters" onSubmit=${submit}>
-      <label>${t("review with")}<select value=${chosen} onChange=${(event) => setAddress(event.target.value)}>${known.map((name) => html`<option value=${name}>${name}</option>`)}</select></label>
+      <label>${t("review with")}<select value=${chosen} onChange=${(event) => setAddress(event.target.value)}>${known.map((name) => html`<option value=${name}>${strategyName(name, t)}</option>`)}</select></label>
       <label>${t("player")}<select value=${seat} onChange=${(event) => setSeat(event.target.value)}>
         <option value="">${t("everybody")}</option>${hand.names.map((name, i) => html`<option value=${i}>${name}</option>`)}</select></label>
       <button class="act primary" disabled=${review.running}>${t("review")}</button></form>
-    ${review.of !== null && html`<p class="count" role="status">${review.done} / ${review.of} ${t("decisions")} · ${review.address}</p>
+    ${review.of !== null && html`<p class="count" role="status">${review.done} / ${review.of} ${t("decisions")} · ${strategyName(review.address, t)}</p>
       <progress value=${review.done} max=${review.of || 1} aria-label=${t("review")}></progress>`}
     ${review.problem && html`<p class="notice bad" role="alert">${t(review.problem)}</p>`}
     ${rated.length > 0 && rated.every((judged) => judged.measure === null) && html`<p class="notice">${t("This strategy does not rate its actions.")} ${t("Moves that differ are listed without a loss.")}</p>`}
@@ -71,7 +70,7 @@ export function ReviewPanel({ hand, review, describe, at, onMove, t }) {
 
 /** What the reviewer says of the position that is shown. */
 export function Judgement({ judged, address, describe, t }) {
-  return html`<section class="panel judgement" aria-label=${address}><h2>${address}</h2>
+  return html`<section class="panel judgement" aria-label=${strategyName(address, t)}><h2>${strategyName(address, t)}</h2>
     <p>${judged.best === judged.played ? t("plays the same") : html`${t("would play")} <strong>${describe(judged.best, t)}</strong>`}
       ${judged.severity && html` <${Severity} severity=${judged.severity} t=${t} />`}
       ${judged.lost > 0 && judged.measure === "value" && html` <span class="count">${t("value lost")} ${figure(judged.lost)}</span>`}</p>

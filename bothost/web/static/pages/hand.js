@@ -5,6 +5,7 @@ import { boardOf } from "../boards/index.js";
 import { Logged } from "../candidates.js";
 import { Said } from "../chat.js";
 import { Curve } from "../curve.js";
+import { playerNames, strategyName } from "../names.js";
 import { Judgement, ReviewPanel, Severity, mistakes, useReview } from "../review.js";
 import { save } from "../save.js";
 
@@ -51,7 +52,7 @@ function Hand({ hand, board, path, search, go, t }) {
   const at = within(Number(new URLSearchParams(search).get("at")));
   const now = () => within(Number(new URLSearchParams(location.search).get("at"))); // a key may come before the next drawing
   const move = (to) => { setCopied(false); go(`${path}?at=${within(to)}`, true); };
-  const decisions = useMemo(() => new Map(hand.decisions.filter((decision) => decision.role === "live").map((decision) => [decision.position, decision])), [hand]);
+  const decisions = useMemo(() => new Map(hand.decisions.filter((decision) => decision.role === "live").map((decision) => [decision.position, decision])), [hand.decisions]);
   const bad = mistakes(review).map((judged) => judged.position);
   useKeys({
     ArrowLeft: () => move(now() - 1), ArrowRight: () => move(now() + 1), Home: () => move(0), End: () => move(last),
@@ -73,7 +74,7 @@ function Hand({ hand, board, path, search, go, t }) {
           <button class="act" onClick=${share}>${t(copied ? "copied" : "copy link")}</button>
           <button class="act" onClick=${() => save({ hand, board, review, seat, everything, at, t })}>${t("save as file")}</button>
         <//>` : html`<p class="notice">${t("This hand cannot be replayed.")} ${hand.problems.join(" ")}</p>`}
-      ${judged?.severity && html`<p class="notice" role="status"><${Severity} severity=${judged.severity} t=${t} /> ${hand.names[judged.seat]}: ${board.describe(judged.played, t)}. ${review.address} ${t("would play")} <strong>${board.describe(judged.best, t)}</strong>.</p>`}
+      ${judged?.severity && html`<p class="notice" role="status"><${Severity} severity=${judged.severity} t=${t} /> ${hand.names[judged.seat]}: ${board.describe(judged.played, t)}. ${strategyName(review.address, t)} ${t("would play")} <strong>${board.describe(judged.best, t)}</strong>.</p>`}
       <${Curve} lines=${linesOf(hand, review, decisions)} last=${last} at=${at} onMove=${move} t=${t} />
     </div>
     <aside>
@@ -88,11 +89,12 @@ function Hand({ hand, board, path, search, go, t }) {
 export function Page({ here, onTitle, t, go }) {
   const [path, search] = here.split("?");
   const name = path.slice("/hand/".length);
-  const [hand, setHand] = useState(null);
+  const [found, setFound] = useState(null);
   const [board, setBoard] = useState(null);
   const [problem, setProblem] = useState("");
-  useEffect(() => { get(`/api/hands/${name}`).then(setHand, (error) => setProblem(error.message)); }, [name]);
-  useEffect(() => { if (hand) boardOf(hand.game).then((module) => setBoard(() => module)); }, [hand?.game]);
+  useEffect(() => { get(`/api/hands/${name}`).then(setFound, (error) => setProblem(error.message)); }, [name]);
+  useEffect(() => { if (found) boardOf(found.game).then((module) => setBoard(() => module)); }, [found?.game]);
+  const hand = found && { ...found, names: playerNames(found.names, found.lobby, t) };
   const title = hand && `${t(hand.game)}: ${hand.names.join(", ")}`;
   useEffect(() => { if (title) onTitle(title); }, [title]);
   if (problem) return html`<h1>${t("hand")}</h1><p class="notice bad" role="alert">${problem}</p><p><a href="/hands">${t("Go to the hands.")}</a></p>`;

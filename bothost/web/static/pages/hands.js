@@ -1,6 +1,7 @@
 // Logged hands, the newest first.
 import { html, useEffect, useRef, useState } from "../html.js";
 import { get } from "../api.js";
+import { playerNames } from "../names.js";
 
 const PAGE = 50;
 const FIELDS = [["games", "game"], ["strategies", "strategy"], ["players", "player"]];
@@ -10,19 +11,34 @@ const GAMES = ["doudizhu", "mahjong", "othello", "pairing"];
 /** A game's own name for the one that the page shows: "Dou Dizhu" → "doudizhu". */
 const gameOf = (text, t) => GAMES.find((game) => [game, t(game)].some((name) => name.toLowerCase() === text.trim().toLowerCase())) ?? text;
 
+/** For "back" from a hand: the browser's history keeps how long the list was, and where its link stood in the window. */
+const opened = () => history.state?.opened;
+const open = (name, link, shown) => history.replaceState({ opened: { name, shown, top: link.getBoundingClientRect().top } }, "");
+
+function useReturn(searching) {
+  useEffect(() => {
+    const link = !searching && opened() && document.querySelector(`a[href="/hand/${opened().name}"]`);
+    if (!link) return;
+    scrollBy(0, link.getBoundingClientRect().top - opened().top);
+    link.focus({ preventScroll: true });
+    history.replaceState(null, "");
+  }, [searching]);
+}
+
 /** The state of a search: {hands, next, searched_us, full, searching, problem, more(), stop()}.
  *
  * An answer that took long has not searched the whole log: the page asks for the rest until it has a page of hands.
+ * A list that is returned to gets as long as it was.
  */
 function useSearch(query, here) {
   const [found, setFound] = useState({ hands: [], next: null, searched_us: null, full: false, problem: "" });
   const [searching, setSearching] = useState(true);
   const run = useRef(0);
   const stop = () => { run.current += 1; setSearching(false); };
-  const search = async (before) => {
+  const search = async (before, { shown = PAGE, name = "" } = {}) => {
     const mine = ++run.current;
     setSearching(true);
-    let wanted = PAGE;
+    let wanted = shown;
     for (let next = before; ;) {
       try {
         const page = await get("/api/hands", { ...query, before: next });
@@ -30,6 +46,7 @@ function useSearch(query, here) {
         const first = next === undefined;
         setFound((old) => ({ ...page, problem: "", hands: [...(first ? [] : old.hands), ...page.hands] }));
         wanted -= page.hands.length;
+        if (name && page.hands.at(-1)?.name > name) wanted = Math.max(wanted, 1); // the opened hand is older: new ones have come
         next = page.next;
       } catch (error) {
         if (run.current !== mine) return;
@@ -39,7 +56,7 @@ function useSearch(query, here) {
       if (next === null || wanted <= 0) { setSearching(false); return; }
     }
   };
-  useEffect(() => { setFound((old) => ({ ...old, searched_us: null })); search(); return () => { run.current += 1; }; }, [here]);
+  useEffect(() => { setFound((old) => ({ ...old, searched_us: null })); search(undefined, opened()); return () => { run.current += 1; }; }, [here]);
   return { ...found, searching, more: () => search(found.next), stop };
 }
 
@@ -50,9 +67,21 @@ function Searched({ found, t }) {
   return html`<p class="notice" role="status">${t(found.searching ? "Searching. Back to" : "Stopped. Searched back to")} ${day}. ${t("found")}: ${found.hands.length}</p>`;
 }
 
+function Row({ hand, onOpen, t }) {
+  const names = playerNames(hand.players, hand.lobby, t);
+  const account = names[hand.players.indexOf(hand.account)] ?? hand.account;
+  return html`<tr>
+    <td data-label=${t("started")}><a href=${`/hand/${hand.name}`} onClick=${(event) => onOpen(hand.name, event.currentTarget)}>${new Date(hand.started_us / 1000).toLocaleString()}</a></td>
+    <td data-label=${t("game")}>${t(hand.game)}</td><td data-label=${t("players")}>${names.join(", ")}</td>
+    <td data-label=${t("strategy")}>${hand.strategy}${hand.strategy === account ? "" : html` <span class="count">${account}</span>`}</td>
+    <td class="number" data-label=${t("decisions")}>${hand.decisions}</td><td class="number" data-label=${t("fallbacks")}>${hand.fallbacks || ""}</td>
+    <td class="number" data-label=${t("score")}>${hand.score === null ? t(hand.state) : html`<span class=${hand.score > 0 ? "won" : hand.score < 0 ? "lost" : ""}>${hand.score > 0 ? "+" : ""}${hand.score}</span>`}</td></tr>`;
+}
+
 export function Page({ here, t, go }) {
   const query = Object.fromEntries(new URLSearchParams(here.split("?")[1] ?? ""));
   const found = useSearch(query, here);
+  useReturn(found.searching);
   const search = (event) => {
     event.preventDefault();
     const chosen = [...new FormData(event.target)].filter(([, value]) => value).map(([name, value]) => [name, name === "games" ? gameOf(value, t) : value.trim()]);
@@ -60,7 +89,8 @@ export function Page({ here, t, go }) {
   };
   const known = {
     games: [...GAMES, ...found.hands.map((hand) => hand.game)].map((game) => t(game)),
-    strategies: found.hands.map((hand) => hand.strategy), players: found.hands.flatMap((hand) => hand.players),
+    strategies: found.hands.map((hand) => hand.strategy),
+    players: found.hands.flatMap((hand) => playerNames(hand.players, hand.lobby, t).filter((name) => hand.players.includes(name))), // other bots are found by strategy
   };
   return html`<h1>${t("hands")}</h1>
     <p class="dim">${t("Every hand that ended, the newest first. Choose one to replay and review it. Two bots of this host at one table are two lines.")}</p>
@@ -79,12 +109,7 @@ export function Page({ here, t, go }) {
     ${found.hands.length ? html`<div class="panel scroll"><table class="list stack">
       <thead><tr><th>${t("started")}</th><th>${t("game")}</th><th>${t("players")}</th><th>${t("strategy")}</th>
         <th class="number">${t("decisions")}</th><th class="number">${t("fallbacks")}</th><th class="number">${t("score")}</th></tr></thead>
-      <tbody>${found.hands.map((hand) => html`<tr key=${hand.name}>
-        <td data-label=${t("started")}><a href=${`/hand/${hand.name}`}>${new Date(hand.started_us / 1000).toLocaleString()}</a></td>
-        <td data-label=${t("game")}>${t(hand.game)}</td><td data-label=${t("players")}>${hand.players.join(", ")}</td>
-        <td data-label=${t("strategy")}>${hand.strategy}${hand.strategy === hand.account ? "" : html` <span class="count">${hand.account}</span>`}</td>
-        <td class="number" data-label=${t("decisions")}>${hand.decisions}</td><td class="number" data-label=${t("fallbacks")}>${hand.fallbacks || ""}</td>
-        <td class="number" data-label=${t("score")}>${hand.score === null ? t(hand.state) : html`<span class=${hand.score > 0 ? "won" : hand.score < 0 ? "lost" : ""}>${hand.score > 0 ? "+" : ""}${hand.score}</span>`}</td></tr>`)}</tbody></table></div>` : null}
+      <tbody>${found.hands.map((hand) => html`<${Row} key=${hand.name} hand=${hand} onOpen=${(name, link) => open(name, link, found.hands.length)} t=${t} />`)}</tbody></table></div>` : null}
     <${Searched} found=${found} t=${t} />
     <div class="actions">${found.searching ? found.searched_us && html`<button class="act" onClick=${found.stop}>${t("stop")}</button>`
       : found.next && html`<button class="act" onClick=${found.more}>${t(found.full ? "more" : "search further")}</button>`}</div>`;

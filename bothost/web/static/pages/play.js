@@ -5,9 +5,9 @@ import { boardOf } from "../boards/index.js";
 import { Bars } from "../candidates.js";
 import { Said } from "../chat.js";
 import { Clock } from "../clock.js";
+import { addresses, playerNames, strategyName } from "../names.js";
 
 const CLOCKS = [[0, "no clock"], [20_000, "20 s a move"], [60_000, "1 minute a move"], [300_000, "5 minutes a move"]];
-const addresses = (strategies) => strategies.flatMap(({ name, levels }) => [name, ...levels.map((level) => `${name}:${level}`)]);
 const PREFERRED = { doudizhu: "deep-mc", mahjong: "mahjong-ppo", othello: "rule-othello", pairing: "phase-ppo" };
 const saved = (key) => { try { return localStorage.getItem(key) ?? ""; } catch { return ""; } };
 
@@ -55,14 +55,14 @@ function Setup({ t, go }) {
     }).then(({ id }) => go(`/play/${id}`), (error) => { setBusy(false); setProblem([error.message, error.advice].filter(Boolean).join(": ")); });
   };
   return html`<h1>${t("play a game")}</h1>
-    <p class="dim">${t("You take one seat, bots take the others. Afterwards the hand can be replayed and reviewed.")} ${t("A strategy without a level plays its best; level-1 is the easiest.")}</p>
+    <p class="dim">${t("You take one seat, bots take the others. Afterwards the hand can be replayed and reviewed.")} ${t("A strategy without a level plays its best; level 1 is the easiest.")}</p>
     ${offer.running.map((id) => html`<p class="notice"><a href=${`/play/${id}`}>${t("Go on with your game.")}</a></p>`)}
     <form class="panel setup" onSubmit=${start}>
       <label>${t("your name")}<input type="text" name="name" required maxlength="32" pattern="[A-Za-z0-9][A-Za-z0-9_.\\-]*" title=${t("letters, digits and _ . -")} defaultValue=${offer.name ?? saved("player")} autocomplete="nickname" /></label>
       <label>${t("game")}<select name="game" value=${game.game} onChange=${(event) => setChosen(event.target.value)}>
         ${offer.games.map((item) => html`<option value=${item.game}>${t(item.game)}</option>`)}</select></label>
       ${Array.from({ length: game.seats - 1 }, (_, i) => html`<label key=${`${game.game}-${i}`}>${t("opponent")} ${i + 1}<select name=${`opponent.${i}`}>
-        ${known.map((address) => html`<option value=${address} selected=${address === preferred(i)}>${address}</option>`)}</select></label>`)}
+        ${known.map((address) => html`<option value=${address} selected=${address === preferred(i)}>${strategyName(address, t)}</option>`)}</select></label>`)}
       <label>${t("clock")}<select name="clock">${CLOCKS.map(([ms, label]) => html`<option value=${ms} selected=${ms === 60_000}>${t(label)}</option>`)}</select></label>
       <details key=${game.game}><summary>${t("rules")}</summary><div class="rules">${Object.entries(game.rules).map(([name, value]) => html`<${Rule} key=${name} name=${name} value=${value} />`)}</div></details>
       <label class="check"><input type="checkbox" name="consents" /> ${t("A strategy may be trained to imitate me from my games. I can take this back.")}</label>
@@ -90,17 +90,17 @@ function Hint({ id, game, ask, describe, t }) {
   };
   const best = hint?.actions.find((action) => action.best);
   return html`<section class="panel hint"><h2>${t("hint")}</h2><div class="actions">
-      <select aria-label=${t("strategy")} value=${address} onChange=${(event) => setAddress(event.target.value)}>${offer.map((name) => html`<option value=${name}>${name}</option>`)}</select>
+      <select aria-label=${t("strategy")} value=${address} onChange=${(event) => setAddress(event.target.value)}>${offer.map((name) => html`<option value=${name}>${strategyName(name, t)}</option>`)}</select>
       <button class="act" disabled=${!ask || busy} onClick=${request}>${t(busy ? "one moment" : "hint")}</button></div>
     ${problem && html`<p class="notice bad" role="alert">${problem}</p>`}
-    ${best && html`<p role="status">${hint.address} ${t("would play")} <strong>${describe(best.notation, t)}</strong>${hint.reason ? `: ${hint.reason}` : "."}</p>
+    ${best && html`<p role="status">${strategyName(hint.address, t)} ${t("would play")} <strong>${describe(best.notation, t)}</strong>${hint.reason ? `: ${hint.reason}` : "."}</p>
       <${Bars} actions=${hint.actions} describe=${describe} mark="" t=${t} />`}</section>`;
 }
 
-function Over({ shown, t }) {
+function Over({ shown, names, t }) {
   return html`<section class="panel" role="status"><h2>${t(shown.left ? "You left the table." : "The hand is over.")}</h2>
     ${shown.left && !shown.review && html`<p>${t(shown.ended ? "The hand is not in the log." : "The lobby plays the rest of your hand. Then it can be reviewed.")}</p>`}
-    ${shown.scores && html`<table class="list"><tbody>${shown.names.map((name, i) => html`<tr><td>${name}</td><td class="number">${shown.scores[i]}</td></tr>`)}</tbody></table>`}
+    ${shown.scores && html`<table class="list"><tbody>${names.map((name, i) => html`<tr><td>${name}</td><td class="number">${shown.scores[i]}</td></tr>`)}</tbody></table>`}
     <div class="actions">${shown.review && html`<a class="act primary" href=${`/hand/${shown.review}?seat=${shown.seat}`}>${t("review this hand")}</a>`}
       <a class="act" href="/play">${t("play again")}</a> <a class="act" href="/clone">${t("clone me")}</a></div></section>`;
 }
@@ -122,7 +122,8 @@ function Game({ id, onTitle, t }) {
     return stop;
   }, [id]);
   useEffect(() => { if (shown?.game) boardOf(shown.game).then((module) => setBoard(() => module)); }, [shown?.game]);
-  const title = shown?.game && [t(shown.game), shown.names?.join(", ")].filter(Boolean).join(": ");
+  const names = playerNames(shown?.names ?? [], "browser", t);
+  const title = shown?.game && [t(shown.game), names.join(", ")].filter(Boolean).join(": ");
   useEffect(() => { if (title) onTitle(title); }, [title]);
   if (gone) return html`<h1>${t("play a game")}</h1><p class="notice bad" role="alert">${gone}</p><p><a href="/play">${t("Play another game.")}</a></p>`;
   if (!shown || !board) return html`<p class="dim">${problem || "…"}</p>`;
@@ -142,8 +143,8 @@ function Game({ id, onTitle, t }) {
     ${shown.notice && !shown.left && html`<p class="notice">${shown.notice}</p>`}
     <div class="columns"><div>
       <p class="turn-note" role="status">${legal.length ? t("Your turn.") : shown.state === "playing" && !shown.scores ? t("The others are thinking.") : ""}</p>
-      ${shown.view && html`<${Board} position=${{ seat: shown.seat, view: shown.view, players: shown.names }} legal=${legal} onAct=${legal.length ? act : undefined} t=${t} />`}</div>
-      <aside>${shown.scores || shown.state === "over" ? html`<${Over} shown=${shown} t=${t} />`
+      ${shown.view && html`<${Board} position=${{ seat: shown.seat, view: shown.view, players: names }} legal=${legal} onAct=${legal.length ? act : undefined} t=${t} />`}</div>
+      <aside>${shown.scores || shown.state === "over" ? html`<${Over} shown=${shown} names=${names} t=${t} />`
         : html`${shown.view && html`<${Hint} id=${id} game=${shown.game} ask=${shown.ask} describe=${board.describe} t=${t} />`}
           <div class="actions"><button class="act" onClick=${leave}>${t("leave")}</button></div>`}
         <${Said} lines=${shown.chat ?? []} t=${t} /></aside></div>`;

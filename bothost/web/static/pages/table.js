@@ -4,6 +4,7 @@ import { stream } from "../api.js";
 import { boardOf } from "../boards/index.js";
 import { Said } from "../chat.js";
 import { Clock } from "../clock.js";
+import { playerNames } from "../names.js";
 
 export function Page({ here, onTitle, t }) {
   const name = here.split("?")[0].slice("/table/".length);
@@ -22,7 +23,8 @@ export function Page({ here, onTitle, t }) {
     return stop;
   }, [name]);
   useEffect(() => { if (table?.game) boardOf(table.game).then((module) => setBoard(() => module)); }, [table?.game]);
-  const title = table?.game && `${t(table.game)}: ${table.names.join(", ")}`;
+  const names = playerNames(table?.names ?? [], table?.lobby, t);
+  const title = table?.game && `${t(table.game)}: ${names.join(", ")}`;
   useEffect(() => { if (title) onTitle(title); }, [title]);
   if (gone) return html`<h1>${t("table")}</h1><p class="notice bad" role="alert">${gone}</p><p><a href="/">${t("Go to the tables.")}</a></p>`;
   if (!table) return html`<p class="dim">…</p>`;
@@ -32,9 +34,9 @@ export function Page({ here, onTitle, t }) {
   return html`<h1>${t(table.game)} <span class="count">${t("lobby")} ${table.lobby}, ${t("table")} ${table.table}</span> ${table.over ? null : html`<${Clock} leftMs=${table.left_ms} t=${t} />`}</h1>
     ${table.over && over}
     ${!connected && !table.over && html`<p class="notice bad" role="status">${t("The connection is lost. Trying again.")}</p>`}
-    ${table.view && !table.over && html`<p class="dim">${t("Seen from the seat of")} ${table.names[table.seat] ?? table.account}. ${t("The board follows each move.")}</p>`}
+    ${table.view && !table.over && html`<p class="dim">${t("Seen from the seat of")} ${names[table.seat] ?? table.account}. ${t("The board follows each move.")}</p>`}
     ${table.view && Board
-      ? html`<${Board} position=${{ ...table, players: table.names }} t=${t} />`
+      ? html`<${Board} position=${{ ...table, players: names }} t=${t} />`
       : table.over ? null : html`<p class="notice">${t("What is on this table is not public before the hand ends.")}</p>`}
     <${Said} lines=${table.chat} t=${t} />`;
 }

@@ -2,6 +2,7 @@
 import { html, useEffect, useState } from "../html.js";
 import { stream } from "../api.js";
 import { boardOf } from "../boards/index.js";
+import { playerNames } from "../names.js";
 
 /** The modules of these games, by name, as they arrive. */
 function useBoards(games) {
@@ -10,10 +11,10 @@ function useBoards(games) {
   return boards;
 }
 
-function LastMove({ table, ago, describe, t }) {
+function LastMove({ table, names, ago, describe, t }) {
   if (ago === null) return null;
   const { seat, notation } = table.last ?? {};
-  const player = seat === null || seat === undefined ? "" : `${table.players[seat] ?? ""}: `;
+  const player = seat === null || seat === undefined ? "" : `${names[seat] ?? ""}: `;
   return html`${notation ? `${player}${describe(notation, t)} ` : ""}<span class="count">${ago} ${t("s ago")}</span>`;
 }
 
@@ -35,14 +36,15 @@ function Row({ seats, now, describe, t }) {
   const ends = seats.map((seat) => seat.ends_us).filter((us) => us !== null);
   const left = ends.length ? Math.max(0, Math.round(Math.min(...ends) / 1e6 - now)) : null;
   const ago = table.moved_us ? Math.max(0, Math.round(now - table.moved_us / 1e6)) : null;
+  const names = playerNames(table.players, table.lobby, t);
   const ours = (player) => seats.find((seat) => seat.account === player);
   return html`<tr>
     <td data-label=${t("game")}><a href=${`/table/${table.name}`}>${t(table.game)}</a></td>
-    <td data-label=${t("players")}>${table.players.map((player, i) => html`${i ? ", " : ""}${ours(player) ? html`<a href=${`/table/${ours(player).name}`}>${player}</a>` : player}`)}</td>
+    <td data-label=${t("players")}>${table.players.map((player, i) => html`${i ? ", " : ""}${ours(player) ? html`<a href=${`/table/${ours(player).name}`}>${names[i]}</a>` : names[i]}`)}</td>
     <td data-label=${t("strategy")}>${[...new Set(seats.map((seat) => seat.strategy))].join(", ")}</td>
     <td data-label=${t("clock")}>${left === null ? html`<span class="count">${t("waits")}</span>` : html`<span class=${`badge${left < 5 ? " bad" : ""}`}>${left} s</span>`}
       ${table.silent && html` <span class="badge bad">${t("silent")}</span>`}</td>
-    <td data-label=${t("last move")}><${LastMove} table=${table} ago=${ago} describe=${describe} t=${t} /></td></tr>`;
+    <td data-label=${t("last move")}><${LastMove} table=${table} names=${names} ago=${ago} describe=${describe} t=${t} /></td></tr>`;
 }
 
 export function Page({ t }) {

@@ -1,0 +1,27 @@
+// Strategies and players by the names that people read.
+
+/** All addresses of strategies: each by itself, then its levels. */
+export const addresses = (strategies) => strategies.flatMap(({ name, levels }) => [name, ...levels.map((level) => `${name}:${level}`)]);
+
+const named = (strategy, alias, t) => (alias ? `${strategy} (${alias.replace(/^level-(\d+)$/, `${t("level")} $1`)})` : strategy);
+
+/** "deep-mc:level-2" → "deep-mc (level 2)" */
+export function strategyName(address, t) {
+  const [strategy, ...alias] = address.split(":");
+  return named(strategy, alias.join(":"), t);
+}
+
+/** The names of the players at the seats of a table.
+ *
+ * Bots that play against a person have accounts such as "deep-mc.level-2-0df5f44e-1", see opponents.py: it is shown as
+ * "deep-mc (level 2)", and two that are the same as "deep-mc 1" and "deep-mc 2".
+ */
+export function playerNames(players, lobby, t) {
+  const bots = players.map((player) => (lobby === "browser" ? /^(.+)-[0-9a-f]{8}-\d+$/.exec(player)?.[1] : undefined));
+  return players.map((player, seat) => {
+    if (!bots[seat]) return player;
+    const [strategy, ...alias] = bots[seat].split(".");
+    const same = bots.flatMap((bot, other) => (bot === bots[seat] ? [other] : []));
+    return named(same.length > 1 ? `${strategy} ${same.indexOf(seat) + 1}` : strategy, alias.join("."), t);
+  });
+}
