@@ -80,6 +80,14 @@ def read(checkpoint: Path, *, seed: int, encoder_version: int) -> Progress:
     return progress
 
 
+def reached(folder: Path, *, seed: int, encoder_version: int) -> Progress:
+    """The progress of the newest checkpoint in ``folder``, if there is one. Raises as ``read``."""
+    newest = latest(folder)
+    if newest is None:
+        return Progress(seed=seed, encoder_version=encoder_version)
+    return read(newest, seed=seed, encoder_version=encoder_version)
+
+
 def latest(folder: Path) -> Path | None:
     """The newest checkpoint in ``folder``, or None."""
     found = _checkpoints(folder)
@@ -146,7 +154,8 @@ def _no_start(file: Path, error: Exception) -> ModelError:
 
 
 def _checkpoints(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.glob("checkpoint-*") if (path / STATE).is_file())
+    found = [path for path in folder.glob("checkpoint-*") if (path / STATE).is_file()]
+    return sorted(found, key=lambda path: (len(path.name), path.name))  # from a million on, numbers are longer
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, torch.Tensor]:

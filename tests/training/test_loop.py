@@ -110,6 +110,15 @@ def test_an_unfinished_checkpoint_is_passed_over(tmp_path):
     assert checkpoint.latest(tmp_path).name == "checkpoint-000003"
 
 
+def test_the_newest_checkpoint_is_that_of_most_iterations_however_long_its_number(tmp_path):
+    model = Net()
+    optimizer = torch.optim.Adam(model.parameters())
+    for iteration in (999_998, 999_999, 1_000_000):
+        checkpoint.save(tmp_path, checkpoint.Progress(iteration=iteration), model, optimizer)
+    assert checkpoint.latest(tmp_path).name == "checkpoint-1000000"
+    assert (tmp_path / "checkpoint-999999").exists() and not (tmp_path / "checkpoint-999998").exists()
+
+
 def test_the_pool_draws_the_newest_as_often_as_asked_and_the_others_equally(tmp_path):
     pool = ModelPool(tmp_path)
     for version in range(4):
