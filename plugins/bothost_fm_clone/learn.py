@@ -29,7 +29,6 @@ from msgspec import Meta
 
 from bothost import ModelError
 from bothost.training import checkpoint
-from bothost.training.checkpoint import Progress
 from bothost.training.conditional import UNKNOWN, ConditionalMachine, extended
 from bothost.training.factorization import FloatArray, Samples, SparseRows
 from bothost_fm_clone.directions import Directions, Tangent, differences
@@ -181,11 +180,8 @@ def grow_all(
     A checkpoint in ``folder`` follows each round; it resumes from the last one and gives the same combinations as an
     uninterrupted run.
     """
-    clone, progress = start, Progress(seed=seed, encoder_version=VERSION)
-    last = checkpoint.latest(folder)
-    if last is not None:
-        progress = checkpoint.read(last, seed=seed, encoder_version=VERSION)
-        clone = _restored(start, last)
+    progress, last = checkpoint.reached(folder, seed=seed, encoder_version=VERSION), checkpoint.latest(folder)
+    clone = start if last is None else _restored(start, last)
     progress.options = msgspec.to_builtins(options)
     before, began = progress.seconds, time.monotonic()
     while len(clone.pairs) < options.combinations:

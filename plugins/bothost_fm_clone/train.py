@@ -17,7 +17,6 @@ import torch
 from bothost import LoggedGames, Model, PlayerLog, ReportProgress, Trainer, TrainingRun
 from bothost.errors import UsageError
 from bothost.training import checkpoint
-from bothost.training.checkpoint import Progress
 from bothost.training.logistic import Linear
 from bothost.training.metrics import Metrics
 from bothost.training.publish import version_of, write_manifest
@@ -221,7 +220,8 @@ class FmCloneTrainer(Trainer):
         options = self.options.shared
         start = before or SharedClone.blank(encoding(self.options.game), options.quadratic, options.rectified, run.seed)
         some = learnt.samples.take(_drawn(len(learnt), self.options.most, run.seed))
-        with Metrics(run.out, tensorboard=False) as metrics:
+        after = checkpoint.reached(run.out, seed=run.seed, encoder_version=SharedClone.version).iteration
+        with Metrics(run.out, after=after, tensorboard=False) as metrics:
 
             def on_round(done: Grown, seconds: float) -> bool:
                 combinations = len(done.clone.pairs)
@@ -260,10 +260,7 @@ class FmCloneTrainer(Trainer):
         options = self.options
         some = learnt.samples.take(_drawn(len(learnt), options.most, run.seed))
         growth = Growth(some, begin.combinations, len(begin.encoding.classes), options.grow, run.seed)
-        last = checkpoint.latest(run.out)
-        progress = Progress(seed=run.seed, encoder_version=VERSION)
-        if last is not None:
-            progress = checkpoint.read(last, seed=run.seed, encoder_version=VERSION)
+        progress = checkpoint.reached(run.out, seed=run.seed, encoder_version=VERSION)
         progress.options = msgspec.to_builtins(options)
         before, started = progress.seconds, time.monotonic()
         with Metrics(run.out, after=progress.iteration, tensorboard=False) as metrics:

@@ -12,6 +12,7 @@ from bothost.errors import ConfigError, UsageError
 from bothost.plugins import check_options, weights
 from bothost.rules import doudizhu
 from bothost.training.logistic import Linear
+from bothost.training.metrics import read
 from bothost_fm_clone.decide import FmClone, PlayOptions
 from bothost_fm_clone.encode import encoding
 from bothost_fm_clone.fit import adapt
@@ -156,6 +157,27 @@ def test_a_crowd_to_clone_a_player_from_has_nothing_of_the_player(tmp_path, monk
     bob = decisions(Log(9).moves("doudizhu", ["bob"]), encoding("doudizhu"))
     assert crowd["decisions"] == int((~bob.held_out).sum()) > 0
     assert crowd["held_out_decisions"] == int(bob.held_out.sum()) > 0
+
+
+def test_a_crowd_that_was_interrupted_goes_on_with_its_metrics(tmp_path):
+    def train(out, *, resume=False, until="never"):
+        def report(done, note="", total=None):
+            if note.startswith(until):
+                raise KeyboardInterrupt
+
+        run = TrainingRun(out=out, log=Log(9), resume=resume)
+        FmCloneTrainer(TrainOptions(method="shared", shared=TINY)).train(run, report)
+
+    def rounds(out):
+        return [{**record, "seconds": 0.0} for record in read(out / "metrics.jsonl")]
+
+    train(tmp_path / "whole")
+    with pytest.raises(KeyboardInterrupt):
+        train(tmp_path / "parts", until="round 2")
+    train(tmp_path / "parts", resume=True)
+    assert rounds(tmp_path / "parts") == rounds(tmp_path / "whole") and len(rounds(tmp_path / "whole")) == 2
+    file = "weights/v1/doudizhu.safetensors"
+    assert (tmp_path / "parts" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
 
 
 def test_a_training_refuses_what_it_cannot_do(tmp_path):
