@@ -131,7 +131,8 @@ class SessionRunner:
 
     def _answered(self, answer: Answer) -> None:
         hand = answer.hand
-        for job in answer.steps:
+        # The lobby may ask again before the answer is sent: then it comes again, and its decisions are known.
+        for job in answer.steps if answer.state == "new" else ():
             self.counters.decisions += 1
             if job.reason is not None:
                 hand.failed = True

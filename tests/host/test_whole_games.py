@@ -1,8 +1,11 @@
 """Whole games over a real websocket, every decision logged."""
 
+import time
+
 import pytest
 
 import bothost.rules as rules
+from bothost.messages import ActionRequest
 
 
 async def play(kit, hands, **settings):
@@ -27,6 +30,29 @@ async def test_whole_hands_of_the_pairing_game(kit):
 
 async def test_two_games_at_several_tables_at_once(kit):
     host = await play(kit, hands=12, wishes=("pairing", "doudizhu"), accounts=3, tables=4)
+    every_decision_is_logged(kit, host)
+
+
+async def test_a_request_that_comes_again_before_its_answer_was_sent_is_one_decision(kit):
+    """The lobby repeats its request after a snapshot, for which the host asks at a silent table."""
+
+    def unsent(hand):
+        return hand is not None and hand.answer is not None and hand.answer.sent_in < 0
+
+    def waiting():
+        return [
+            (account, session.hand)
+            for account in host.accounts
+            for session in account.tables.sessions.values()
+            if unsent(session.hand)
+        ]
+
+    async with kit.lobby(), kit.running(kit.settings(wishes=("claims",), min_move_ms=50.0)) as host:
+        await kit.until(waiting)
+        for account, hand in waiting():
+            again = ActionRequest(hand.key.table, hand.name, hand.answer.request_id, 5000.0)
+            account.tables.event(again, time.monotonic())
+        await kit.until(lambda: host.runner.counters.hands >= 3)
     every_decision_is_logged(kit, host)
 
 
