@@ -178,14 +178,15 @@ class FakeBotzone(FakeServer):
         if user is None:
             return PlainTextResponse("no such user", 404)
         self.polls += 1
+        number = self.polls  # other polls come while this one is open
         self.times[user].append(time.monotonic())
-        if self.every(self.traps.bad_gateway_every, self.polls, "bad gateway"):
+        if self.every(self.traps.bad_gateway_every, number, "bad gateway"):
             return PlainTextResponse("<html>502</html>", 502)
         for name, text in request.headers.items():
             match = self.matches.get(name.removeprefix("x-match-"))
             if name.startswith("x-match-") and match is not None and match.user == user:
                 self._heard(match, text)
-        if self.every(self.traps.gateway_timeout_every, self.polls, "gateway timeout"):
+        if self.every(self.traps.gateway_timeout_every, number, "gateway timeout"):
             return PlainTextResponse("<html>504</html>", 504)
         self._standing[user] += 1
         self.at_once = max(self.at_once, self._standing[user])
@@ -198,11 +199,11 @@ class FakeBotzone(FakeServer):
             return PlainTextResponse("<html>504</html>", 504)
         finally:
             self._standing[user] -= 1
-        if self.every(self.traps.break_every, self.polls, "break"):
+        if self.every(self.traps.break_every, number, "break"):
             return PlainTextResponse("0 0", headers={"Content-Length": "1000"})  # the connection breaks
-        if self.every(self.traps.garble_every, self.polls, "garble"):
+        if self.every(self.traps.garble_every, number, "garble"):
             return PlainTextResponse("<html>Botzone is being maintained</html>")
-        return PlainTextResponse(self._body(user))
+        return PlainTextResponse(self._body(user, number))
 
     def _open(self, user: str) -> list[Match]:
         mine = [match for match in self.matches.values() if match.user == user and match.open]
@@ -211,7 +212,7 @@ class FakeBotzone(FakeServer):
     def _to_do(self, user: str) -> bool:
         return bool(self._open(user) or self._finished[user])
 
-    def _body(self, user: str) -> str:
+    def _body(self, user: str, number: int) -> str:
         asking, finished = self._open(user), self._finished.pop(user, [])
         lines = []
         for match in asking:
@@ -220,7 +221,7 @@ class FakeBotzone(FakeServer):
         for match in finished:
             scores = () if match.aborted else match.judge.scores
             lines.append(" ".join([match.id, str(match.judge.me), str(len(scores)), *(f"{s:g}" for s in scores)]))
-        noise = self.every(self.traps.noise_every, self.polls, "noise")
+        noise = self.every(self.traps.noise_every, number, "noise")
         if noise:
             lines.append("feedfacefeedfacefeedface 1 2 2 0")
         return ("\r\n" if noise else "\n").join([f"{len(asking)} {len(finished) + noise}", *lines])
