@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from bothost.errors import ModelError
 from bothost.plugins import weights
 from bothost.rules.game import FloatArray
@@ -39,16 +41,23 @@ class Session:
         return tuple(self._outputs)
 
     def width(self, name: str) -> int:
-        """Size of the last axis of an input. Raises ValueError if there is no such input."""
-        for node in self._session.get_inputs():
-            if node.name == name:
-                return int(node.shape[-1])
-        raise ValueError(f"{self.model.strategy}:{self.model.version} has no input {name!r}")
+        """Size of the last axis of an input. Raises ModelError if there is no such input, or its size is not fixed."""
+        sizes = {node.name: node.shape[-1] for node in self._session.get_inputs() if node.shape}
+        if not isinstance(size := sizes.get(name), int):
+            problem = f"{self.model.strategy}:{self.model.version} has no input {name!r} of a fixed size"
+            raise ModelError(problem, advice="import the model anew, or train it again")
+        return size
 
     def run(self, **inputs: FloatArray) -> list[FloatArray]:
-        """All outputs of a batch, in the order of ``outputs``. Releases the GIL. Raises ValueError for wrong inputs."""
+        """All outputs of a batch, in the order of ``outputs``. Releases the GIL.
+
+        Raises ValueError for wrong inputs, and for outputs that are not finite: the training of such a model failed.
+        """
         try:
-            return list(self._session.run(self._outputs, inputs))
+            outputs: list[FloatArray] = self._session.run(self._outputs, inputs)
+            if not all(np.isfinite(output).all() for output in outputs):
+                raise ValueError("its outputs are not finite numbers")
+            return outputs
         except Exception as error:  # the exceptions of ONNX Runtime have no common base
             raise ValueError(f"{self.model.strategy}:{self.model.version}: {error}") from error
 

@@ -10,7 +10,7 @@ from onnx import TensorProto, helper
 
 from bothost import Model, ModelError
 from bothost.inference import Session
-from bothost.plugins.weights import model_sha256
+from bothost.plugins.weights import model_sha256, sha256_of
 from bothost.training.publish import write_version
 
 
@@ -111,6 +111,32 @@ def test_a_file_that_is_no_model_is_refused_even_with_its_right_sum(tmp_path):
         Session(Model("linear", "v1", model_sha256(files), str(tmp_path), files, 4), encoder_version=4)
     with pytest.raises(ModelError, match="has no file model"):
         Session(Model("linear", "v1", "0", None, {}, 4), encoder_version=4)
+
+
+def test_outputs_that_are_no_numbers_are_refused(tmp_path, linear):
+    with torch.no_grad():
+        linear.bias[1] = float("nan")
+    version = write_version(tmp_path / "v1", linear, graph(), encoder_version=4)
+    model = Model("linear", "v1", model_sha256(version.files), str(tmp_path / "v1"), version.files, 4)
+    with pytest.raises(ValueError, match="linear:v1: its outputs are not finite"):
+        Session(model, encoder_version=4).run(x=np.zeros((2, 8), np.float32))
+
+
+@pytest.mark.parametrize("shape", [["batch", "anything"], []])
+def test_the_width_of_an_input_is_fixed_or_refused(tmp_path, model, shape):
+    assert Session(model, encoder_version=4).width("x") == 8
+
+    def floats(name):
+        return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+
+    node = helper.make_node("Relu", ["x"], ["y"])
+    net = helper.make_graph([node], "any", [floats("x")], [floats("y")])
+    onnx.save(helper.make_model(net, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), tmp_path / "any.onnx")
+    files = {"any.onnx": sha256_of(tmp_path / "any.onnx")}
+    session = Session(Model("any", "v1", "0", str(tmp_path), files, 4), encoder_version=4, file="any.onnx")
+    for name in ("x", "z"):
+        with pytest.raises(ModelError, match=r"has no input '.' of a fixed size"):
+            session.width(name)
 
 
 def test_wrong_inputs_are_told_by_the_name_of_the_model(model):
