@@ -82,8 +82,10 @@ def behaviour(step: LoggedStep) -> float:
     temperature = step.stats.get("temperature")
     if not isinstance(temperature, int | float) or temperature <= 0.0:
         return 0.0
-    odds = np.maximum(step.policy.astype(np.float64), 1e-30) ** (1.0 / float(temperature))
-    return float(np.log(max(odds[at] / odds.sum(), 1e-30)))
+    logs = np.log(np.maximum(step.policy.astype(np.float64), 1e-30)) / float(temperature)
+    if not np.isfinite(logs).all():  # a plugin may log anything
+        return UNKNOWN
+    return float(logs[at] - np.logaddexp.reduce(logs))
 
 
 class Encoded(NamedTuple):

@@ -76,6 +76,10 @@ def test_behaviour_is_certain_without_a_temperature_and_drawn_with_one():
     assert behaviour(step()) == behaviour(step(action=7, playouts=64)) == 0.0
     assert behaviour(step(temperature=1.0)) == pytest.approx(math.log(0.5), abs=1e-6)
     assert behaviour(step(temperature=0.5)) == pytest.approx(math.log(0.25 / 0.38), abs=1e-6)
+    assert behaviour(step(temperature=1e-4)) == pytest.approx(0.0)
+    assert behaviour(step(action=7, temperature=0.01)) == pytest.approx(100 * math.log(0.6), rel=1e-4)
+    for wrong in (step(policy=(math.nan, 0.5, 0.5), temperature=1.0), step(temperature=math.nan)):
+        assert behaviour(wrong) == UNKNOWN
     for unknown in (step(own=False), step(policy=None), step(policy=(1.0,)), step(action=2), step(action=9)):
         assert behaviour(unknown) == UNKNOWN
 
