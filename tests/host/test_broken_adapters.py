@@ -10,6 +10,7 @@ from bothost.host.connection import Connection
 from bothost.host.reconnect import ConnectionSettings
 from bothost.lobbies.base import Account
 from bothost.lobbies.embedded import EmbeddedLobby, EmbeddedOptions
+from bothost.testing.hosting import until
 
 
 class Broken(EmbeddedLobby):
@@ -78,21 +79,22 @@ class FailsAfterLogin(EmbeddedLobby):
     broken = True
 
 
-async def reconnecting(adapter, settings, seconds):
-    """Connect, and watch for so long."""
+async def reconnecting(adapter, settings, event, count):
+    """Connect, and watch until the log has so many of these events. Returns them."""
     connection = Connection(adapter, Owner(), settings)
     with structlog.testing.capture_logs() as logs:
         connection.start()
-        await asyncio.sleep(seconds)
+        await until(lambda: sum(line["event"] == event for line in logs) >= count)
+        await asyncio.sleep(0.1)
     await connection.aclose()
-    return [line["event"] for line in logs]
+    return [line for line in logs if line["event"] == event]
 
 
 async def test_an_adapter_that_fails_after_each_login_does_not_storm_the_lobby():
     adapter = FailsAfterLogin(Account(name="ada", url="ws://127.0.0.1:9/"), EmbeddedOptions())
     settings = ConnectionSettings(backoff_first_s=0.01, backoff_most_s=0.01, quarantine_after=3, quarantine_s=60.0)
-    events = await reconnecting(adapter, settings, 0.5)
-    assert adapter.logins == 3 and events.count("adapter_quarantined") == 1
+    assert len(await reconnecting(adapter, settings, "adapter_quarantined", 1)) == 1
+    assert adapter.logins == 3
 
 
 class DropsAfterLogin(FailsAfterLogin):
@@ -108,16 +110,16 @@ class DropsAfterLogin(FailsAfterLogin):
 async def test_a_login_alone_does_not_make_the_next_reconnect_quick(monkeypatch):
     monkeypatch.setattr("random.Random.uniform", lambda self, low, high: high)
     adapter = DropsAfterLogin(Account(name="ada", url="ws://127.0.0.1:9/"), EmbeddedOptions())
-    await reconnecting(adapter, ConnectionSettings(backoff_first_s=0.05, backoff_most_s=60.0), 0.6)
-    assert adapter.logins <= 4, "after 0, 0.05, 0.15 and 0.35 s"
+    lost = await reconnecting(adapter, ConnectionSettings(backoff_first_s=0.05, backoff_most_s=60.0), "disconnected", 4)
+    assert [line["retry_s"] for line in lost[:4]] == [0.05, 0.1, 0.2, 0.4]
 
 
 async def test_progress_makes_the_next_reconnect_quick_again(monkeypatch):
     monkeypatch.setattr("random.Random.uniform", lambda self, low, high: high)
     adapter = DropsAfterLogin(Account(name="ada", url="ws://127.0.0.1:9/"), EmbeddedOptions())
     steady = ConnectionSettings(backoff_first_s=0.05, backoff_most_s=60.0, steady_s=0.0)
-    await reconnecting(adapter, steady, 0.6)
-    assert adapter.logins >= 6, "every session stood for steady_s"
+    lost = await reconnecting(adapter, steady, "disconnected", 4)
+    assert {line["retry_s"] for line in lost} == {0.05}, "every session stood for steady_s"
 
 
 class Unreachable(EmbeddedLobby):

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from stopwatch import fastest
 
 import bothost_doudizhu_mcts
 from bothost import Budget, Decision, Evaluator, Model, ModelError, Player, Table, rules
@@ -97,12 +98,14 @@ def test_forced_moves_and_last_plays_take_no_thought() -> None:
 def test_it_stops_before_its_deadline(ms: float) -> None:
     state = GAME.new_state(11)
     thinker = player()
-    late = []
-    for _ in range(9):
+    most_s = ms / 1000.0 + 0.002
+
+    def took() -> float:
         began = time.monotonic()
         thinker.decide(state.view(0), state.legal(0), Budget(deadline=began + ms / 1000.0))
-        late.append(time.monotonic() - began - ms / 1000.0)
-    assert min(late) < 0.002  # the machine may be busy
+        return time.monotonic() - began
+
+    assert fastest(took, most_s) < most_s
 
 
 def test_the_tree_goes_along_with_the_hand() -> None:

@@ -117,9 +117,9 @@ def test_a_decision_takes_well_under_a_millisecond():
     while not state.terminal:
         (seat,) = state.to_act
         view, legal = state.view(seat), state.legal(seat)
-        begin = time.perf_counter()
+        begin = time.thread_time()
         action = player.decide(view, legal, BUDGET).action
-        spent += time.perf_counter() - begin
+        spent += time.thread_time() - begin
         decisions += 1
         state.apply(seat, action)
     assert spent / decisions < 3e-3

