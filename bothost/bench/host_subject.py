@@ -11,7 +11,6 @@ import asyncio
 import gc
 import json
 import os
-import sys
 import threading
 import time
 from pathlib import Path
@@ -34,7 +33,8 @@ LATER_S = 10.0
 
 def end_after_parent() -> None:
     """End this process if its parent ended without waiting for it. The parent holds the other end of stdin."""
-    sys.stdin.buffer.read()
+    while os.read(0, 4096):  # without the lock of sys.stdin, which the interpreter takes when it ends
+        pass
     time.sleep(LATER_S)
     os._exit(1)
 
@@ -47,17 +47,17 @@ async def play(args: argparse.Namespace) -> None:
     from bothost.store import schema
 
     folder = Path(args.folder)
-    per_account = args.tables // args.accounts
+    shares = tables_of(args.tables, args.accounts)
     strategies = args.strategies.split(",")
-    played = {f"a{n}": strategies[n % len(strategies)] for n in range(args.accounts)}
+    played = {f"a{n}": strategies[n % len(strategies)] for n in range(len(shares))}
     accounts = tuple(
         config.AccountSettings(
             name=name,
             token=config.Secret(f"token-{name}", "bench"),
-            tables=per_account,
+            tables=share,
             wishes=(config.WishSettings(game=GAMES.get(strategy, args.game)),),
         )
-        for name, strategy in played.items()
+        for (name, strategy), share in zip(played.items(), shares, strict=True)
     )
     url = f"ws://127.0.0.1:{args.port}/ws"
     settings = config.Settings(
@@ -82,6 +82,11 @@ async def play(args: argparse.Namespace) -> None:
         "cpu_us": cpu_s * 1e6 / max(1, counters.decisions),
     }
     print(json.dumps(figures), flush=True)
+
+
+def tables_of(tables: int, accounts: int) -> list[int]:
+    """The tables of each account: all of them, shared evenly. Accounts without a table are left out."""
+    return [share for n in range(accounts) if (share := tables // accounts + (n < tables % accounts))]
 
 
 def peak_rss_mb() -> float:

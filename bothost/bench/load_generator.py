@@ -291,7 +291,7 @@ class Peer(asyncio.Protocol):
         self.open = True
         if self.load.echo:
             self.load.echoes.append(self)
-            for _ in range(0 if self.load.rate else self.load.tables_wanted // self.load.echo):
+            for _ in range(0 if self.load.rate else max(1, self.load.tables_wanted // self.load.echo)):
                 self.echo(time.monotonic())
 
     def message(self, text: bytes) -> None:

@@ -1,8 +1,12 @@
 """What the host's benchmark says of the machine that it ran on."""
 
+import subprocess
+import sys
+
 import pytest
 
 from bothost.bench.host import core_ticks, stolen_share
+from bothost.bench.host_subject import tables_of
 
 
 def test_the_stolen_share_is_of_the_time_between_two_looks():
@@ -10,6 +14,20 @@ def test_the_stolen_share_is_of_the_time_between_two_looks():
     after = [160, 0, 70, 810, 3, 0, 1, 20, 9, 0]
     assert stolen_share(before, after) == pytest.approx(10 / 100)
     assert stolen_share(before, before) is None
+
+
+@pytest.mark.parametrize(("tables", "accounts"), [(1000, 20), (1001, 20), (3, 2), (2, 5)])
+def test_accounts_share_all_tables(tables, accounts):
+    shares = tables_of(tables, accounts)
+    assert sum(shares) == tables and len(shares) == min(tables, accounts) and max(shares) - min(shares) <= 1
+
+
+def test_a_subject_that_ends_first_ends_cleanly():
+    code = "import threading, time; from bothost.bench.host_subject import end_after_parent as wait; "
+    code += "threading.Thread(target=wait, daemon=True).start(); time.sleep(0.2)"
+    subject = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE)
+    assert subject.wait(30) == 0
+    subject.stdin.close()
 
 
 def test_a_system_that_does_not_tell_has_no_stolen_share():
