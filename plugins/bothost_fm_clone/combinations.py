@@ -87,4 +87,17 @@ class Combinations:
 
     def names(self, index: int, base: Sequence[str]) -> list[str]:
         """Names of a feature's base features."""
-        return [base[part] for part in sorted(self.made_of[index])]
+        return [base[part] for part in sorted(base_features(index, self.pairs, self.base))]
+
+
+def base_features(feature: int, pairs: IntArray, base: int) -> frozenset[int]:
+    """The base features, those below ``base``, of which a feature is made. Pair n makes feature ``base + n``."""
+    seen: set[int] = set()
+    open_ = [feature]
+    while open_:
+        if (part := open_.pop()) in seen:  # each once: the paths through a graph may be beyond counting
+            continue
+        seen.add(part)
+        if part >= base:
+            open_ += pairs[part - base].tolist()
+    return frozenset(part for part in seen if part < base)

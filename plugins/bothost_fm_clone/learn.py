@@ -31,11 +31,12 @@ from bothost import ModelError
 from bothost.training import checkpoint
 from bothost.training.conditional import UNKNOWN, ConditionalMachine, extended
 from bothost.training.factorization import FloatArray, Samples, SparseRows
+from bothost_fm_clone.combinations import base_features
 from bothost_fm_clone.directions import Directions, Tangent, differences
 from bothost_fm_clone.fit import FOLDS, MANY, per_decision
 from bothost_fm_clone.grow import digest_of, uses_of
 from bothost_fm_clone.samples import Decisions
-from bothost_fm_clone.shared import VERSION, SharedClone, made_of, shape_of
+from bothost_fm_clone.shared import VERSION, SharedClone, shape_of
 
 ROW_PASSES, ROW_RATE, ROW_DECAY = 10, 0.1, 0.003
 """Settings for learning a player's row."""
@@ -139,7 +140,7 @@ def grow_shared(clone: SharedClone, samples: Samples, options: SharedOptions, se
     ranked = np.column_stack([found.first[order], found.second[order]]).astype(np.int32)
     # Skip pairs that equal an existing feature: the same base features, or set in the same samples.
     sets = [
-        made_of(n, clone.pairs, len(known.positions) + len(known.choices))
+        base_features(n, clone.pairs, len(known.positions) + len(known.choices))
         for n in range(machine.shape.positions + machine.shape.choices)
     ]
     there = {*sets}

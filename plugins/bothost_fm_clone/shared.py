@@ -18,6 +18,7 @@ import safetensors.numpy
 
 from bothost.training.conditional import ConditionalMachine, Shape, extended
 from bothost.training.factorization import FloatArray, IntArray, Samples, SparseRows
+from bothost_fm_clone.combinations import base_features
 from bothost_fm_clone.directions import Directions
 from bothost_fm_clone.encode import Encoding, encoding
 from bothost_fm_clone.model import in_order, opened
@@ -150,8 +151,10 @@ def _checked(own: Encoding, tensors: dict[str, npt.NDArray[Any]]) -> SharedClone
         raise ValueError("its tensors have the wrong types")
     if len(pairs) > 10_000 or sizes.min() < 0 or sizes.max() > 1024:
         raise ValueError("its sizes are out of range")
-    if any(values.dtype != np.float16 or not np.isfinite(values).all() for values in tensors.values()):
-        raise ValueError("its parameters are not all finite numbers of 16 bits")
+    if any(
+        values.dtype != np.float16 or values.ndim != 1 or not np.isfinite(values).all() for values in tensors.values()
+    ):
+        raise ValueError("its parameters are not all rows of finite numbers of 16 bits")
     made = SharedClone(
         own, pairs, {name: values.astype(np.float32) for name, values in tensors.items()}, int(sizes[0]), int(sizes[1])
     )
@@ -256,18 +259,6 @@ class _Reasons:
         known = self._clone.sight
         names = (*known.positions, *known.choices)
         # Features of positions have the lowest numbers.
-        parts = made_of(len(known.positions) + int(self._features[n]), self._clone.pairs, len(names))
+        parts = base_features(len(known.positions) + int(self._features[n]), self._clone.pairs, len(names))
         words = [phrase(known.game, names[part]) for part in sorted(parts)]
         return words if self._has[self._at, n] else ["not: " + ", ".join(words)]
-
-
-def made_of(feature: int, pairs: IntArray, base: int) -> frozenset[int]:
-    """The base features, those below ``base``, of which a feature is made."""
-    found, open_ = set(), [feature]
-    while open_:
-        part = open_.pop()
-        if part < base:
-            found.add(part)
-        else:
-            open_ += pairs[part - base].tolist()
-    return frozenset(found)

@@ -113,6 +113,7 @@ def test_a_crowd_comes_back_from_its_file_with_its_directions(tmp_path):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
+        ({"bias": np.zeros((3, 1), np.float16)}, "not all rows of finite numbers"),
         ({"directions": np.zeros((2, 7), np.int8)}, "not those of its parameters"),
         ({"scales": np.full(2, np.nan, np.float32)}, "scales of its directions"),
         ({"scales": np.zeros(5, np.float32)}, "scales of its directions"),

@@ -7,7 +7,7 @@ from bothost.errors import UsageError
 from bothost.training import checkpoint
 from bothost.training.checkpoint import Progress
 from bothost.training.factorization import FactorizationMachine, Samples, SparseRows
-from bothost_fm_clone.combinations import Combinations
+from bothost_fm_clone.combinations import Combinations, base_features
 from bothost_fm_clone.encode import VERSION
 from bothost_fm_clone.grow import GrowOptions, Growth, grow
 
@@ -24,6 +24,11 @@ def test_combinations_are_evaluated_in_topological_order():
     together = graph.extend(SparseRows.of(rows))
     for row, base in enumerate(rows):
         assert together[row].tolist() == graph.evaluate(base).tolist()
+
+
+def test_base_features_are_found_in_a_graph_with_countless_paths():
+    pairs = np.array([[n, n + 1] for n in range(500)], np.int32)
+    assert base_features(501, pairs, 2) == {0, 1}
 
 
 @pytest.mark.parametrize("pairs", [[[0, 5]], [[1, 0]], [[2, 2]], [[-1, 2]], [[0, 9]]])
