@@ -49,8 +49,10 @@ class SearchPlayer(Player):
         left = budget.left_ms()
         tree.run(options.iterations, None if math.isinf(left) else left)
         found = tree.root_actions
-        action, _, value = max(found, key=lambda root: root[1:])
         visits = sum(visits for _, visits, _ in found)
+        if not visits:  # there was no time
+            return self.quick(view, legal)
+        action, _, value = max(found, key=lambda root: root[1:])
         share = {action: n / visits for action, n, _ in found}
         return Decision(
             action=action,

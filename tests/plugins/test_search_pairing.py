@@ -52,6 +52,12 @@ def test_a_deadline_ends_the_search() -> None:
     assert 0 < decision.stats["iterations"] < 10**8
 
 
+def test_without_any_time_it_plays_the_first_legal_action() -> None:
+    view = first_view()
+    decision = player().decide(view, view.legal(), Budget(deadline=time.monotonic() - 1.0))
+    assert decision.action == view.legal()[0]
+
+
 def test_it_beats_random_play_by_far() -> None:
     strategies = [SearchPairing(Options(iterations=60, utility="points")), Random(NoOptions())]
     deals = play_deals(GAME, strategies, lineups(GAME, 2), range(12), seed=1)
