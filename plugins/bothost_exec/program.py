@@ -240,6 +240,8 @@ class Program:
         reason = ""
         try:
             while line := await process.stdout.readline():
+                if process is not self._process:  # it was ended, and its pipe still holds lines
+                    break
                 self._overdue = None
                 self._take(line)
         except msgspec.DecodeError as error:

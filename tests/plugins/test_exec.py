@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import json
 import logging
@@ -13,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,6 +23,7 @@ from stopwatch import fastest, seconds
 from bothost import Budget, PluginError, Request, Table, exec_protocol, rules
 from bothost.testing.check_strategy import check_strategy
 from bothost_exec.options import Options
+from bothost_exec.program import Program
 from bothost_exec.strategy import Exec
 
 ROOT = Path(__file__).parents[2]
@@ -239,6 +242,21 @@ def test_a_program_that_does_not_read_is_ended(start: Callable[..., Exec]) -> No
     with pytest.raises((PluginError, TimeoutError)):
         decide(one, ms=300)
     assert len(one.player.program.starts) == 2
+
+
+def test_what_an_ended_process_left_in_its_pipe_is_not_taken_for_the_next_one_s() -> None:
+    program: Any = Program(Options(command=("bot",)))
+
+    async def restarted() -> bool:
+        loop = asyncio.get_running_loop()
+        ended, program._process, program._hello = SimpleNamespace(), SimpleNamespace(), loop.create_future()
+        ended.stdout = asyncio.StreamReader()
+        ended.stdout.feed_data(b'{"type":"hello","version":1,"name":"bot","games":["*"]}\n')
+        ended.stdout.feed_eof()
+        await program._read(ended, loop.create_task(asyncio.sleep(0)))
+        return program._hello.done()
+
+    assert not asyncio.run(restarted())
 
 
 def test_a_pool_shares_its_processes_and_they_think_together(start: Callable[..., Exec]) -> None:
