@@ -212,7 +212,7 @@ class MahjongLearner(Learner):
         self.stage, self.scores = int(last["next_stage"]), []
         for record in records:
             self.scores = [*self.scores, record["mean_score"]] if record["stage"] == self.stage else []
-        if self.weights is not None:
+        if self.weights is not None and "next_kl_coef" in last:  # else the earlier run did not steer
             self.weights = Coefficients(entropy=last["next_entropy_coef"], kl=last["next_kl_coef"])
 
     def collect(self, iteration: Iteration) -> Hands | BranchedHands:

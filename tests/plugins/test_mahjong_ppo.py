@@ -337,6 +337,12 @@ def test_a_training_that_resumes_goes_on_as_one_that_never_stopped(tmp_path):
 # --------------------------------------------------------------------------------------------------------- live play
 
 
+def test_a_training_may_begin_to_steer_when_it_resumes():
+    learner = MahjongLearner(options(), 1)
+    learner.resume([{"iteration": 1, "stage": 0.0, "next_stage": 0.0, "mean_score": 1.0}])
+    assert learner.weights.entropy == learner.options.ppo.entropy_coef and learner.scores == [1.0]
+
+
 def test_every_decision_is_legal_and_tells_policy_value_and_model(trained):
     model = weights.find(MahjongPpo, "champion", trained / "weights")
     strategy = MahjongPpo(PlayOptions(temperature=1.0), model)
