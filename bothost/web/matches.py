@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -24,7 +25,7 @@ from bothost.strategy import Budget, Player, Strategy, Table
 from bothost.web.hands import name_of
 from bothost.web.opponents import LOBBY, bots_of, running
 from bothost.web.players import Browser, Names
-from bothost.web.review import installed, opinion
+from bothost.web.review import installed, opinion, reviewers
 from bothost.web.seat import Seat
 from bothost.web.site import Site
 from bothost.web.stream import Changes
@@ -299,10 +300,18 @@ class Matches:
 
 
 def offers(site: Site, games: Mapping[str, Game]) -> list[Json]:
-    """Return the games that can be played, with seats, rules with defaults, and strategies."""
-    from bothost.web.review import reviewers
-
+    """Return the games that can be played, with seats, rules of each preset, the default first, and strategies."""
     return [
-        {"game": name, "seats": game.num_seats, "rules": game.rules, "strategies": reviewers(site.plugins, game)}
+        {
+            "game": name,
+            "seats": game.num_seats,
+            "presets": _presets(site, name) or {"default": game.rules},
+            "strategies": reviewers(site.plugins, game),
+        }
         for name, game in games.items()
     ]
+
+
+def _presets(site: Site, name: str) -> Json:
+    made = {preset: site.game(name, json.dumps({"preset": preset})) for preset in rules.presets(name)}
+    return {preset: game.rules for preset, game in made.items() if game is not None}

@@ -158,4 +158,4 @@ def test_a_clone_is_trained_measured_and_seated_in_the_browser(page, served, sit
     page.get_by_label("your name").fill("eve")
     page.get_by_role("button", name="start").click()
     page.wait_for_selector(".turn-note:has-text('Your turn.')", timeout=60_000)
-    assert f"fm-clone.{made.version}" in page.locator(".othello-score").inner_text()
+    assert f"fm-clone ({made.version})" in page.locator(".othello-score").inner_text()

@@ -165,6 +165,15 @@ def test_bots_of_a_person_have_names_that_people_read(page, served, logged, play
         assert page.title() == f"Dou Dizhu: {', '.join(names)} · bothost"
 
 
+def test_a_table_says_when_no_move_is_in_the_log(page, served, logged, played):
+    rows = played("othello", lambda n, legal: legal[0], started_us=now_us())
+    logged(rows[:1])
+    page.goto(f"{served}/table/{rows[0].game_id.hex()}-0")
+    page.wait_for_selector("text=No move of this hand is in the log yet.")
+    logged(rows[1:2])
+    page.wait_for_selector(".othello")
+
+
 @pytest.mark.parametrize("web_settings", [WebSettings(port=0, password=Secret("s3cret", "a test"), spectators=True)])
 def test_spectators_see_the_backs_of_every_hand_of_mahjong(page, served, logged, played):
     rows = played("mahjong", lambda n, legal: legal[0], started_us=now_us())

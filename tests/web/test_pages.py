@@ -139,6 +139,9 @@ def test_an_operator_logs_in_where_spectators_may_watch(visitor, served):
     visitor.get_by_role("link", name="log in").click()
     visitor.get_by_label("password").fill("s3cret")
     visitor.keyboard.press("Enter")
+    visitor.wait_for_selector("h1:has-text('live tables')")
+    visitor.goto(f"{served}/login")  # nothing is left to do there
+    visitor.wait_for_selector("h1:has-text('live tables')")
     visitor.get_by_role("link", name="models").click()
     visitor.wait_for_selector("h2:has-text('deep-mc')")
     visitor.context.clear_cookies()

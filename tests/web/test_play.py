@@ -1,5 +1,6 @@
 """A person plays against bots: at the embedded lobby, by clicking, until the hand is in the log."""
 
+import re
 import stat
 import tomllib
 
@@ -112,6 +113,53 @@ def test_accounts_are_admitted_and_dismissed_while_the_lobby_runs():
     core.dismiss("eve")
     assert core.accounts.of_token("a-token") is None
     core.accounts.add("eve", "a-new-token")
+
+
+def test_the_rules_of_our_games_are_chosen_by_words(page, served):
+    """Every preset and every option has a label in both languages; every list of words is the game's own."""
+    page.goto(f"{served}/play")
+    words = page.evaluate("""async () => {
+        const [{ PRESETS, RULES }, { t, setLanguage }] = await Promise.all(
+            ["rules", "i18n"].map((name) => import(`/static/${name}.js`)));
+        setLanguage("zh");
+        const labels = [PRESETS, RULES].flatMap((table) => Object.values(table).flatMap(Object.values))
+            .flatMap((rule) => (rule.choices ? [rule.label, ...Object.values(rule.choices)] : [rule]));
+        return { PRESETS, RULES, english: labels.filter((label) => t(label) === label) };
+    }""")
+    assert words["english"] == []
+    assert set(words["RULES"]) == set(rules.games(plugins=False))
+    for name, options in words["RULES"].items():
+        assert tuple(words["PRESETS"][name]) == rules.presets(name)
+        assert set(options) == set(rules.game(name).rules) - {"preset", "points"}, (
+            name
+        )  # lists of numbers have no field
+        for option, value in rules.game(name).rules.items():
+            if isinstance(value, str) and option != "preset":
+                for choice in options[option]["choices"]:
+                    assert rules.game(name, **{option: choice}).rules[option] == choice
+                with pytest.raises(ValueError) as refused:
+                    rules.game(name, **{option: "nothing"})
+                known = set(re.findall(r"[a-z_-]+", str(refused.value)))
+                assert set(options[option]["choices"]) <= known
+
+
+def test_a_game_is_played_by_the_rules_that_are_chosen(page, served, site):
+    wanted = []
+    page.on("request", lambda request: wanted.append(request.post_data_json) if request.method == "POST" else None)
+    page.goto(f"{served}/play?game=mahjong")
+    page.locator("select[name=preset]").select_option("flowers, one wall for all")
+    page.get_by_text("single rules").click()
+    assert page.get_by_label("with flowers").is_checked()
+    assert page.locator("select[name='rule.wall']").input_value() == "shared"
+    page.locator("select[name=game]").select_option("othello")
+    page.locator("select[name=preset]").select_option("discs count")
+    page.locator("select[name='opponent.0']").select_option("rule-othello")
+    page.get_by_text("single rules").click()
+    page.get_by_label("random moves at the start").fill("4")
+    page.get_by_label("your name").fill("eve")
+    page.get_by_role("button", name="start").click()
+    page.wait_for_selector(".board", timeout=60_000)
+    assert wanted[0]["rules"] == {"preset": "discs", "random_plies": 4}
 
 
 def play_cards(page):

@@ -101,6 +101,7 @@ function App() {
     return () => removeEventListener("newsession", load);
   }, []);
   const path = here.split("?")[0];
+  useEffect(() => { if (session?.viewer === "operator" && path === "/login") go("/", true); }, [session, path]);
   const page = pageOf(path);
   const login = session && session.viewer !== "operator" && path === "/login";
   const title = about.path === path ? about.title : t(login ? "log in" : page?.title ?? "not found");
@@ -114,7 +115,7 @@ function App() {
         aria-current=${path === item.path ? "page" : undefined}>${t(item.title)}</a>`)}
         ${session.viewer !== "operator" && html`<a href="/login" aria-current=${login ? "page" : undefined}>${t("log in")}</a>`}</nav>
       <${Settings} onLanguage=${setLanguageShown} /></header>
-    <main id="main" tabindex="-1">${hidden || login ? html`<${Login} onDone=${() => { load(); if (login) go("/"); }} />` : html`
+    <main id="main" tabindex="-1">${hidden || login ? html`<${Login} onDone=${load} />` : html`
       <${Page} page=${page} here=${here} session=${session} key=${page?.path}
       onTitle=${(text) => setAbout((old) => (old.path === path && old.title === text ? old : { path, title: text }))} />`}</main>`;
 }

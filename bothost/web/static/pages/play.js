@@ -6,40 +6,25 @@ import { Bars } from "../candidates.js";
 import { Said } from "../chat.js";
 import { Clock } from "../clock.js";
 import { addresses, playerNames, strategyName } from "../names.js";
+import { Preset, Rule, rulesOf } from "../rules.js";
 
 const CLOCKS = [[0, "no clock"], [20_000, "20 s a move"], [60_000, "1 minute a move"], [300_000, "5 minutes a move"]];
 const PREFERRED = { doudizhu: "deep-mc", mahjong: "mahjong-ppo", othello: "rule-othello", pairing: "phase-ppo" };
 const saved = (key) => { try { return localStorage.getItem(key) ?? ""; } catch { return ""; } };
 
-/** A field for one rule of a game, by the type of its default. */
-function Rule({ name, value }) {
-  if (typeof value === "boolean") return html`<label class="check"><input type="checkbox" name=${`rule.${name}`} defaultChecked=${value} /> ${name}</label>`;
-  if (typeof value === "number") return html`<label>${name}<input type="number" step="any" name=${`rule.${name}`} defaultValue=${value} /></label>`;
-  if (typeof value === "string") return html`<label>${name}<input type="text" name=${`rule.${name}`} defaultValue=${value} /></label>`;
-  return null;
-}
-
-/** Only the rules that differ from the game's own. */
-function rulesOf(form, defaults) {
-  const chosen = {};
-  for (const [name, value] of Object.entries(defaults)) {
-    const field = form.elements[`rule.${name}`];
-    if (!field) continue;
-    const now = typeof value === "boolean" ? field.checked : typeof value === "number" ? Number(field.value) : field.value;
-    if (now !== value) chosen[name] = now;
-  }
-  return chosen;
-}
-
 function Setup({ t, go }) {
   const [offer, setOffer] = useState(null);
   const query = new URLSearchParams(location.search);
   const [chosen, setChosen] = useState(query.get("game") ?? "doudizhu");
+  const [rules, setRules] = useState(""); // the chosen preset
   const [problem, setProblem] = useState("");
   const [busy, setBusy] = useState(false);
   useEffect(() => { get("/api/play").then(setOffer, (error) => setProblem(error.message)); }, []);
   if (!offer) return html`<p class="dim">${problem || "…"}</p>`;
   const game = offer.games.find((item) => item.game === chosen) ?? offer.games[0];
+  const [usual] = Object.keys(game.presets);
+  const preset = rules in game.presets ? rules : usual;
+  const { preset: _, ...options } = game.presets[preset];
   const known = addresses(game.strategies);
   const preferred = (seat) => [seat ? null : query.get("opponent"), PREFERRED[game.game]].find((address) => known.includes(address)) ?? known[0];
   const start = (event) => {
@@ -50,7 +35,7 @@ function Setup({ t, go }) {
     setBusy(true);
     setProblem("");
     post("/api/play", {
-      name: value("name"), game: game.game, rules: rulesOf(form, game.rules), grant_ms: Number(value("clock")), consents: form.elements.consents.checked,
+      name: value("name"), game: game.game, rules: { ...(preset !== usual && { preset }), ...rulesOf(form, options) }, grant_ms: Number(value("clock")), consents: form.elements.consents.checked,
       opponents: Array.from({ length: game.seats - 1 }, (_, i) => value(`opponent.${i}`)),
     }).then(({ id }) => go(`/play/${id}`), (error) => { setBusy(false); setProblem([error.message, error.advice].filter(Boolean).join(": ")); });
   };
@@ -59,12 +44,13 @@ function Setup({ t, go }) {
     ${offer.running.map((id) => html`<p class="notice"><a href=${`/play/${id}`}>${t("Go on with your game.")}</a></p>`)}
     <form class="panel setup" onSubmit=${start}>
       <label>${t("your name")}<input type="text" name="name" required maxlength="32" pattern="[A-Za-z0-9][A-Za-z0-9_.\\-]*" title=${t("letters, digits and _ . -")} defaultValue=${offer.name ?? saved("player")} autocomplete="nickname" /></label>
-      <label>${t("game")}<select name="game" value=${game.game} onChange=${(event) => setChosen(event.target.value)}>
+      <label>${t("game")}<select name="game" value=${game.game} onChange=${(event) => { setChosen(event.target.value); setRules(""); }}>
         ${offer.games.map((item) => html`<option value=${item.game}>${t(item.game)}</option>`)}</select></label>
       ${Array.from({ length: game.seats - 1 }, (_, i) => html`<label key=${`${game.game}-${i}`}>${t("opponent")} ${i + 1}<select name=${`opponent.${i}`}>
         ${known.map((address) => html`<option value=${address} selected=${address === preferred(i)}>${strategyName(address, t)}</option>`)}</select></label>`)}
       <label>${t("clock")}<select name="clock">${CLOCKS.map(([ms, label]) => html`<option value=${ms} selected=${ms === 60_000}>${t(label)}</option>`)}</select></label>
-      <details key=${game.game}><summary>${t("rules")}</summary><div class="rules">${Object.entries(game.rules).map(([name, value]) => html`<${Rule} key=${name} name=${name} value=${value} />`)}</div></details>
+      <${Preset} key=${`${game.game} preset`} game=${game.game} presets=${game.presets} value=${preset} onChange=${setRules} t=${t} />
+      <details key=${`${game.game} ${preset}`}><summary>${t("single rules")}</summary><div class="rules">${Object.entries(options).map(([name, value]) => html`<${Rule} key=${name} game=${game.game} name=${name} value=${value} t=${t} />`)}</div></details>
       <label class="check"><input type="checkbox" name="consents" /> ${t("A strategy may be trained to imitate me from my games. I can take this back.")}</label>
       <div class="actions"><button class="act primary" disabled=${busy}>${t(busy ? "one moment" : "start")}</button></div>
       ${problem && html`<p class="notice bad" role="alert">${problem}</p>`}

@@ -34,8 +34,8 @@ export function Page({ here, onTitle, t }) {
   return html`<h1>${t(table.game)} <span class="count">${t("lobby")} ${table.lobby}, ${t("table")} ${table.table}</span> ${table.over ? null : html`<${Clock} leftMs=${table.left_ms} t=${t} />`}</h1>
     ${table.over && over}
     ${!connected && !table.over && html`<p class="notice bad" role="status">${t("The connection is lost. Trying again.")}</p>`}
-    ${table.view && !table.over && html`<p class="dim">${t("Seen from the seat of")} ${names[table.seat] ?? table.account}. ${t("The board follows each move.")}</p>`}
-    ${table.view && Board
+    ${table.view && table.moved_us && !table.over && html`<p class="dim">${t("Seen from the seat of")} ${names[table.seat] ?? table.account}. ${t("The board follows each move.")}</p>`}
+    ${!table.moved_us && !table.over ? html`<p class="notice">${t("No move of this hand is in the log yet.")}</p>` : table.view && Board
       ? html`<${Board} position=${{ ...table, players: names }} t=${t} />`
       : table.over ? null : html`<p class="notice">${t("What is on this table is not public before the hand ends.")}</p>`}
     <${Said} lines=${table.chat} t=${t} />`;

@@ -1,0 +1,89 @@
+// The rules of bothost's own games in words. What has no words here, such as a rule of a plugin's game, is shown as it is.
+import { html } from "./html.js";
+
+/** Game → preset → its label. */
+export const PRESETS = {
+  doudizhu: {
+    rlcard: "without bidding", bidding: "with bidding", douzero: "as DouZero: more kickers", mailgyc: "as mailgyc: call and grab",
+    botzone: "as Botzone, without bidding", "botzone-bid": "as Botzone, with bidding",
+  },
+  mahjong: { botzone: "as Botzone: a wall for each seat", "shared-wall": "one wall for all", "open-mahjong": "flowers, one wall for all", "false-win": "false wins cost points" },
+  othello: { standard: "standard", discs: "discs count", random8: "8 random moves first" },
+  pairing: { "seven-phase": "seven phases", "four-phase": "four phases" },
+};
+
+/** Game → option → its label. Where only some words are its values: `label`, and value → label as `choices`. */
+export const RULES = {
+  doudizhu: {
+    same_rank_kickers: "kickers of one move may have the same rank",
+    rocket_kickers: "both jokers may be kickers",
+    bomb_kickers: "four of a kind may be kickers",
+    neighbour_kickers: "kickers may extend the chain",
+    shuttles: "chains of four of a kind",
+    bidding: { label: "bidding", choices: { none: "none", score: "1, 2 or 3 points", grab: "call and grab" } },
+    all_pass: { label: "when nobody bids", choices: { void: "the hand ends with 0", first: "the first seat is landlord" } },
+    first: { label: "who begins", choices: { zero: "the first seat", random: "drawn by lot" } },
+    scoring: { label: "what counts", choices: { win_loss: "win or loss", points: "points" } },
+    base: "points of a hand",
+    bomb_factor: "factor of a bomb",
+    spring_factor: "factor of a spring",
+    landlord_double: "the landlord wins or loses double",
+  },
+  mahjong: {
+    flowers: "with flowers",
+    wall: { label: "wall", choices: { "per-seat": "a part for each seat", shared: "one for all" } },
+    minimum: "fewest points that win",
+    false_win: "a win with too few points can be declared, and costs 30",
+    prevalent_wind: { label: "prevalent wind", choices: { east: "east", south: "south", west: "west", north: "north", dealt: "drawn by lot" } },
+  },
+  othello: {
+    score: { label: "what counts", choices: { result: "win or loss", discs: "difference of discs" } },
+    random_plies: "random moves at the start",
+  },
+  pairing: {
+    hand: "cards of each hand",
+    pool: "cards in the pool",
+    deck: "cards in the deck",
+    rank_bonus: "points for all four cards of a rank",
+    colour_bonus: "points for a set of one colour",
+    colour_set: "cards of such a set",
+    skill_a: "uses of swap a card",
+    skill_b: "uses of pair any two",
+    discards: "discards in a turn",
+    discard_to_hand: "cards that a discard draws to the hand",
+    discard_to_pool: "cards that a discard draws to the pool",
+    refill: "the pool is topped up after each pair",
+  },
+};
+
+const options = (labels, chosen, t) => Object.entries(labels).map(([value, label]) => html`<option value=${value} selected=${value === chosen}>${t(label)}</option>`);
+
+/** The choice of a preset; nothing where a game has one alone. */
+export function Preset({ game, presets, value, onChange, t }) {
+  const labels = Object.fromEntries(Object.keys(presets).map((name) => [name, PRESETS[game]?.[name] ?? name]));
+  return Object.keys(labels).length > 1 && html`<label>${t("rules")}<select name="preset" onChange=${(event) => onChange(event.target.value)}>${options(labels, value, t)}</select></label>`;
+}
+
+/** A field for one rule of a game, by the type of its default. */
+export function Rule({ game, name, value, t }) {
+  const rule = RULES[game]?.[name] ?? name;
+  const { label, choices } = rule.choices ? rule : { label: rule };
+  const field = `rule.${name}`;
+  if (typeof value === "boolean") return html`<label class="check"><input type="checkbox" name=${field} defaultChecked=${value} /> ${t(label)}</label>`;
+  if (typeof value === "number") return html`<label>${t(label)}<input type="number" step="any" name=${field} defaultValue=${value} /></label>`;
+  if (choices) return html`<label>${t(label)}<select name=${field}>${options(choices, value, t)}</select></label>`;
+  if (typeof value === "string") return html`<label>${t(label)}<input type="text" name=${field} defaultValue=${value} /></label>`;
+  return null;
+}
+
+/** Only the rules that differ from the preset's own. */
+export function rulesOf(form, defaults) {
+  const chosen = {};
+  for (const [name, value] of Object.entries(defaults)) {
+    const field = form.elements[`rule.${name}`];
+    if (!field) continue;
+    const now = typeof value === "boolean" ? field.checked : typeof value === "number" ? Number(field.value) : field.value;
+    if (now !== value) chosen[name] = now;
+  }
+  return chosen;
+}
