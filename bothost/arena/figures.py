@@ -5,7 +5,8 @@ Intervals are over deals, not over hands: the lineups of one deal share its card
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from statistics import fmean
 from typing import NamedTuple
 
 from bothost.arena.lineup import Lineup, letter
@@ -214,7 +215,7 @@ LEAD_BOUND = 32.0
 
 def adjusted_mean(deal: DealResult, seats: Sequence[Lineup], who: int) -> float:
     """A contestant's mean score on a deal, less its luck."""
-    return _mean_of(
+    return fmean(
         hand.returns[seat] - hand.luck[seat]
         for hand, lineup in zip(deal.hands, seats, strict=True)
         for seat, sitting in enumerate(lineup)
@@ -231,18 +232,13 @@ def adjusted_lead(deal: DealResult, seats: Sequence[Lineup]) -> float:
         seat = next(seat for seat, who in enumerate(lineup) if lineup.count(who) == 1)
         points = hand.returns[seat] - hand.luck[seat]
         leads.append(points if lineup[seat] == 0 else -points)
-    return _mean_of(leads)
+    return fmean(leads)
 
 
 def adjusted_score(deal: DealResult, seats: Sequence[Lineup]) -> float:
     """``adjusted_lead`` as a score within [0, 1]; 0.5 is a draw."""
     lead = adjusted_lead(deal, seats)
     return 0.5 + max(-LEAD_BOUND, min(LEAD_BOUND, lead)) / (2 * LEAD_BOUND)
-
-
-def _mean_of(values: Iterable[float]) -> float:
-    listed = list(values)
-    return sum(listed) / len(listed)
 
 
 def adjusted_figures(deals: Sequence[DealResult], seats: Sequence[Lineup]) -> Json:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
+from statistics import fmean
 
 import msgspec
 
@@ -42,7 +43,7 @@ class MatchResult(msgspec.Struct, frozen=True):
     def score(self, who: int) -> float:
         """Mean share of wins over the others of the match."""
         others = [other for other in self.group if other != who]
-        return sum(_mean(self.share(who, other)) for other in others) / len(others)
+        return sum(fmean(self.share(who, other)) for other in others) / len(others)
 
 
 class Estimate(msgspec.Struct, frozen=True):
@@ -104,11 +105,7 @@ def _points(deal: DealResult, seats: Sequence[Lineup], nth: int) -> float:
         for seat, who in enumerate(lineup)
         if who == nth
     ]
-    return _mean(mine)
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
+    return fmean(mine)
 
 
 def scores(results: Sequence[MatchResult], who: int) -> Estimate | None:
@@ -132,7 +129,7 @@ def _over_rounds(results: Sequence[MatchResult], who: int, of: _Series) -> Estim
     series = sum(len(of_round) for of_round in rounds.values())
     mean, variance = 0.0, 0.0
     for of_round in rounds.values():
-        centre, half = mean_half95([_mean(deal) for deal in zip(*of_round, strict=True)])
+        centre, half = mean_half95([fmean(deal) for deal in zip(*of_round, strict=True)])
         weight = len(of_round) / series
         mean += weight * centre
         variance += (weight * half) ** 2
@@ -146,7 +143,7 @@ def crosstable(results: Sequence[MatchResult]) -> dict[tuple[int, int], Pair]:
         for a, b in combinations(sorted(result.group), 2):
             observed.setdefault((a, b), {}).setdefault(result.round, []).append(result.share(a, b))
     values = {
-        pair: [_mean(deal) for of_round in rounds.values() for deal in zip(*of_round, strict=True)]
+        pair: [fmean(deal) for of_round in rounds.values() for deal in zip(*of_round, strict=True)]
         for pair, rounds in observed.items()
     }
     p_values = {pair: p_even(shares) for pair, shares in values.items()}
@@ -159,7 +156,7 @@ def crosstable(results: Sequence[MatchResult]) -> dict[tuple[int, int], Pair]:
 
 def p_even(shares: Sequence[float]) -> float:
     """Two-sided p-value of "the mean is 0.5"."""
-    mean, count = _mean(shares), len(shares)
+    mean, count = fmean(shares), len(shares)
     if count < 2:
         return 1.0
     if max(shares) - min(shares) < 1e-12:  # all deals ended alike: the t statistic is infinite, so use the sign test

@@ -33,8 +33,6 @@ from bothost.native import _native, native_state, native_view
 from bothost.rules.game import State, View
 
 RANKS = "3456789TJQKA2BR"
-MAX_HAND = 20
-"""Most cards of a hand: the landlord's."""
 NUM_RLCARD_ACTIONS = 27472
 """Ids below this are RLCard's action set, 0 is the pass."""
 NUM_ABSTRACT_ACTIONS = 309

@@ -80,7 +80,7 @@ def update(
 
     The figures are those of ``ppo.update`` over all trainers; ``batch`` is the number of samples.
     """
-    own = Batch(*(torch.cat(fields) for fields in zip(*batches, strict=True)))
+    own = ppo.joined(*batches)
     total, advantage, spread = moments(own.advantages, group)
     _, _, returns = moments(own.returns, group)
     parts = max(1, math.ceil(total / options.minibatch))

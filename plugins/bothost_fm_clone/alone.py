@@ -240,15 +240,13 @@ class _Fit:
 
     def __init__(self, rows: _Candidates, out: _Candidates) -> None:
         self.steps: list[Step] = []
-        self.losses: list[float] = []
-        """The mean log-loss on the left-out decisions after each step."""
         self._rows, self._out = rows, out
         self._scores, self._out_scores = np.zeros(len(rows.decision)), np.zeros(len(out.decision))
         self._features: list[Feature] = []
         self._columns: FloatArray = np.zeros((0, 0), np.float32)
 
     def step(self) -> float:
-        """Move one weight. Returns the loss."""
+        """Move one weight. Returns the mean log-loss on the left-out decisions."""
         odds = softmax(self._scores, self._rows.lengths)
         gradients, curvatures = (odds - self._rows.chosen).astype(np.float32), (odds * (1.0 - odds)).astype(np.float32)
         if len(self.steps) % EVERY == 0:
@@ -261,5 +259,4 @@ class _Fit:
         self._out_scores += change * self._out.columns([self._features[best]])[0]
         self.steps.append((self._features[best], change))
         odds = softmax(self._out_scores, self._out.lengths)[self._out.chosen]
-        self.losses.append(float(-np.log(np.maximum(odds, 1e-12)).mean()))
-        return self.losses[-1]
+        return float(-np.log(np.maximum(odds, 1e-12)).mean())

@@ -107,8 +107,7 @@ class FmClonePlayer(Player):
         chosen = choose(odds, self.strategy.temperature, self.seed, view)
         policy = np.zeros(len(legal), np.float32)
         for place, cls in enumerate(choices):
-            among = encoding.actions(legal, int(cls))
-            action = complete(view, among) if len(among) > 1 else int(among[0])
+            action = complete(view, encoding.actions(legal, int(cls)))
             policy[np.searchsorted(legal, action)] = odds[place]
             if place == chosen:
                 taken = action

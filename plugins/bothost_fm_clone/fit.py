@@ -137,6 +137,11 @@ def _left_out(decisions: Decisions) -> list[npt.NDArray[np.bool_]]:
     players = np.unique(decisions.players.astype(str))
     if len(players) >= APART:
         return [np.isin(decisions.players.astype(str), players[::APART])]
+    return folds_of_hands(decisions)
+
+
+def folds_of_hands(decisions: Decisions) -> list[npt.NDArray[np.bool_]]:
+    """Masks of held-out decisions, one for each fold: whole hands."""
     if len(decisions) >= MANY:
         return [decisions.parts < 0.2]
     return [(decisions.parts * FOLDS).astype(int) == fold for fold in range(FOLDS)]

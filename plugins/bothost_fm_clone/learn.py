@@ -33,7 +33,7 @@ from bothost.training.conditional import UNKNOWN, ConditionalMachine, extended
 from bothost.training.factorization import FloatArray, Samples, SparseRows
 from bothost_fm_clone.combinations import base_features
 from bothost_fm_clone.directions import Directions, Tangent, differences
-from bothost_fm_clone.fit import FOLDS, MANY, per_decision
+from bothost_fm_clone.fit import folds_of_hands, per_decision
 from bothost_fm_clone.grow import digest_of, uses_of
 from bothost_fm_clone.samples import Decisions
 from bothost_fm_clone.shared import VERSION, SharedClone, shape_of
@@ -144,12 +144,7 @@ def grow_shared(clone: SharedClone, samples: Samples, options: SharedOptions, se
         for n in range(machine.shape.positions + machine.shape.choices)
     ]
     there = {*sets}
-    tried = extended(
-        Samples(seen.features, seen.legal, seen.labels, seen.alternatives),
-        ranked,
-        len(known.positions),
-        machine.shape.choices,
-    )
+    tried = extended(seen, ranked, len(known.positions), machine.shape.choices)
     uses = [digest_of(rows) for rows in uses_of(tried, machine.shape.choices + len(ranked))]
     digests = {*uses[: machine.shape.choices]}
     chosen: list[int] = []
@@ -230,8 +225,7 @@ def player_of(crowd: SharedClone, learnt: Decisions, seed: int) -> tuple[SharedC
         return replace(crowd, directions=None), {"rate": 0.0, "log_loss": 0.0}
     near = _Near(crowd, crowd.seen(learnt.samples), seed)
     best = RATES[0], 0.0
-    parts = _folds(learnt)
-    if len(RATES) > 1 and parts:
+    if len(RATES) > 1 and (parts := _folds(learnt)):
         losses = np.concatenate([near.losses(out, RATES) for out in parts], axis=1).mean(axis=1)
         best = RATES[int(np.argmin(losses))], float(losses.min())
     clone = near.fitted(np.arange(len(learnt)), best[0])
@@ -299,13 +293,8 @@ def _trained(start: SharedClone, own: Samples, rate: float, seed: int) -> Shared
 
 
 def _folds(learnt: Decisions) -> list[npt.NDArray[np.bool_]]:
-    """Masks of held-out decisions, one for each fold, in whole hands."""
-    parts = (
-        [learnt.parts < 0.2]
-        if len(learnt) >= MANY
-        else [(learnt.parts * FOLDS).astype(int) == fold for fold in range(FOLDS)]
-    )
-    return [part for part in parts if part.any() and not part.all()]
+    """Masks of held-out decisions, one for each fold that is neither empty nor all."""
+    return [part for part in folds_of_hands(learnt) if part.any() and not part.all()]
 
 
 def _with_players(clone: SharedClone, players: int, seed: int) -> ConditionalMachine:
