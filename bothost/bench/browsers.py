@@ -117,7 +117,7 @@ def _watch(url: str, number: int, read: list[int], stop: threading.Event) -> Non
 
 
 def page_ms(url: str) -> list[float]:
-    """Time of the first page in Chromium, from an empty cache to its heading; {} without Chromium."""
+    """Time of the first page in Chromium, from an empty cache to its heading; [] without Chromium."""
     program = shutil.which(os.environ.get("CHROMIUM", "chromium"))
     try:
         from playwright.sync_api import sync_playwright

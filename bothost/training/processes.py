@@ -1,6 +1,6 @@
 """The processes of a training, as its coordinator uses them, and the child processes of this machine.
 
-Each process has one role. A call returns an :class:`Answer`. If the process died, the answer raises
+Each process has one role. A call returns an :class:`PendingCall`. If the process died, the answer raises
 :class:`WorkerDied`, and the coordinator restarts the process. :mod:`bothost.training.ray_processes` implements the same
 protocols with Ray actors.
 """
@@ -126,14 +126,14 @@ class LocalAnswer:
         self.payload: Any = None
 
     def receive(self) -> Any:
-        """See ``Answer``."""
+        """See ``PendingCall``."""
         kind, receipt, self.payload = self._process.read()
         if kind == "error":
             raise receipt
         return receipt
 
     def fetch(self) -> Any:
-        """See ``Answer``."""
+        """See ``PendingCall``."""
         return self.payload
 
 

@@ -47,11 +47,11 @@ class RayAnswer:
         """An ``ObjectRef``. Ray replaces it by its value when it is an argument of another actor's call."""
 
     def receive(self) -> Any:
-        """See ``Answer``."""
+        """See ``PendingCall``."""
         return self._process.get(self._receipt)
 
     def fetch(self) -> Any:
-        """See ``Answer``."""
+        """See ``PendingCall``."""
         return self._process.get(self.payload)
 
 

@@ -78,7 +78,7 @@ class RolloutTask(msgspec.Struct, frozen=True):
 class Rollout(NamedTuple):
     """T decisions of the learner in each of N environments.
 
-    With ``Task.skip_forced`` only choices count, and a turn lasts from its first choice to the first choice of the next
+    With ``RolloutTask.skip_forced`` only choices count, and a turn lasts from its first choice to the first choice of the next
     turn that has one.
     """
 
@@ -94,7 +94,7 @@ class Rollout(NamedTuple):
     """(T, N): the learner's value estimates before each action."""
     rewards: Float
     """(T, N): the last decision of a turn gets the change of the score lead until the next own turn, or until the end
-    of the hand. Other decisions get 0. Scaled by ``Task.reward_scale``."""
+    of the hand. Other decisions get 0. Scaled by ``RolloutTask.reward_scale``."""
     dones: Bool
     """(T, N): whether the hand ended before the learner's next decision."""
     last_values: Float
