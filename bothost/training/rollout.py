@@ -78,8 +78,8 @@ class RolloutTask(msgspec.Struct, frozen=True):
 class Rollout(NamedTuple):
     """T decisions of the learner in each of N environments.
 
-    With ``RolloutTask.skip_forced`` only choices count, and a turn lasts from its first choice to the first choice of the next
-    turn that has one.
+    With ``RolloutTask.skip_forced`` only choices count, and a turn lasts from its first choice to the first choice of
+    the next turn that has one.
     """
 
     observations: Float
