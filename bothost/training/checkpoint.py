@@ -98,7 +98,9 @@ def last(folder: Path) -> Path:
     """The newest checkpoint in ``folder``. Raises UsageError if there is none."""
     found = latest(folder)
     if found is None:
-        raise UsageError(f"there is no checkpoint in {folder}", advice="leave out --resume to start a training")
+        begun = folder.is_dir() and any(folder.iterdir())  # killed before its first checkpoint
+        first = "empty it or name another folder, and " if begun else ""
+        raise UsageError(f"there is no checkpoint in {folder}", advice=f"{first}leave out --resume to start a training")
     return found
 
 

@@ -83,6 +83,10 @@ def test_training_goes_on_beyond_its_first_end_with_more_iterations(tmp_path):
 def test_what_cannot_be_begun_or_resumed_is_refused_with_the_fix(tmp_path):
     with pytest.raises(UsageError, match="no checkpoint"):
         run(tmp_path / "none", resume=True)
+    (tmp_path / "killed" / "pool").mkdir(parents=True)  # before its first checkpoint
+    with pytest.raises(UsageError, match="no checkpoint") as refused:
+        run(tmp_path / "killed", resume=True)
+    assert refused.value.advice.startswith("empty it or name another folder")
     with pytest.raises(UsageError, match="nothing limits this training"):
         run(tmp_path / "endless", msgspec.structs.replace(OPTIONS, iterations=None))
     short = msgspec.structs.replace(OPTIONS, iterations=1)
