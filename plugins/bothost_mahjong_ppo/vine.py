@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 import torch
 
+from bothost.errors import UsageError
 from bothost.rules import FloatArray, Game, State, mahjong
 from bothost.training.branches import BranchBatch, branch_advantages, weighted_mean
 from bothost.training.ppo import Float, masked_log_probs
@@ -59,9 +60,9 @@ class BranchedHands(NamedTuple):
 
 
 def candidates(probabilities: FloatArray, options: BranchOptions) -> np.ndarray:
-    """The most probable actions of probabilities (A,), best first."""
+    """The most probable actions of probabilities (A,), best first. Those of probability 0 are illegal."""
     best = np.argsort(-probabilities, kind="stable")[: options.candidates]
-    return best[probabilities[best] >= options.least_probability]
+    return best[(probabilities[best] >= options.least_probability) & (probabilities[best] > 0.0)]
 
 
 class _Branches:
@@ -90,9 +91,10 @@ class _Branches:
         self.tried.append(tried)
 
     def batch(self) -> BranchBatch:
-        """All of them, with advantages in scaled points. Raises ValueError if there are none."""
+        """All of them, with advantages in scaled points. Raises UsageError if there are none."""
         if not self.tried:
-            raise ValueError("no decision branched: the policy is certain everywhere; lower least_probability")
+            problem = "no decision branched: the policy is certain everywhere"
+            raise UsageError(problem, advice="lower branches.least_probability")
         shape = len(self.tried), self.options.candidates
         actions, scores = np.zeros(shape, np.int64), np.zeros(shape, np.float32)
         weights = np.zeros(shape, np.float32)

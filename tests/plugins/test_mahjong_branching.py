@@ -10,6 +10,7 @@ import safetensors.torch
 import torch
 
 from bothost import TrainingRun, rules
+from bothost.errors import UsageError
 from bothost.plugins import weights
 from bothost.training.loop import Iteration
 from bothost.training.metrics import read
@@ -37,6 +38,8 @@ def test_only_likely_actions_are_tried_best_first():
     options = BranchOptions(candidates=3, least_probability=0.1)
     assert candidates(np.array([0.2, 0.0, 0.5, 0.05, 0.25]), options).tolist() == [2, 4, 0]
     assert candidates(np.array([0.02, 0.0, 0.95, 0.03]), options).tolist() == [2]
+    every = BranchOptions(candidates=3, least_probability=0.0)
+    assert candidates(np.array([0.4, 0.0, 0.6, 0.0]), every).tolist() == [2, 0], "others are illegal"
     with pytest.raises(ValueError, match="candidates"):
         BranchOptions(candidates=1)
     with pytest.raises(ValueError, match="share"):
@@ -95,7 +98,7 @@ def test_a_policy_that_is_certain_has_nothing_to_learn_from():
     net = MahjongNet()
     with torch.no_grad():
         net.policy.bias.copy_(100.0 * torch.arange(193))
-    with pytest.raises(ValueError, match="least_probability"):
+    with pytest.raises(UsageError, match="no decision branched"):
         play_branching(GAME, net, Opponents(CURRICULUM[2]), 1, 7, BranchOptions(candidates=2))
 
 
