@@ -19,7 +19,7 @@ import msgspec
 import numpy as np
 import torch
 
-from bothost.errors import UsageError
+from bothost.errors import ModelError, UsageError
 from bothost.strategy import ReportProgress, TrainingRun
 from bothost.training import checkpoint
 from bothost.training.checkpoint import Progress
@@ -160,7 +160,7 @@ class TrainerLoop:
         return max(by_iterations, progress.seconds / (60 * minutes) if minutes else 0.0)
 
     def train(self) -> Progress:
-        """Train to the end. Returns the progress."""
+        """Train to the end. Returns the progress. Raises ModelError if the training diverges."""
         out = self._run.out
         with Metrics(out, after=self.progress.iteration) as metrics:
             while (part_done := self.part_done) < 1.0:
@@ -175,6 +175,7 @@ class TrainerLoop:
         rng = np.random.default_rng([self._run.seed, progress.iteration])
         iteration = Iteration(progress.iteration, part_done, rng, self.pool)
         figures, samples = learner.iterate(iteration)
+        check_finite(learner.model, iteration.number)
         progress.samples += samples
         paused = self._clock()
         progress.seconds = paused - self._began
@@ -200,6 +201,15 @@ def check_end(options: LoopOptions, run: TrainingRun) -> None:
     """Raise UsageError if neither iterations nor minutes limit the training."""
     if options.iterations is None and run.minutes is None:
         raise UsageError("nothing limits this training", advice="give --minutes, or --option iterations=N")
+
+
+def check_finite(model: torch.nn.Module, iteration: int) -> None:
+    """Raise ModelError if a parameter is not a finite number. What is on disk is still sound."""
+    if not all(bool(parameter.isfinite().all()) for parameter in model.parameters()):
+        raise ModelError(
+            f"the training diverged in iteration {iteration}: the parameters are no longer finite numbers",
+            advice="lower the learning rate, and begin anew or --resume from the last checkpoint",
+        )
 
 
 def limited(run: TrainingRun, options: LoopOptions, minutes: float) -> TrainingRun:

@@ -4,6 +4,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
+import safetensors.torch
 import torch
 
 from bothost import ModelError, TrainingRun, rules
@@ -60,6 +61,15 @@ def test_a_training_that_was_interrupted_and_resumed_equals_one_that_was_not(tmp
     assert same(tmp_path / "whole", tmp_path / "parts")
     assert steady(tmp_path / "whole") == steady(tmp_path / "parts")
     assert ModelPool(tmp_path / "parts" / "pool").versions == [0, 1, 2, 3, 4]
+
+
+def test_a_training_that_diverges_ends_and_leaves_only_sound_models(tmp_path):
+    wild = msgspec.structs.replace(OPTIONS, learning_rate=1e30, checkpoint_every=1)
+    with pytest.raises(ModelError, match="diverged in iteration"):
+        run(tmp_path, wild)
+    for file in tmp_path.rglob("*.safetensors"):
+        assert all(tensor.isfinite().all() for tensor in safetensors.torch.load_file(file).values()), file
+    assert checkpoint.latest(tmp_path) is not None
 
 
 def test_training_leaves_metrics_a_plot_and_the_last_two_checkpoints(tmp_path):
