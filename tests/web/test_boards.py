@@ -156,8 +156,9 @@ def test_enter_plays_the_chosen_cards_and_presses_the_button_that_has_the_focus(
         window.chosen = [];
         const onAct = ({ notation }) => window.chosen.push(notation);
         document.body.replaceChildren();
-        const board = html`<${Board} position=${position} legal=${legal} onAct=${onAct} t=${(text) => text} />`;
-        render(board, document.body);
+        const board = () => html`<${Board} position=${position} legal=${legal} onAct=${onAct} t=${(text) => text} />`;
+        render(board(), document.body);
+        render(board(), document.body); // runs the effects of the first: the board listens to keys
     }""")
     page.keyboard.press("3")
     page.wait_for_selector("[aria-label='3'][aria-pressed=true]")
