@@ -54,6 +54,11 @@ class FleetOptions(SelfPlayOptions, frozen=True, kw_only=True, forbid_unknown_fi
     timeout_s: Annotated[float, Meta(gt=0)] = 600.0
     """A process that takes longer to answer counts as dead."""
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.runner == "local" and not self.workers and (self.device != "cpu" or self.trainers > 1):
+            raise ValueError("device and trainers are those of processes: give workers, too")
+
 
 class Order(NamedTuple):
     """The task of a worker, and a seed for the order of its samples."""

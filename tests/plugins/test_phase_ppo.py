@@ -318,6 +318,8 @@ def test_it_refuses_to_play_without_a_model_or_with_nonsense():
         {"logged_share": -1.0},
         {"preset": "eight-phase"},
         {"workers": -1},
+        {"device": "cuda"},
+        {"trainers": 2},
         {"timeout_s": 0.0},
         *({"ppo": {name: 0}} for name in ("epochs", "minibatch", "chunk", "clip", "max_grad_norm")),
         *({"ppo": {name: -1.0}} for name in ("gamma", "gae_lambda", "entropy_coef", "kl_coef", "target_kl")),
