@@ -76,6 +76,8 @@ class MctsPlayer(Player):
     def decide(self, view: View, legal: ActionArray, budget: Budget) -> Decision:
         state, seed = spiel_of(view), (self._seed + view.seq) % ROOT_SEEDS
         root = self._search(state, seed, self._affordable(state, seed, budget))
+        if not root.children:  # the time was enough for the root alone
+            return self.quick(view, legal)
         found = {child.action: child for child in root.children}
         visits = np.array([found[a].explore_count if a in found else 0 for a in legal.tolist()], float)
         stats = {"simulations": int(root.explore_count)}
@@ -102,7 +104,7 @@ class MctsPlayer(Player):
         )
         return bot.mcts_search(state.clone())
 
-    def quick(self, view: View, legal: ActionArray) -> Decision | None:
+    def quick(self, view: View, legal: ActionArray) -> Decision:
         return Decision(action=int(legal[(self._seed + view.seq) % len(legal)]))
 
 

@@ -1,6 +1,7 @@
 """OpenSpiel's games keep every law of games, their names are checked, and its bots play them."""
 
 import pickle
+import time
 
 import pytest
 
@@ -167,6 +168,13 @@ def test_search_wins_where_a_move_wins(plugins):
     assert decision.action == 2
     assert decision.policy is not None
     assert len(decision.policy) == 5
+
+
+def test_a_search_without_time_still_plays_a_legal_action(plugins):
+    game = rules.game("openspiel:tic_tac_toe")
+    view = game.new_state(0).view(0)
+    player = plugins.resolve("openspiel-mcts").make().player(Table(lobby="test", table="1", game=game, seat=0, seed=1))
+    assert view.is_legal(player.decide(view, view.legal(), Budget(deadline=time.monotonic() - 1.0)).action)
 
 
 def test_options_are_checked(plugins):
