@@ -145,6 +145,25 @@ def test_a_board_reaches_no_other_server(chromium, served, plugin, hand):
     context.close()
 
 
+def test_the_board_of_dou_dizhu_shows_bids_until_the_first_play(page, served):
+    page.goto(f"{served}/")
+    for history, shown in (([], ["no bid", "call"]), ([[0, "3"]], [])):
+        page.evaluate(
+            """async history => {
+            const { render, html } = await import("/static/html.js");
+            const { Board } = await import("/static/boards/doudizhu.js");
+            const { t } = await import("/static/i18n.js");
+            const bids = [[0, "call"], [1, "bid0"]];
+            const view = { bids, history, counts: [2, 2, 2], hand: "34", bottom: "", turn: 2 };
+            const position = { seat: 2, players: ["a", "b", "c"], view };
+            document.body.replaceChildren();
+            render(html`<${Board} position=${position} t=${t} />`, document.body);
+        }""",
+            history,
+        )
+        assert page.locator(".played.pass").all_inner_texts() == shown
+
+
 def test_enter_plays_the_chosen_cards_and_presses_the_button_that_has_the_focus(page, served):
     page.goto(f"{served}/")
     page.evaluate("""async () => {

@@ -246,7 +246,7 @@ let language = saved("language", navigator.language?.startsWith("zh") ? "zh" : "
 
 /** Names in the data that English writes otherwise. */
 const EN = {
-  doudizhu: "Dou Dizhu", othello: "Othello",
+  doudizhu: "Dou Dizhu", othello: "Othello", bid0: "no bid", bid1: "bid 1", bid2: "bid 2", bid3: "bid 3",
   chi: "chow", peng: "pung", gang: "kong", angang: "concealed kong", bugang: "added kong", hu: "win",
   "phase A": "swap a card", "phase B": "pair any two", "phase pairing": "pair", "phase discard1": "discard", "phase discard2": "discard again", "phase final": "last discard",
 };

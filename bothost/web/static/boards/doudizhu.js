@@ -4,6 +4,7 @@ import { Backs, Card, Hand } from "./cards.js";
 
 const RANKS = "3456789TJQKA2BR";
 const NAMES = { T: "10", B: "☆", R: "★" };
+const WORDS = /^(pass|bid|call|grab)/; // what is no play of cards
 const LABELS = { T: "10", B: "black joker", R: "red joker" };
 
 /** "3334" → cards, the highest first. */
@@ -16,16 +17,16 @@ export function cardsOf(text) {
 
 const sorted = (text) => [...text].sort((a, b) => RANKS.indexOf(a) - RANKS.indexOf(b)).join("");
 
-/** The last play of each seat since it last had the turn: seat → notation. */
+/** The last play of each seat since it last had the turn, or its last bid before the first play: seat → notation. */
 function lastPlays(view) {
   const plays = {};
-  for (const [seat, play] of view.history.slice(-3)) plays[seat] = play;
+  for (const [seat, play] of (view.history.length ? view.history : view.bids ?? []).slice(-3)) plays[seat] = play;
   return plays;
 }
 
 function Play({ text, t }) {
   if (text === undefined) return html`<div class="played"></div>`;
-  if (text === "pass") return html`<div class="played pass">${t("pass")}</div>`;
+  if (WORDS.test(text)) return html`<div class="played pass">${t(text)}</div>`;
   return html`<div class="played"><${Hand} cards=${cardsOf(text)} small label=${text} /></div>`;
 }
 
@@ -49,7 +50,7 @@ function Chooser({ hand, legal, onAct, t }) {
   const text = sorted([...chosen].map((i) => cards[i].id).join(""));
   const matches = legal.filter(({ notation }) => notation !== "pass" && sorted(notation) === text);
   const pass = legal.find(({ notation }) => notation === "pass");
-  const others = legal.filter(({ notation }) => /^(bid|call|grab|no)/.test(notation));
+  const others = legal.filter(({ notation }) => notation !== "pass" && WORDS.test(notation));
   const toggle = (i) => setChosen((old) => { const next = new Set(old); next.has(i) ? next.delete(i) : next.add(i); return next; });
   useEffect(() => {
     const onKey = (event) => {
@@ -105,4 +106,4 @@ export function Board({ position, legal, onAct, t }) {
 
 /** A move as people write it. */
 export const describe = (notation, t) =>
-  (/^(pass|bid|call|grab|no)/.test(notation) ? t(notation) : [...notation].map((rank) => NAMES[rank] ?? rank).join(" "));
+  (WORDS.test(notation) ? t(notation) : [...notation].map((rank) => NAMES[rank] ?? rank).join(" "));

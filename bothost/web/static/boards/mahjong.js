@@ -70,7 +70,7 @@ export function Board({ position, legal, onAct, t }) {
   const others = (legal ?? []).filter(({ notation }) => !notation.startsWith("play:"));
   const act = (tile) => (onAct && discards.has(tile) ? () => onAct(discards.get(tile)) : undefined);
   return html`<div class="board mahjong">
-    <div class="middle"><span class="badge">${t(view.prevalent_wind)}</span>
+    <div class="middle"><span>${t("prevalent wind")} <span class="badge">${t(view.prevalent_wind)}</span></span>
       <span class="count">${t("wall")} ${view.wall_left.reduce((a, b) => a + b, 0)}</span></div>
     <${Opponent} seat=${(seat + 2) % 4} place="across" position=${position} t=${t} />
     <${Opponent} seat=${(seat + 3) % 4} place="left" position=${position} t=${t} />
