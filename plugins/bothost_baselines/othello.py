@@ -30,14 +30,15 @@ class RuleOthelloPlayer(Player):
 
     def decide(self, view: View, legal: ActionArray, budget: Budget) -> Decision:
         options = self.options
-        return self.decision(
-            view, choose(view, depth=options.depth, solve_from=options.solve_from, nodes=options.nodes)
-        )
+        found = choose(view, depth=options.depth, solve_from=options.solve_from, nodes=options.nodes)
+        return self.decision(view, legal, found)
 
     def quick(self, view: View, legal: ActionArray) -> Decision:
-        return self.decision(view, choose(view, depth=2, solve_from=0, nodes=2_000))
+        return self.decision(view, legal, choose(view, depth=2, solve_from=0, nodes=2_000))
 
-    def decision(self, view: View, found: SearchResult) -> Decision:
+    def decision(self, view: View, legal: ActionArray, found: SearchResult) -> Decision:
+        if found.action not in legal:  # the lobby has refused it here
+            return Decision(action=int(legal[0]), stats={"reason": "what is left"})
         kind = "exactly" if found.exact else "about"
         stats = {
             "reason": f"{kind} {found.score:+.1f} discs, {found.depth} plies ahead",

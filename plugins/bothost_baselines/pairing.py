@@ -37,6 +37,8 @@ class RulePairingPlayer(Player):
 
     def decide(self, view: View, legal: ActionArray, budget: Budget) -> Decision:
         action, reason = rule_choice(view, **self.weights)
+        if action not in legal:  # the lobby has refused it here
+            return Decision(action=int(legal[0]), stats={"reason": "what is left"})
         return Decision(action=action, stats={"reason": reason})
 
     def quick(self, view: View, legal: ActionArray) -> Decision:

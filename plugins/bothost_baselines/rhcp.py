@@ -20,6 +20,8 @@ class RhcpDoudizhuPlayer(Player):
 
     def decide(self, view: View, legal: ActionArray, budget: Budget) -> Decision:
         action, reason = doudizhu.rhcp_choice(view)
+        if action not in legal:  # the lobby has refused it here
+            return Decision(action=int(legal[0]), stats={"reason": "what is left"})
         if view.phase == "bid":
             return Decision(action=action, stats={"reason": reason})
         hand = view.to_json()["hand"]
@@ -28,7 +30,8 @@ class RhcpDoudizhuPlayer(Player):
         return Decision(action=action, stats=stats)
 
     def quick(self, view: View, legal: ActionArray) -> Decision:
-        return Decision(action=doudizhu.rhcp_choice(view)[0])
+        action = doudizhu.rhcp_choice(view)[0]
+        return Decision(action=action if action in legal else int(legal[0]))
 
 
 class RhcpDoudizhu(Strategy):

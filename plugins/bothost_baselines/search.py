@@ -48,7 +48,7 @@ class SearchPlayer(Player):
         )
         left = budget.left_ms()
         tree.run(options.iterations, None if math.isinf(left) else left)
-        found = tree.root_actions
+        found = [root for root in tree.root_actions if root[0] in legal]  # others were refused by the lobby
         visits = sum(visits for _, visits, _ in found)
         if not visits:  # there was no time
             return self.quick(view, legal)

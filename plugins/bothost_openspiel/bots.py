@@ -76,13 +76,14 @@ class MctsPlayer(Player):
     def decide(self, view: View, legal: ActionArray, budget: Budget) -> Decision:
         state, seed = spiel_of(view), (self._seed + view.seq) % ROOT_SEEDS
         root = self._search(state, seed, self._affordable(state, seed, budget))
-        if not root.children:  # the time was enough for the root alone
-            return self.quick(view, legal)
         found = {child.action: child for child in root.children}
         visits = np.array([found[a].explore_count if a in found else 0 for a in legal.tolist()], float)
+        if not visits.any():  # the time was enough for the root alone
+            return self.quick(view, legal)
+        best = int(root.best_child().action)
+        action = best if best in legal else int(legal[visits.argmax()])  # the lobby has refused the best
         stats = {"simulations": int(root.explore_count)}
-        policy = (visits / visits.sum()).tolist() if visits.sum() else None
-        return Decision(action=int(root.best_child().action), policy=policy, stats=stats)
+        return Decision(action=action, policy=(visits / visits.sum()).tolist(), stats=stats)
 
     def _affordable(self, state: Any, seed: int, budget: Budget) -> int:
         """The number of simulations that the clock allows. OpenSpiel's own time limit would always use all the time."""

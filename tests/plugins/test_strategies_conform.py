@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
-from bothost import rules
+from bothost import Budget, Table, rules
 from bothost.plugins import Plugins
 from bothost.testing.check_strategy import check_strategy
 
@@ -29,6 +31,33 @@ OPTIONS: dict[str, dict[str, object]] = {
 def test_strategy_conforms(name: str, game: str) -> None:
     options = OPTIONS.get(name)
     check_strategy(name, games=[game], hands=2, budget_ms=5000.0, options=options, plugins=PLUGINS).require()
+
+
+REFUSED = [pair for pair in PAIRS if pair[0] != "doudizhu-mcts"]  # the host's fallback plays for its search
+REFUSED.append(("openspiel-mcts", "openspiel:tic_tac_toe"))
+
+
+@pytest.mark.parametrize(("name", "game"), REFUSED)
+def test_an_action_that_the_lobby_has_refused_is_not_played_again(name: str, game: str) -> None:
+    if name not in PLUGINS.strategies:
+        pytest.skip("its extra is not installed")
+    played, made = rules.game(game), PLUGINS.resolve(name, OPTIONS.get(name)).make()
+    state = played.new_state(1)
+    for _ in range(8):
+        seat = state.to_act[0]
+        view, legal = state.view(seat), state.legal(seat)
+        player = made.player(Table(lobby="test", table="1", game=played, seat=seat, seed=1))
+        action = player.decide(view, legal, Budget(math.inf)).action
+        rest = legal[legal != action]
+        if len(rest):
+            quick = player.quick(view, rest)
+            assert player.decide(view, rest, Budget(math.inf)).action in rest
+            assert quick is None or quick.action in rest
+        player.close()
+        state.apply(seat, int(legal[0]))
+        if state.terminal:
+            break
+    made.close()
 
 
 def test_every_game_has_a_rule_player_to_fall_back_on() -> None:
