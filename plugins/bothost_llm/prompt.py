@@ -79,8 +79,8 @@ def response_format(structured: str) -> Json | None:
     return {"type": "json_schema", "json_schema": {"name": "decision", "strict": True, "schema": schema}}
 
 
-def read(text: str, view: View) -> tuple[int, str]:
-    """Parse an answer's action and reason. Raises ProtocolError."""
+def read(text: str, view: View, legal: ActionArray) -> tuple[int, str]:
+    """Parse an answer's action, one of ``legal``, and its reason. Raises ProtocolError."""
     if not text:
         raise ProtocolError("the model's answer is empty")
     start, end = text.find("{"), text.rfind("}")  # models like to wrap JSON in a code fence
@@ -90,7 +90,7 @@ def read(text: str, view: View) -> tuple[int, str]:
         raise ProtocolError("the model's answer is not a JSON object with an action", frame=text[:200]) from error
     try:
         action = view.parse(answer.action)
-        if view.is_legal(action):
+        if action in legal:
             return int(action), answer.reason[:MAX_REASON]
     except ValueError:
         pass

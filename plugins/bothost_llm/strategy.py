@@ -82,7 +82,7 @@ class Seat(Player):
                 used["prompt_tokens"] += max(0, usage.prompt_tokens)
                 used["completion_tokens"] += max(0, usage.completion_tokens)
                 used["cost"] += self._strategy.allowance.spent(usage)
-                action, reason = read(text, view)
+                action, reason = read(text, view, legal)
             except Busy as error:
                 if attempt == options.attempts:
                     raise

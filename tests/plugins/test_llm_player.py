@@ -117,6 +117,17 @@ def test_a_legal_answer_is_played_with_its_cost_and_transcript(endpoint, decide)
     assert KEY not in json.dumps(decision.stats)
 
 
+def test_an_action_that_the_lobby_has_refused_is_not_played_again(endpoint):
+    _, view, table = start()
+    refused = view.notation(int(view.legal()[0]))
+    endpoint.script = says(json.dumps({"action": refused, "reason": ""}))
+    strategy = LlmPlayer(Options(url=endpoint.url, model="m"))
+    with pytest.raises(ProtocolError, match="not legal"):
+        strategy.player(table).decide(view, view.legal()[1:], NO_CLOCK)
+    strategy.close()
+    assert len(endpoint.requests) == 2
+
+
 def test_an_illegal_answer_is_asked_again_and_then_refused(endpoint, decide):
     endpoint.script = says('{"action": "z9", "reason": ""}')
     with pytest.raises(ProtocolError, match="'z9', which is not legal"):
