@@ -1,8 +1,10 @@
 """doudizhu-mcts in the loop: a logged search comes out again by its seed and iterations; its network learns from
 returns."""
 
+import contextlib
 import json
 import random
+import shutil
 
 import numpy as np
 import pytest
@@ -38,14 +40,47 @@ def hands():
     return [hand(rules.game("doudizhu"), strategy, seed, random.Random(seed)) for seed in range(9)]
 
 
-@pytest.fixture
-def tools(hands, tmp_path):
-    settings = StoreSettings(url=f"sqlite:///{tmp_path}/bothost.db")
-    schema.upgrade(settings)
-    fill(settings, tmp_path, hands)
-    with Store.open(settings) as store:
-        registry = Registry(store, tmp_path / "models")
+@contextlib.contextmanager
+def opened(folder):
+    """The tools of a database in a folder."""
+    with Store.open(StoreSettings(url=f"sqlite:///{folder}/bothost.db")) as store:
+        registry = Registry(store, folder / "models")
         yield Tools(Plugins.load(aliases=registry.resolve), store, registry)
+
+
+@pytest.fixture(scope="module")
+def logged(hands, tmp_path_factory):
+    """A folder with a database of the hands."""
+    folder = tmp_path_factory.mktemp("logged")
+    settings = StoreSettings(url=f"sqlite:///{folder}/bothost.db")
+    schema.upgrade(settings)
+    fill(settings, folder, hands)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def retrained(logged, tmp_path_factory):
+    """A copy of it in which a network was made of the hands; and what came of that. The job is in ``job``."""
+    folder = tmp_path_factory.mktemp("retrained") / "data"
+    shutil.copytree(logged, folder)
+    with opened(folder) as tools:
+        return folder, retrain(tools, asked(fresh=True), folder / "job", SILENT)
+
+
+@pytest.fixture
+def tools(logged, tmp_path):
+    shutil.copytree(logged, tmp_path, dirs_exist_ok=True)
+    with opened(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def after_one(retrained, tmp_path):
+    """The tools after a first retraining, and its result."""
+    folder, result = retrained
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    with opened(tmp_path) as made:
+        yield made, result
 
 
 def replayed(tools, options):
@@ -76,8 +111,8 @@ def test_another_search_does_not_come_out(tools):
     assert sum(not item.exact for item in found) > len(found) / 4
 
 
-def test_the_network_learns_from_logged_searches_and_becomes_the_challenger(tools, hands, tmp_path):
-    result = retrain(tools, asked(fresh=True), tmp_path / "job", SILENT)
+def test_the_network_learns_from_logged_searches_and_becomes_the_challenger(after_one, hands, tmp_path):
+    tools, result = after_one
     made = tools.registry.version("doudizhu-mcts", result["version"])
     assert made.lineage["dataset"]["rows"] == result["rows"] > 0
     assert tools.plugins.resolve("doudizhu-mcts:challenger").model.sha256 == result["sha256"]
@@ -108,10 +143,8 @@ def test_the_network_learns_from_logged_searches_and_becomes_the_challenger(tool
     assert searched > 20
 
 
-def test_it_goes_on_from_the_champion(tools, tmp_path):
-    first = retrain(
-        tools, Request(strategy="doudizhu-mcts", query=QUERY, options=TINY, fresh=True), tmp_path / "a", SILENT
-    )
+def test_it_goes_on_from_the_champion(after_one, tmp_path):
+    tools, first = after_one
     tools.registry.point(tools.plugins.strategies["doudizhu-mcts"], "champion", first["version"], reason="")
     still = {**TINY, "learning_rate": 1e-12, "weight_decay": 0.0}
     second = retrain(
@@ -140,8 +173,8 @@ def test_records_are_not_given_by_hand(tools, tmp_path):
         retrain(tools, asked(fresh=True, records="elsewhere"), tmp_path / "job", SILENT)
 
 
-def test_a_teacher_is_listened_to(tools, tmp_path):
-    plain = retrain(tools, asked(fresh=True), tmp_path / "plain", SILENT)
+def test_a_teacher_is_listened_to(after_one, tmp_path):
+    tools, plain = after_one
     taught = retrain(tools, asked(fresh=True, teacher="deep-mc:level-1", rehearsed=16), tmp_path / "taught", SILENT)
     teacher = tools.plugins.resolve("deep-mc:level-1").model
     assert tools.registry.version("doudizhu-mcts", taught["version"]).lineage["figures"]["teacher"] == teacher.label
