@@ -149,7 +149,7 @@ class DoudizhuMctsPlayer(Player):
         return decision
 
     def quick(self, view: View, legal: ActionArray) -> Decision:
-        return Decision(action=doudizhu.rule_choice(view)[0])
+        return Decision(action=_by_rules(view, legal))
 
     def close(self) -> None:
         self._stop_pondering()
@@ -222,9 +222,14 @@ def _without_search(view: View, legal: ActionArray, hand: str) -> tuple[int, str
         return int(legal[0]), "only move"
     if view.phase == "play":
         for action in doudizhu.readings(hand):
-            if view.is_legal(action):
+            if action in legal:
                 return int(action), "last play"
     return None
+
+
+def _by_rules(view: View, legal: ActionArray) -> int:
+    action = doudizhu.rule_choice(view)[0]
+    return action if action in legal else int(legal[0])
 
 
 def _most_visited(tree: Search) -> tuple[int, int]:
@@ -247,12 +252,12 @@ def _by_network(legal: ActionArray, network: Network, values: FloatArray) -> Dec
 
 def _decision(view: View, legal: ActionArray, thought: Thought, watch: Stopwatch) -> Decision:
     """The action with the most visits; among equals the one with the highest value."""
-    found = thought.search.root_actions
-    visits = np.array([n for _, n, _ in found], dtype=np.float64)
-    values = np.array([value for _, _, value in found])
+    found = {action: (n, value) for action, n, value in thought.search.root_actions}
+    # The search knows actions that the lobby has refused here; legal does not contain them.
+    visits, values = np.array([found[int(action)] for action in legal], dtype=np.float64).T
     total = visits.sum()
     if total == 0:
-        action, _ = doudizhu.rule_choice(view)
+        action = _by_rules(view, legal)
         late = {"deals": thought.search.deals, "seed": thought.seed}
         return Decision(action=action, stats={"reason": "no time to search", "iterations": watch.done, **late})
     values = np.where(visits > 0, values, values[visits > 0].min())

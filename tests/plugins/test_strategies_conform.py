@@ -33,8 +33,7 @@ def test_strategy_conforms(name: str, game: str) -> None:
     check_strategy(name, games=[game], hands=2, budget_ms=5000.0, options=options, plugins=PLUGINS).require()
 
 
-REFUSED = [pair for pair in PAIRS if pair[0] != "doudizhu-mcts"]  # the host's fallback plays for its search
-REFUSED.append(("openspiel-mcts", "openspiel:tic_tac_toe"))
+REFUSED = [*PAIRS, ("openspiel-mcts", "openspiel:tic_tac_toe")]
 
 
 @pytest.mark.parametrize(("name", "game"), REFUSED)
