@@ -8,8 +8,8 @@ namespace bothost {
 /// the other.
 void return_free_memory();
 
-/// At most `arenas` arenas serve all threads (M_ARENA_MAX of mallopt(3)). Threads that have another one keep it.
-/// glibc only; with other allocators it does nothing.
+/// At most `arenas` arenas serve all threads (M_ARENA_MAX of mallopt(3)). Threads that have another one keep
+/// it. glibc only; with other allocators it does nothing.
 void limit_arenas(int arenas);
 
 }  // namespace bothost
