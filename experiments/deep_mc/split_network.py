@@ -6,7 +6,7 @@ that takes position and move together. Both learn the same decisions of the rule
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import msgspec
 import numpy as np
@@ -94,9 +94,9 @@ def compare(sizes: Sizes, decisions: int, seed: int) -> dict[str, float]:
         whole = Monolithic(NOW + FEATURES, sum(p.numel() for p in split.net.parameters()))
     optimizers = [torch.optim.Adam(net.parameters(), lr=1e-3, eps=1e-5) for net in (split.net, whole)]
 
-    def inputs(rows: slice) -> tuple[Any, Any, torch.Tensor]:
-        part = every.positions[rows].astype(np.float32), every.moves[rows, 0].astype(np.float32)
-        return *part, torch.from_numpy(every.returns[rows])
+    def inputs(rows: slice) -> tuple[torch.Tensor, ...]:
+        parts = every.positions[rows], every.moves[rows, 0], every.returns[rows]
+        return tuple(torch.from_numpy(part).float() for part in parts)
 
     for begin in range(0, decisions, 512):
         for group in (group for optimizer in optimizers for group in optimizer.param_groups):
@@ -104,8 +104,8 @@ def compare(sizes: Sizes, decisions: int, seed: int) -> dict[str, float]:
         positions, moves, returns = inputs(slice(begin, min(begin + 512, decisions)))
         split.load()
         errors = (
-            split(positions, moves, np.arange(len(moves) + 1))[0] - returns,
-            whole(torch.from_numpy(np.concatenate([positions, moves], axis=1))) - returns,
+            split(positions, moves, torch.arange(len(moves) + 1))[0] - returns,
+            whole(torch.cat([positions, moves], dim=1)) - returns,
         )
         for error, optimizer in zip(errors, optimizers, strict=True):
             optimizer.zero_grad()
@@ -114,8 +114,8 @@ def compare(sizes: Sizes, decisions: int, seed: int) -> dict[str, float]:
     split.load()
     positions, moves, returns = inputs(slice(decisions, None))
     with torch.inference_mode():
-        apart = torch.from_numpy(split.evaluate(positions, moves, np.arange(len(moves) + 1)))
-        together = whole(torch.from_numpy(np.concatenate([positions, moves], axis=1)))
+        apart = torch.from_numpy(split.evaluate(positions.numpy(), moves.numpy(), np.arange(len(moves) + 1)))
+        together = whole(torch.cat([positions, moves], dim=1))
     return {
         "held_out_error": round(float((apart - returns).square().mean()), 4),
         "held_out_error_monolithic": round(float((together - returns).square().mean()), 4),
