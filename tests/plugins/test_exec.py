@@ -184,7 +184,7 @@ def test_a_bad_answer_does_not_end_the_program(start: Callable[..., Exec], act: 
 
 
 def test_a_late_answer_is_dropped_and_the_next_one_counts(start: Callable[..., Exec]) -> None:
-    one = request(start("if decisions % 2 == 0: time.sleep(0.5)"))
+    one = request(start("if decisions % 3 == 2: time.sleep(1.0)"))  # of the three decisions of each attempt
 
     def late() -> float:
         nonlocal one
