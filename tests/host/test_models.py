@@ -209,7 +209,7 @@ async def test_a_canary_plays_its_share_and_is_rolled_back_when_it_fails(kit, st
 
 def hands_in_memory():
     gc.collect()
-    return sum(isinstance(each, Hand) for each in gc.get_objects())
+    return sum(type(each) is Hand for each in gc.get_objects())
 
 
 async def test_hands_with_failures_are_not_kept(kit, stubborn):
