@@ -29,7 +29,7 @@ from bothost.rules import ActionArray, FloatArray, State, View, doudizhu, game
 from bothost.training import checkpoint
 from bothost.training.checkpoint import Progress
 from bothost.training.devices import Device, check_device
-from bothost.training.loop import begun_or_resumed, set_learning_rate
+from bothost.training.loop import begun_or_resumed, check_finite, set_learning_rate
 from bothost.training.metrics import Metrics, plot, read
 from bothost.training.publish import lineage_of, write_manifest, write_version
 from bothost_doudizhu_mcts.encode import PLANES, ROLES, SIDE, VERSION, encode, roles
@@ -312,6 +312,7 @@ class Distiller(Trainer):
                 over = self._part_done(run, progress) >= 1.0
                 if progress.iteration % every and not over:
                     continue
+                check_finite(nets, progress.iteration)
                 figures = measure(nets, held_out) | {"l1_train": float(np.mean(losses))}
                 losses.clear()
                 metrics.write(progress.iteration, {"samples": progress.samples, **figures})

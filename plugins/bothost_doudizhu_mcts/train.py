@@ -21,7 +21,7 @@ from torch import Tensor
 from bothost import LoggedGames, Model, ReportProgress, Trainer, TrainingRun
 from bothost.errors import UsageError
 from bothost.training import checkpoint
-from bothost.training.loop import begun_or_resumed, set_learning_rate
+from bothost.training.loop import begun_or_resumed, check_finite, set_learning_rate
 from bothost.training.metrics import Metrics, plot, read
 from bothost.training.publish import lineage_of, write_manifest, write_version
 from bothost_doudizhu_mcts import logged, records
@@ -148,6 +148,7 @@ class Fit:
                 losses.append(self._step())
                 progress.seconds = before + time.monotonic() - started
                 if self._part_done() >= 1.0 or progress.iteration % self.options.checkpoint_every == 0:
+                    check_finite(self.net, progress.iteration)
                     figures = self.held_out.measure(self.net) | {"l1_train": float(np.mean(losses))}
                     epoch = progress.iteration / self.samples.steps
                     metrics.write(progress.iteration, {"epoch": epoch, "samples": progress.samples, **figures})

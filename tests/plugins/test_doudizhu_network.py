@@ -1,6 +1,7 @@
 """The network of doudizhu-mcts: what it sees, that live play computes what was trained, and fits that go on exactly."""
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import safetensors.torch
 import torch
 
 from bothost import Evaluator, TrainingRun, cli
-from bothost.errors import UsageError
+from bothost.errors import ModelError, UsageError
 from bothost.plugins import Plugins
 from bothost.plugins.weights import verify
 from bothost.rules import doudizhu, game
@@ -203,6 +204,14 @@ def test_more_workers_make_the_same_chunks(tmp_path):
         nets.append(weights_of(tmp_path / str(workers)))
     for name, value in nets[0].items():
         assert torch.equal(value, nets[1][name]), name
+
+
+def test_networks_that_diverge_are_not_published(folder, tmp_path):
+    with pytest.raises(ModelError, match="diverged"):
+        distil(tmp_path / "distilled", 128, learning_rate=math.inf)
+    with pytest.raises(ModelError, match="diverged"):
+        fit(folder, tmp_path / "fitted", epochs=0.2, learning_rate=math.inf)
+    assert not list(tmp_path.glob("*/weights"))
 
 
 def test_bits_are_unpacked_as_they_were_packed():
