@@ -5,19 +5,16 @@ Each fault appends its name to the file ``journal`` first, so that it is counted
 
 from __future__ import annotations
 
-import ctypes
 import os
 import random
-import re
-import sys
-import time
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 import msgspec
 
 from bothost import Budget, Decision, Execution, Player, Strategy, Table, hookimpl
 from bothost.rules import ActionArray, View
+from bothost.testing import misbehaving
+from bothost.testing.misbehaving import Misbehaving
 
 
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -28,73 +25,44 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     hang_s: float = 20.0
 
 
-def crash(options: Options, good: Decision) -> Any:
-    raise RuntimeError("misbehaving at random")
-
-
-def hang(options: Options, good: Decision) -> Any:
-    time.sleep(options.hang_s)
-    return good
-
-
-def illegal(options: Options, good: Decision) -> Any:
-    return Decision(action=1 << 30)
-
-
-def no_decision(options: Options, good: Decision) -> Any:
-    return "a move"
-
-
-def slow(options: Options, good: Decision) -> Any:
-    time.sleep(0.5)
-    return good
-
-
-def flood(options: Options, good: Decision) -> Any:
-    sys.stdout.write("thinking …\n" * 10_000)
-    return good
-
-
-def die(options: Options, good: Decision) -> Any:
-    os._exit(1)
-
-
-def segfault(options: Options, good: Decision) -> Any:
-    return ctypes.string_at(0)
-
-
-def leak(options: Options, good: Decision) -> Any:
+class LeaksWithoutEnd(misbehaving.Leak):
     """Allocates memory until it is stopped."""
-    kept = []
-    while True:
-        kept.append(os.urandom(16 << 20))
+
+    def misbehave(self, view: View, legal: ActionArray, good: Decision) -> Any:
+        while True:
+            self.kept.append(os.urandom(16 << 20))
 
 
-def hold_gil(options: Options, good: Decision) -> Any:
-    until = time.monotonic() + options.hang_s
-    while time.monotonic() < until:
-        re.match(r"(a+)+$", "a" * 22 + "b")
-    return good
-
-
-Fault = Callable[[Options, Decision], Any]
-IN_A_THREAD: tuple[Fault, ...] = (crash, hang, illegal, no_decision, slow)
-IN_A_PROCESS: tuple[Fault, ...] = (crash, hang, illegal, no_decision, slow, flood, die, segfault, leak, hold_gil)
+IN_A_THREAD: tuple[type[Misbehaving], ...] = (
+    misbehaving.Crash,
+    misbehaving.Hang,
+    misbehaving.Illegal,
+    misbehaving.NoDecision,
+    misbehaving.Slow,
+)
+IN_A_PROCESS: tuple[type[Misbehaving], ...] = (
+    *IN_A_THREAD,
+    misbehaving.Flood,
+    misbehaving.Dies,
+    misbehaving.Segfault,
+    misbehaving.HoldsGil,
+    LeaksWithoutEnd,
+)
 
 
 class ErraticPlayer(Player):
-    def __init__(self, strategy: ErraticThread) -> None:
-        self.strategy = strategy
+    def __init__(self, options: Options, faults: list[Misbehaving]) -> None:
+        self.options = options
+        self.faults = faults
 
     def decide(self, view: View, legal: ActionArray, budget: Budget) -> Decision:
         good = Decision(action=int(random.choice(legal)))
-        options = self.strategy.options
-        if random.random() >= options.chance:
+        if random.random() >= self.options.chance:
             return good
-        fault = random.choice(self.strategy.faults)
-        with open(options.journal, "a") as journal:
-            journal.write(f"{fault.__name__}\n")
-        return fault(options, good)  # type: ignore[no-any-return]
+        fault = random.choice(self.faults)
+        with open(self.options.journal, "a") as journal:
+            journal.write(f"{type(fault).__name__}\n")
+        return fault.misbehave(view, legal, good)  # type: ignore[no-any-return]
 
 
 class ErraticThread(Strategy):
@@ -105,10 +73,14 @@ class ErraticThread(Strategy):
     games = ("*",)
     Options: ClassVar[type[msgspec.Struct]] = Options
     execution: ClassVar[Execution] = "thread"
-    faults: ClassVar[tuple[Fault, ...]] = IN_A_THREAD
+    faults = IN_A_THREAD
 
     def player(self, table: Table) -> Player:
-        return ErraticPlayer(self)
+        hang_s = self.options.hang_s
+        faults = [
+            kind(misbehaving.Options(seconds=0.5 if kind is misbehaving.Slow else hang_s)) for kind in self.faults
+        ]
+        return ErraticPlayer(self.options, faults)
 
 
 class ErraticProcess(ErraticThread):
@@ -116,7 +88,7 @@ class ErraticProcess(ErraticThread):
 
     name = "erratic-process"
     execution: ClassVar[Execution] = "process"
-    faults: ClassVar[tuple[Fault, ...]] = IN_A_PROCESS
+    faults = IN_A_PROCESS
 
 
 @hookimpl

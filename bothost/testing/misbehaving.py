@@ -32,7 +32,7 @@ class SlowOptions(Options, frozen=True, forbid_unknown_fields=True):
 
 
 class _Player(Player):
-    def __init__(self, strategy: _Misbehaving) -> None:
+    def __init__(self, strategy: Misbehaving) -> None:
         self.strategy = strategy
         self.decisions = 0
 
@@ -42,7 +42,9 @@ class _Player(Player):
         return good if self.decisions <= self.strategy.options.after else self.strategy.misbehave(view, legal, good)
 
 
-class _Misbehaving(Strategy):
+class Misbehaving(Strategy):
+    """Base of all: after its good decisions it answers with what ``misbehave`` returns."""
+
     version = "1"
     games = ("*",)
     Options: ClassVar[type[msgspec.Struct]] = Options
@@ -56,7 +58,7 @@ class _Misbehaving(Strategy):
         return good
 
 
-class Hang(_Misbehaving):
+class Hang(Misbehaving):
     """Does not return, and lets other threads run."""
 
     name = "misbehaving-hang"
@@ -66,18 +68,14 @@ class Hang(_Misbehaving):
         return good
 
 
-class Slow(_Misbehaving):
+class Slow(Hang):
     """Returns a good decision after its budget has run out."""
 
     name = "misbehaving-slow"
     Options = SlowOptions
 
-    def misbehave(self, view: View, legal: ActionArray, good: Decision) -> Any:
-        time.sleep(self.options.seconds)
-        return good
 
-
-class SlowQuick(_Misbehaving):
+class SlowQuick(Misbehaving):
     """Decides at once, but sleeps when it is asked for a quick answer."""
 
     name = "misbehaving-slow-quick"
@@ -92,7 +90,7 @@ class _SlowQuickPlayer(_Player):
         return Decision(action=int(legal[0]))
 
 
-class Crash(_Misbehaving):
+class Crash(Misbehaving):
     """Raises in ``decide``."""
 
     name = "misbehaving-crash"
@@ -101,7 +99,7 @@ class Crash(_Misbehaving):
         raise RuntimeError("misbehaving as announced")
 
 
-class Exits(_Misbehaving):
+class Exits(Misbehaving):
     """Calls ``exit()`` in ``decide``, in the thread that all inline strategies share."""
 
     name = "misbehaving-exit"
@@ -111,7 +109,7 @@ class Exits(_Misbehaving):
         sys.exit(3)
 
 
-class CrashOnPlayer(_Misbehaving):
+class CrashOnPlayer(Misbehaving):
     """Raises in ``player``."""
 
     name = "misbehaving-player"
@@ -120,7 +118,7 @@ class CrashOnPlayer(_Misbehaving):
         raise RuntimeError("misbehaving as announced")
 
 
-class CrashOnInit(_Misbehaving):
+class CrashOnInit(Misbehaving):
     """Raises in the constructor."""
 
     name = "misbehaving-init"
@@ -129,7 +127,7 @@ class CrashOnInit(_Misbehaving):
         raise RuntimeError("misbehaving as announced")
 
 
-class CrashOnClose(_Misbehaving):
+class CrashOnClose(Misbehaving):
     """Plays well, and raises when a player is closed."""
 
     name = "misbehaving-close"
@@ -143,7 +141,7 @@ class CrashOnClose(_Misbehaving):
         raise RuntimeError("misbehaving as announced")
 
 
-class Illegal(_Misbehaving):
+class Illegal(Misbehaving):
     """Answers with an action that is not legal."""
 
     name = "misbehaving-illegal"
@@ -152,7 +150,7 @@ class Illegal(_Misbehaving):
         return Decision(action=next(a for a in range(-1, len(legal) + 1) if a not in legal))
 
 
-class NoDecision(_Misbehaving):
+class NoDecision(Misbehaving):
     """Returns an action in place of a Decision."""
 
     name = "misbehaving-no-decision"
@@ -161,7 +159,7 @@ class NoDecision(_Misbehaving):
         return good.action
 
 
-class BadPolicy(_Misbehaving):
+class BadPolicy(Misbehaving):
     """Returns a policy that is longer than the legal actions, with a NaN in it."""
 
     name = "misbehaving-policy"
@@ -170,7 +168,7 @@ class BadPolicy(_Misbehaving):
         return Decision(action=good.action, policy=[float("nan")] * (len(legal) + 1))
 
 
-class ChangesView(_Misbehaving):
+class ChangesView(Misbehaving):
     """Applies its move to the view that it was given."""
 
     name = "misbehaving-view"
@@ -180,7 +178,7 @@ class ChangesView(_Misbehaving):
         return good
 
 
-class Leak(_Misbehaving):
+class Leak(Misbehaving):
     """Keeps every view and every player for ever, and a megabyte for each decision."""
 
     name = "misbehaving-leak"
@@ -200,7 +198,7 @@ class Leak(_Misbehaving):
         return good
 
 
-class Flood(_Misbehaving):
+class Flood(Misbehaving):
     """Prints a lot."""
 
     name = "misbehaving-flood"
@@ -211,7 +209,7 @@ class Flood(_Misbehaving):
         return good
 
 
-class Moody(_Misbehaving):
+class Moody(Misbehaving):
     """Claims to be deterministic, but decides by the clock."""
 
     name = "misbehaving-moody"
@@ -220,7 +218,7 @@ class Moody(_Misbehaving):
         return Decision(action=int(legal[time.perf_counter_ns() // 100 % len(legal)]))
 
 
-class HoldsGil(_Misbehaving):
+class HoldsGil(Misbehaving):
     """Holds the GIL. Only a process contains it."""
 
     name = "misbehaving-gil"
@@ -233,7 +231,7 @@ class HoldsGil(_Misbehaving):
         return good
 
 
-class Dies(_Misbehaving):
+class Dies(Misbehaving):
     """Ends the process. Only a process contains it."""
 
     name = "misbehaving-dies"
@@ -243,7 +241,7 @@ class Dies(_Misbehaving):
         os._exit(1)
 
 
-class Segfault(_Misbehaving):
+class Segfault(Misbehaving):
     """Reads invalid memory, like a bug in a native extension. Only a process contains it."""
 
     name = "misbehaving-segfault"
@@ -270,7 +268,7 @@ class FloodInProcess(Flood):
 
 @hookimpl
 def bothost_strategies() -> list[type[Strategy]]:
-    return [*_Misbehaving.__subclasses__(), LeakInProcess, FloodInProcess]
+    return [*Misbehaving.__subclasses__(), Slow, LeakInProcess, FloodInProcess]
 
 
 _BROKEN = {
