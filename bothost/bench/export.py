@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-import resource
 import sqlite3
 import subprocess
 import sys
@@ -28,6 +27,7 @@ import typer
 import uuid_utils
 
 from bothost import rules
+from bothost.bench.host_subject import peak_rss_mb
 from bothost.config import StoreSettings
 from bothost.export.columns import ColumnReader
 from bothost.export.job import PAGE_HANDS, export
@@ -162,14 +162,14 @@ def _measured(url: str, out: Path, *, view_json: bool) -> dict[str, Any]:
         begin = time.process_time()
         info = export(store, HandQuery(closed=True), out, ParquetExporter(), options)
         seconds = time.process_time() - begin
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        peak_mb = peak_rss_mb()
         reading = _reading(store)
     return {
         "decisions": info["rows"],
         "hands": info["hands"],
         "decisions_per_s": round(info["rows"] / seconds),
         "bytes_per_decision": round(sum(file["bytes"] for file in info["files"]) / info["rows"]),
-        "peak_rss_mb": round(peak / 1024),
+        "peak_rss_mb": round(peak_mb),
         "reader_alone_per_s": reading,
     }
 

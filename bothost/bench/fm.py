@@ -8,7 +8,6 @@ features that occurs together.
 
 from __future__ import annotations
 
-import resource
 import time
 from collections.abc import Callable
 from typing import Annotated, Any, TypeVar
@@ -17,6 +16,7 @@ import numpy as np
 import typer
 
 from bothost import rules
+from bothost.bench.host_subject import peak_rss_mb
 from bothost.rules import doudizhu
 from bothost.training.factorization import FactorizationMachine, Samples, SparseRows
 
@@ -53,7 +53,7 @@ def command(
         "active_features": round(len(data.features.items) / samples, 1),
         "legal_actions": round(len(data.legal.items) / samples, 1),
         "pairs": len(losses.first),
-        "peak_rss_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+        "peak_rss_mb": round(peak_rss_mb()),
     }
 
 

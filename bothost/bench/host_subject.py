@@ -90,6 +90,7 @@ def tables_of(tables: int, accounts: int) -> list[int]:
 
 
 def peak_rss_mb() -> float:
+    """Peak of this process. ``getrusage`` would include the process that started it."""
     with open("/proc/self/status") as status:
         return next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmHWM"))
 
