@@ -27,7 +27,7 @@ from bothost.store import DecisionRecord, GameEndRecord, GameRecord, schema
 from bothost.store.decision_log import make_sink
 from bothost.store.models import COLUMNS
 from bothost.testing.postgres import temporary_postgres
-from bothost.testing.sample_rows import sample_hand
+from bothost.testing.sample_rows import sample_hand, uuid7
 
 PER_HAND = 12
 TEMPLATES = 500
@@ -144,16 +144,11 @@ def _template(rng: random.Random) -> _Template:
 def _copy(rng: random.Random, template: _Template, at_us: int, rows: tuple[list[Sequence[Any]], ...]) -> None:
     """Append a hand to the rows of the three tables, under new ids and at another time."""
     game, end, made = template
-    prefix = (at_us // 1000).to_bytes(6, "big")
-    game_id = prefix + _tail(rng)
+    ms = at_us // 1000
+    game_id = uuid7(ms, rng)
     rows[0].append((game_id, *game[1:-1], at_us))
     rows[1].append((game_id, *end[1:4], at_us + 60_000_000, *end[5:]))
-    rows[2].extend((prefix + _tail(rng), game_id, *decision[2:-1], at_us) for decision in made)
-
-
-def _tail(rng: random.Random) -> bytes:
-    """The bytes of a uuid7 behind its time."""
-    return (rng.getrandbits(80) & ~(0xF000 << 64 | 0xC000 << 48) | 0x7000 << 64 | 0x8000 << 48).to_bytes(10, "big")
+    rows[2].extend((uuid7(ms, rng), game_id, *decision[2:-1], at_us) for decision in made)
 
 
 def ask(client: httpx.Client, filters: dict[str, str], repeats: int, before: str | None = None) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -85,10 +85,13 @@ def measure(
             figures = read(load)
             subject.send_signal(signal.SIGTERM)
             figures |= read(subject)
-        with sqlite3.connect(Path(folder) / "bench.db") as connection:
-            (figures["rows"],) = connection.execute("SELECT count(*) FROM decisions").fetchone()
-        connection.close()
-        return figures
+        return {**figures, "rows": rows_of(Path(folder) / "bench.db")}
+
+
+def rows_of(database: Path) -> int:
+    """Number of logged decisions."""
+    with closing(sqlite3.connect(database)) as connection:
+        return int(connection.execute("SELECT count(*) FROM decisions").fetchone()[0])
 
 
 def measure_echo(tables: int, accounts: int, frames: list[str], seconds: float, rate: float = 0.0) -> dict[str, Any]:

@@ -64,7 +64,9 @@ def command(
             if trial is not None:
                 trial.run(keep=turn > 0)
         if peer is not None:
-            rate = environments * horizon / cpu_seconds(peer)
+            began = time.process_time()
+            peer()
+            rate = environments * horizon / (time.process_time() - began)
             peer_rates += [rate] if turn > 0 else []
     theirs = median(peer_rates) if peer_rates else None
     return {
@@ -114,13 +116,6 @@ class Trial:
     @property
     def steps_per_s(self) -> float:
         return median(self._steps)
-
-
-def cpu_seconds(work: Callable[[], object]) -> float:
-    """CPU time of one call."""
-    start = time.process_time()
-    work()
-    return time.process_time() - start
 
 
 def has_bf16() -> bool:

@@ -25,11 +25,10 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from bothost.bench.host import pair, read
+from bothost.bench.host import pair, read, rows_of
+from bothost.training.statistics import t975
 
 BLOCKS = 12
-STUDENT_T = 2.228
-"""97.5 % quantile with BLOCKS - 2 degrees of freedom."""
 ANY_CORE = -1
 FIVE = "deep-mc,doudizhu-mcts,mahjong-ppo,phase-ppo,fm-clone"
 TRENDS = ("rss_mb", "fds", "threads", "p50_ms", "p99_ms", "machine_load")
@@ -103,12 +102,6 @@ def observed(process: subprocess.Popen[bytes]) -> Sample:
     }
 
 
-def rows_of(database: Path) -> int:
-    with closing(sqlite3.connect(database)) as connection:
-        (rows,) = connection.execute("SELECT count(*) FROM decisions").fetchone()
-    return int(rows)
-
-
 def deciding_times(database: Path, warm_s: float) -> dict[str, dict[str, float]]:
     """By strategy: how long it decided, in ms, after the first ``warm_s`` seconds; its trend and its decisions."""
     query = "SELECT strategy, at_us, elapsed_ms FROM decisions ORDER BY at_us"
@@ -130,19 +123,16 @@ def trend(samples: list[Sample], name: str) -> dict[str, float]:
     kept = [s for s in samples if s[name] is not None]
     blocks = np.array_split(np.array([(s["at_s"] / 3600.0, s[name]) for s in kept]), BLOCKS)
     hours, means = np.array([block.mean(axis=0) for block in blocks]).T
-    offsets = hours - hours.mean()
-    spread = float(offsets @ offsets)
-    slope = float(offsets @ means) / spread
-    residuals = means - means.mean() - slope * offsets
-    error = STUDENT_T * math.sqrt(float(residuals @ residuals) / (BLOCKS - 2) / spread)
+    (slope, _), covariance = np.polyfit(hours, means, 1, cov=True)
+    error = t975(BLOCKS - 2) * math.sqrt(covariance[0, 0])
     values = [s[name] for s in kept]
     return {
         "mean": round(float(np.mean(values)), 3),
         "min": round(min(values), 3),
         "max": round(max(values), 3),
-        "slope_per_h": round(slope, 3),
-        "slope_low": round(slope - error, 3),
-        "slope_high": round(slope + error, 3),
+        "slope_per_h": round(float(slope), 3),
+        "slope_low": round(float(slope - error), 3),
+        "slope_high": round(float(slope + error), 3),
     }
 
 

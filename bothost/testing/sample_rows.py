@@ -31,7 +31,7 @@ def sample_game(
         {"player": account if other == seat else f"guest-{rng.randrange(50)}", "seat": other} for other in range(3)
     ]
     return GameRecord(
-        game_id=_uuid7(now // 1000, rng),
+        game_id=uuid7(now // 1000, rng),
         host="local",
         lobby="home",
         account=account,
@@ -52,7 +52,8 @@ def sample_game(
     )
 
 
-def _uuid7(ms: int, rng: random.Random) -> bytes:
+def uuid7(ms: int, rng: random.Random) -> bytes:
+    """A uuid7 of this time, milliseconds since 1970."""
     tail = rng.getrandbits(80) & ~(0xF000 << 64 | 0xC000 << 48) | 0x7000 << 64 | 0x8000 << 48
     return ms.to_bytes(6, "big") + tail.to_bytes(10, "big")
 
