@@ -109,7 +109,7 @@ def _write(store: Store, record: HandRecord, made: Sequence[Record], seats: int,
     for row in made:
         groups.setdefault(TABLE_OF[type(row)], []).append(msgspec.structs.asdict(row))
     try:
-        with store.begin() as connection:
+        with store.begin(writes=True) as connection:
             if connection.execute(known).first() is not None:
                 return False
             for table, values in groups.items():

@@ -23,6 +23,9 @@ changed page in full: with 8 KiB pages the write-ahead log of a busy host was al
 CACHE_KIB = 16_384
 """Page cache of a connection. Ids grow with time, so the writer mostly needs the newest pages. Until the cache is full,
 each commit allocates more memory."""
+WRITES = "bothost_writes"
+"""Execution option of transactions that read before they write. In SQLite they take the write lock at once: a
+transaction that has read cannot write any more after another process has written, however long it waits."""
 
 
 def parse_url(url: str) -> URL:
@@ -125,7 +128,8 @@ def make_engine(settings: StoreSettings, *, create: bool = False, answer_s: floa
         set_up_sqlite(connection, synchronous=settings.synchronous)
 
     def on_begin(connection: sa.Connection) -> None:
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if create else "BEGIN")
+        at_once = create or connection.get_execution_options().get(WRITES, False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if at_once else "BEGIN")
 
     sa.event.listen(engine, "connect", on_connect)
     sa.event.listen(engine, "begin", on_begin)

@@ -76,7 +76,7 @@ def files_with_names(spool_dir: Path, log: Path | None) -> Iterator[Path]:
 def delete_memos(store: Store, names: Collection[str]) -> int:
     """Delete memos of these accounts or with one of the names, and expired leases. Returns the number of memos."""
     now_us = time.time_ns() // 1000
-    with store.begin() as connection:
+    with store.begin(writes=True) as connection:
         stale = [
             (row.lobby, row.account)
             for row in connection.execute(memos.select())

@@ -102,7 +102,7 @@ def all_ratings(
 def forget(store: Store, names: Collection[str]) -> int:
     """Delete the ratings, history and pairings of players with these names. Returns the number of ratings."""
     gone = 0
-    with store.begin() as connection:
+    with store.begin(writes=True) as connection:
         for key in connection.execute(sa.select(ratings.c.contestant).distinct()).scalars().all():
             who = _contestant(key)
             if who.kind != "player" or who.name not in names:

@@ -23,7 +23,7 @@ HAND_OF = {"chat": "game_id", **KEY_OF}
 """Table → the key by which its rows are old. Chat is no partitioned table: its rows are few."""
 YOUNGEST = timedelta(days=1)
 """Hands that started more recently may still be running."""
-HANDS_AT_ONCE = 500
+HANDS_AT_ONCE = 100
 
 
 class Pruned(msgspec.Struct, frozen=True):
@@ -105,7 +105,7 @@ def _delete_hands(store: Store, bound: UUID) -> None:
     games = models.games
     oldest = sa.select(games.c.game_id).where(games.c.game_id < bound.bytes).order_by(games.c.game_id)
     while True:
-        with store.begin() as connection:
+        with store.begin(writes=True) as connection:
             keys = connection.execute(oldest.limit(HANDS_AT_ONCE)).scalars().all()
             upto = keys[-1] if len(keys) == HANDS_AT_ONCE else None
             for name in ("chat", "outcomes", "decisions", "snapshots", "events", "game_ends", "games"):

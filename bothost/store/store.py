@@ -16,7 +16,7 @@ from sqlalchemy.exc import IntegrityError
 from bothost.config import StoreSettings
 from bothost.messages import Json
 from bothost.store import models, schema
-from bothost.store.engine import make_engine, reaching
+from bothost.store.engine import WRITES, make_engine, reaching
 from bothost.store.records import GameRecord, LoggedMove
 
 T = TypeVar("T")
@@ -31,6 +31,7 @@ class Store:
     def __init__(self, settings: StoreSettings, engine: sa.Engine) -> None:
         self._settings = settings
         self.engine = engine
+        self._writing = engine.execution_options(**{WRITES: True})
 
     @classmethod
     def open(cls, settings: StoreSettings, *, answer_s: float | None = None) -> Self:
@@ -51,9 +52,9 @@ class Store:
         self.close()
 
     @contextmanager
-    def begin(self) -> Iterator[sa.Connection]:
-        """A transaction. Driver errors become StoreUnavailable."""
-        with reaching(self._settings), self.engine.begin() as connection:
+    def begin(self, *, writes: bool = False) -> Iterator[sa.Connection]:
+        """A transaction. Driver errors become StoreUnavailable. ``writes``: needed if it reads before it writes."""
+        with reaching(self._settings), (self._writing if writes else self.engine).begin() as connection:
             yield connection
 
     def insert(self, table: sa.Table) -> Any:
@@ -65,7 +66,7 @@ class Store:
         newest = sa.select(sa.func.max(table.c.number)).where(table.c.lobby == lobby, table.c.player == player)
         while True:
             try:
-                with self.begin() as connection:
+                with self.begin(writes=True) as connection:
                     made = make((connection.execute(newest).scalar() or 0) + 1)
                     connection.execute(table.insert(), msgspec.to_builtins(made))
                 return made

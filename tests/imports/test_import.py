@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from botzone_matches import GAMES, SHORTEST, doudizhu_match, mahjong_steps
+from other_writer import another_writer
 
 from bothost import rules
 from bothost.cli import main
@@ -18,6 +19,7 @@ from bothost.imports.job import import_files
 from bothost.imports.rebuild import Origin
 from bothost.retrain.players import Players
 from bothost.store import Store, consent
+from bothost.store.engine import sqlite_path
 from bothost.store.hand_report import report
 from bothost.store.query import HandQuery
 from bothost.store.reader import counts, iter_hands, iter_timelines
@@ -50,6 +52,11 @@ def bring(store: Store, format_: str, *paths: Path, **origin):
 def lines(path: Path, *hands: object) -> Path:
     path.write_text("\n".join(hand if isinstance(hand, str) else json.dumps(hand) for hand in hands) + "\n")
     return path
+
+
+def test_hands_come_into_the_log_of_a_host_that_writes(settings, tmp_path: Path):
+    with Store.open(settings) as store, another_writer(sqlite_path(settings.url)):
+        assert bring(store, "jsonl", lines(tmp_path / "one.jsonl", OTHELLO)).imported == 1
 
 
 def test_every_seat_is_logged_as_a_host_would_have(store, tmp_path: Path):

@@ -3,13 +3,16 @@
 import random
 import sqlite3
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 
 import pytest
+from other_writer import another_writer
 
 from bothost.config import StoreSettings
 from bothost.errors import StoreUnavailable
-from bothost.store import DecisionLog, Store
+from bothost.store import DecisionLog, Store, consent, models, notes, ratings, retention
 from bothost.store.engine import sqlite_path
+from bothost.store.erase import delete_memos
 from bothost.testing.sample_rows import sample_decision, sample_game, sample_hand
 
 RNG = random.Random(5)
@@ -78,6 +81,27 @@ def test_a_locked_database_is_unavailable(settings):
             connection.exec_driver_sql("PRAGMA busy_timeout = 1")
         with pytest.raises(StoreUnavailable, match="locked"):
             store.remember("home", "ada", {})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda store, settings: consent.record(store, "home", "ada", granted=True),
+        lambda store, settings: notes.add(store, "home", "ada", "bids high"),
+        lambda store, settings: ratings.forget(store, ["ada"]),
+        lambda store, settings: delete_memos(store, ["ada"]),
+        lambda store, settings: retention.prune(settings, datetime.now(UTC) - timedelta(days=9)),
+    ],
+    ids=["consent", "note", "ratings", "memos", "prune"],
+)
+def test_what_reads_before_it_writes_does_so_beside_another_writer(settings, change):
+    rating = {"scope": "all", "game": "othello", "mu": 25.0, "sigma": 8.0, "hands": 1, "last_us": 0}
+    with Store.open(settings) as store:
+        with store.begin() as connection:
+            who = ratings.Contestant("player", "ada", "home")
+            connection.execute(models.ratings.insert(), {**rating, "contestant": who.key})
+        with another_writer(sqlite_path(settings.url)):
+            change(store, settings)
 
 
 def test_a_file_that_is_moved_away_for_a_moment_is_not_made_anew(settings, tmp_path):
