@@ -39,6 +39,16 @@ def raised_at(error: BaseException, module: str = "") -> str | None:
     return at
 
 
+def described(error: BaseException, most: int = 2000) -> str:
+    """``Type: message`` of an exception of a plugin, whose ``__str__`` may raise. At most ``most`` characters."""
+    kind = type(error).__name__
+    try:
+        text = f"{kind}: {error}" if str(error) else kind
+    except Exception:
+        text = f"{kind}: its message cannot be shown"
+    return text[:most].encode(errors="replace").decode()
+
+
 class BothostError(Exception):
     """Base of all. ``str(e)`` says what happened; ``e.advice`` says what to do, or is empty."""
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import structlog
 
-from bothost.errors import ANY_FAILURE
+from bothost.errors import ANY_FAILURE, described
 from bothost.host.reconnect import ConnectionSettings, Reconnect, Watchdog
 from bothost.host.transport import HttpCalls, Sender, Sockets, Timers
 from bothost.lobbies.base import LobbyAdapter, checked
@@ -124,7 +124,7 @@ class Connection:
 
     def _adapter_failed(self, item: Input, error: BaseException) -> None:
         """Drop the connection because of a bug in the adapter. After several failures there is a longer pause."""
-        name, cause = self.adapter.name, f"{type(error).__name__}: {error}"[:500]
+        name, cause = self.adapter.name, described(error, 500)
         _log.exception("adapter_failed", adapter=name, input=type(item).__name__, cause=cause)
         self.sockets.drop()
         if self.ended or self._reconnect.pending:

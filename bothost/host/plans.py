@@ -8,7 +8,7 @@ from typing import Any
 
 import structlog
 
-from bothost.errors import ANY_FAILURE, BothostError
+from bothost.errors import ANY_FAILURE, BothostError, described
 from bothost.plugins import Plugins
 from bothost.rules.game import Game
 from bothost.tables.actor import Loaded, Plan
@@ -143,7 +143,7 @@ class Plans:
         except BothostError as error:
             self._report(address, str(error), error.advice)
         except ANY_FAILURE as error:
-            self._report(address, repr(error), "this is a bug in the plugin")
+            self._report(address, described(error), "this is a bug in the plugin")
         return None
 
     def _report(self, address: str, error: str, advice: str) -> None:

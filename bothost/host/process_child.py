@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 from bothost import children
-from bothost.errors import ANY_FAILURE, raised_at
+from bothost.errors import ANY_FAILURE, described, raised_at
 from bothost.host.games import Games
 from bothost.host.process_messages import (
     LENGTH,
@@ -53,7 +53,7 @@ class Child:
                     with contextlib.suppress(Exception):
                         known[0].close()
             else:
-                self._connection.sendall(frame(self._answer(message)))
+                self._connection.sendall(self._answer(message))
 
     def _read(self) -> LoadStrategy | Ask | ClosePlayer | None:
         if len(head := self._incoming.read(LENGTH.size)) < LENGTH.size:
@@ -75,7 +75,7 @@ class Child:
         evaluators = {option: _instance(making) for option, making in message.evaluators.items()}
         self._strategy = made(_instance(message.strategy), evaluators)
 
-    def _answer(self, ask: Ask) -> Reply:
+    def _answer(self, ask: Ask) -> bytes:
         try:
             player, game = self._player(ask)
             if ask.events:
@@ -85,9 +85,9 @@ class Child:
             decision = player.decide(view, legal, Budget(ask.deadline, ask.bank_ms))
             if type(decision) is not Decision:
                 raise TypeError(f"decide returned {type(decision).__name__}, not a Decision")
-            return Reply(plain(decision))
+            return frame(Reply(plain(decision)))
         except ANY_FAILURE as error:
-            return Reply(None, _in_words(error, type(self._strategy).__module__))
+            return frame(Reply(None, _in_words(error, type(self._strategy).__module__)))
 
     def _player(self, ask: Ask) -> tuple[Player, Game]:
         known = self._players.get(ask.player)
@@ -103,7 +103,7 @@ class Child:
 def _in_words(error: BaseException, module: str) -> str:
     """An exception with its place in the plugin."""
     at = raised_at(error, module)
-    text = f"{type(error).__name__}: {error}"[:2000]
+    text = described(error)
     return text if at is None else f"{text} ({at})"
 
 
@@ -125,6 +125,7 @@ def plain(decision: Decision) -> dict[str, Any]:
         "stats": decision.stats,
         "model_sha256": decision.model_sha256,
         "encoder_version": decision.encoder_version,
+        "wait_ms": None if decision.wait_ms is None else float(decision.wait_ms),
     }
 
 

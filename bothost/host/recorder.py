@@ -212,7 +212,7 @@ class Recorder:
             by.version if by is not None else "1",
             decision.model_sha256 or (by.sha256 if by is not None else None),
             decision.encoder_version,
-            None if decision.stats is None else _text(decision.stats),
+            None if decision.stats is None else _stats(decision.stats),
             fallback,
             (window.answer - window.arrival) * 1000.0,
             elapsed_s * 1000.0,
@@ -227,11 +227,19 @@ def _text(value: Any) -> str:
     return _json(value).decode()
 
 
+def _stats(stats: Any) -> str:
+    """A plugin's statistics as JSON, or why they are none."""
+    try:
+        return _text(stats)
+    except Exception as error:  # a plugin's objects may raise anything
+        return _text({"error": f"not written, because they are no JSON: {type(error).__name__}"})
+
+
 def _floats(values: Any, length: int) -> bytes | None:
     """Little-endian float32; None if the plugin's array does not fit the legal actions."""
     try:
         array = np.asarray(values, dtype="<f4")
-    except (TypeError, ValueError):
+    except Exception:
         return None
     return array.tobytes() if array.shape == (length,) else None
 
@@ -239,5 +247,5 @@ def _floats(values: Any, length: int) -> bytes | None:
 def _number(value: Any) -> float | None:
     try:
         return float(value)
-    except (TypeError, ValueError):
+    except Exception:
         return None

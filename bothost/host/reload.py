@@ -13,7 +13,7 @@ import msgspec
 import structlog
 
 from bothost.config import AccountSettings, LobbySettings, Secret, Settings, config_hash
-from bothost.errors import ANY_FAILURE, BothostError
+from bothost.errors import ANY_FAILURE, BothostError, described
 from bothost.host.account import Account
 from bothost.host.supervisor import Host
 from bothost.tables.router import Router
@@ -42,7 +42,7 @@ def apply(host: Host, read: Callable[[], Settings]) -> bool:
         _log.error("config_not_reloaded", error=str(error), advice=error.advice)
         return False
     except ANY_FAILURE as error:  # a plugin's bug must not end the host
-        _log.error("config_not_reloaded", error=repr(error), advice="this is a bug in bothost or a plugin")
+        _log.error("config_not_reloaded", error=described(error), advice="this is a bug in bothost or a plugin")
         return False
     for strategy in loaded:
         host.runner.workers.pools.warm(strategy)

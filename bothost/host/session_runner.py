@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from bothost.errors import raised_at
+from bothost.errors import described, raised_at
 from bothost.hookspecs import DecisionMade, TableClosed
 from bothost.host.deadlines import DeadlineTimer
 from bothost.host.hooks import HookThread
@@ -170,7 +170,7 @@ class SessionRunner:
             strategy=loaded.address,
             table=job.hand.key.table,
             reason=job.reason,
-            error=repr(cause) if cause is not None else None,
+            error=described(cause) if cause is not None else None,
             at=raised_at(cause, loaded.resolved.strategy.__module__) if cause is not None else None,
         )
         if isinstance(cause, HostFault):

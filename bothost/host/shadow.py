@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import structlog
 
-from bothost.errors import ANY_FAILURE
+from bothost.errors import ANY_FAILURE, described
 from bothost.host.recorder import Recorder
 from bothost.rules.game import View
 from bothost.strategy import Budget, Decision, Player, Strategy, Table
@@ -109,7 +109,7 @@ class Shadow:
                 self.failed += 1
                 if self.failed & (self.failed - 1) == 0:  # the first, the second, the fourth, …
                     _log.warning(
-                        "shadow_failed", strategy=position.loaded.address, error=repr(error), times=self.failed
+                        "shadow_failed", strategy=position.loaded.address, error=described(error), times=self.failed
                     )
 
     def _tidy(self, instances: dict[Loaded, Strategy], players: OrderedDict[tuple[Loaded, bytes, int], Player]) -> None:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import structlog
 
-from bothost.errors import ANY_FAILURE
+from bothost.errors import ANY_FAILURE, described
 from bothost.host.process import ProcessLate
 from bothost.strategy import Decision, Player, Request, Strategy
 from bothost.tables import fallback
@@ -238,21 +238,14 @@ class Worker:
                 Request(fallback.player_of(job.hand, instance), job.view, job.legal, fallback.budget_of(job))
                 for job, _ in live
             ]
-            decisions = instance.decide_many(requests)
+            decisions = list(instance.decide_many(requests))
             if len(decisions) != len(live):
                 raise ValueError(f"decide_many returned {len(decisions)} decisions for {len(live)} requests")
         except ANY_FAILURE as error:
-            _log.warning("decide_many_failed", strategy=loaded.address, error=repr(error))
+            _log.warning("decide_many_failed", strategy=loaded.address, error=described(error))
             self._one_by_one(loaded, instance, live)
             return
-        self._finish(
-            [
-                Result(job, ticket, decision, None, "strategy")
-                if type(decision) is Decision
-                else Result(job, ticket, None, "error", "strategy", _not_a_decision(decision))
-                for (job, ticket), decision in zip(live, decisions, strict=True)
-            ]
-        )
+        self._finish([_result(task, decision) for task, decision in zip(live, decisions, strict=True)])
 
     def _fall_back(self, task: QueuedJob) -> Result:
         """Try the links after the strategy, because it failed."""
@@ -264,7 +257,7 @@ class Worker:
                 if decision is not None:
                     return Result(job, ticket, fallback.checked(decision, job.legal), None, link.by)
             except ANY_FAILURE as error:
-                _log.warning(f"{link.by}_failed", strategy=loaded.address, error=repr(error))
+                _log.warning(f"{link.by}_failed", strategy=loaded.address, error=described(error))
         return Result(job, ticket, None, "error", "fallback")
 
     def _finish(self, results: list[Result]) -> None:
@@ -272,5 +265,9 @@ class Worker:
             self._post(self, results)
 
 
-def _not_a_decision(value: Any) -> TypeError:
-    return TypeError(f"decide returned {type(value).__name__}, not a Decision")
+def _result(task: QueuedJob, decision: Any) -> Result:
+    """The result of a job that ``decide_many`` decided."""
+    try:
+        return Result(*task, fallback.checked(decision), None, "strategy")
+    except TypeError as error:
+        return Result(*task, None, "error", "strategy", error)

@@ -21,6 +21,8 @@ from types import ModuleType
 
 import msgspec
 
+from bothost.errors import described
+
 GROUP = "bothost"
 
 
@@ -163,7 +165,7 @@ def _import_path(module: str, path: Path) -> ModuleType:
 
 def failure(found: PluginSource, error: BaseException, *, during: str = "") -> Failure:
     """Make a Failure from an exception in a plugin, with the line in the plugin's own files and the traceback."""
-    cause = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    cause = described(error)
     frames = traceback.extract_tb(error.__traceback__)
     own = [f for f in frames if "importlib" not in f.filename and not f.filename.startswith(str(Path(__file__).parent))]
     if isinstance(error, SyntaxError) and error.filename:

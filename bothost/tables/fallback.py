@@ -7,6 +7,7 @@ session uses the last one. The first link that gives a legal action decides. The
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from numbers import Real
 from typing import Any, NamedTuple
 
 from bothost.rules.game import ActionArray
@@ -117,10 +118,26 @@ def middle_links(job: Job) -> Iterator[tuple[Link, Loaded]]:
             yield link, loaded
 
 
+_FIELDS: tuple[tuple[str, type], ...] = (
+    ("phase", str),
+    ("model_sha256", str),
+    ("encoder_version", int),
+    ("wait_ms", Real),
+)
+"""Fields of a Decision, besides the action, that the host reads as they are; None is allowed."""
+
+
 def checked(decision: Any, legal: ActionArray | None = None) -> Decision:
-    """Check and return a plugin's decision. Raises TypeError if it is not a Decision, ValueError if it is illegal."""
+    """Check and return a plugin's decision.
+
+    Raises TypeError if it is not a Decision or a field has a wrong type, ValueError if it is illegal.
+    """
     if type(decision) is not Decision:
         raise TypeError(f"decide returned {type(decision).__name__}, not a Decision")
+    for name, kind in _FIELDS:
+        value = getattr(decision, name)
+        if value is not None and not isinstance(value, kind):
+            raise TypeError(f"Decision.{name} is {type(value).__name__}, not {kind.__name__}")
     if legal is not None and decision.action not in legal:
         raise ValueError(f"action {decision.action} is illegal")
     return decision

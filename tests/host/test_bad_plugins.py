@@ -11,6 +11,7 @@ from bothost import rules
 from bothost.config import RouteSettings
 from bothost.host.plans import Plans
 from bothost.plugins import Plugins
+from bothost.strategy import Decision
 from bothost.tables.router import Router
 from bothost.testing import misbehaving
 from bothost.testing.hosting import RandomStrategy, module
@@ -163,6 +164,61 @@ async def test_a_slow_inline_strategy_gets_a_thread_of_its_own(kit):
 async def test_a_policy_that_changes_its_view_or_returns_nonsense_arrays_does_no_harm(kit):
     await play(kit, "policy", decisions=30)
     assert kit.count("decisions WHERE length(policy) % 4 != 0") == 0
+    never_missed_a_deadline(kit)
+
+
+async def test_statistics_that_are_no_json_cost_no_move_and_the_log_says_why(kit):
+    endless = {}
+    endless["again"] = endless
+
+    class Cyclic(misbehaving.Misbehaving):
+        name = BAD + "cyclic"
+
+        def misbehave(self, view, legal, good):
+            return Decision(action=good.action, stats=endless, value=10**400, values=[10**400] * len(legal))
+
+    async with kit.lobby(grant_ms=10_000, bank_ms=0):
+        settings = kit.settings(routes=routes("cyclic"), wishes=("pairing",), accounts=2)
+        async with kit.running(settings, kit.module("cyclic", Cyclic)) as host:
+            await kit.until(lambda: host.runner.counters.hands >= 4, 20)
+    never_missed_a_deadline(kit)
+    assert (
+        kit.count(f"decisions WHERE strategy = '{BAD}cyclic' AND value IS NULL AND stats LIKE '%RecursionError%'") > 0
+    )
+
+
+class Mute(Exception):
+    """An error whose message raises."""
+
+    def __str__(self):
+        return self.args[5]
+
+    __repr__ = __str__
+
+
+async def test_an_error_that_cannot_be_shown_ends_no_thread(kit):
+    class Mutters(misbehaving.Misbehaving):
+        name = BAD + "mute"
+        execution = "inline"
+
+        def decide_many(self, requests):
+            raise Mute
+
+        def misbehave(self, view, legal, good):
+            raise Mute
+
+    heard = []
+
+    def bothost_table_closed(event):
+        heard.append(event)
+        raise Mute
+
+    plugin = kit.module("mute", Mutters, bothost_table_closed=bothost_table_closed)
+    async with kit.lobby(grant_ms=60_000, bank_ms=0):
+        settings = kit.settings(routes=routes("mute"), wishes=("pairing",), accounts=2)
+        async with kit.running(settings, plugin) as host:
+            await kit.until(lambda: host.runner.counters.hands >= 6 and len(heard) >= 4, 30)
+    assert host.runner.counters.fallbacks["error"] >= 3
     never_missed_a_deadline(kit)
 
 

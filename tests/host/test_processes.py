@@ -281,6 +281,21 @@ def test_a_loose_plugin_runs_in_a_process_too(tmp_path):
     assert decision.action == view.legal()[-1] and decision.stats == {"why": "the last"}
 
 
+def test_a_process_keeps_the_tempo_of_its_decisions_and_survives_statistics_that_are_no_json(tmp_path):
+    endless = "self.stats = {'again': getattr(self, 'stats', 1)}; self.stats['again'] = self.stats; "
+    source = LOOSE.replace("loose-last", "loose-tempo").replace("return", endless + "return", 1)
+    source = source.replace('{"why": "the last"}', "self.stats if budget.bank_ms else None, wait_ms=150")
+    (tmp_path / "loose_tempo_plugin.py").write_text(source)
+    strategy = ProcessStrategy(Plugins.load(tmp_path).resolve("loose-tempo", {}), ProcessLimits(plugins_dir=tmp_path))
+    table, view = position()
+    player, deadline = strategy.player(table), time.monotonic() + 10.0
+    assert player.decide(view, view.legal(), Budget(deadline)).wait_ms == 150.0
+    with pytest.raises(ProcessFailed, match="RecursionError"):
+        player.decide(view, view.legal(), Budget(deadline, 1.0))
+    assert player.decide(view, view.legal(), Budget(deadline)).wait_ms == 150.0 and strategy.starts == 1
+    strategy.close()
+
+
 def test_an_error_in_the_process_names_its_line(tmp_path):
     source = LOOSE.replace("loose-last", "loose-raising").replace("return Decision(", "raise RuntimeError('ouch') #")
     (tmp_path / "loose_raising_plugin.py").write_text(source)

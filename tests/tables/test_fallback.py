@@ -2,6 +2,7 @@
 
 import types
 
+import numpy as np
 import pytest
 
 from bothost.strategy import Decision, Player, Strategy
@@ -94,3 +95,14 @@ def test_what_is_no_decision_or_not_legal_does_not_count(job):
     with pytest.raises(ValueError, match="illegal"):
         fallback.checked(Decision(action=10**6), job.legal)
     assert fallback.checked(Decision(action=int(job.legal[0])), job.legal)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("phase", 7), ("model_sha256", b"0"), ("encoder_version", "1"), ("wait_ms", "100"), ("wait_ms", 1j)],
+)
+def test_a_field_of_a_wrong_type_makes_no_decision(field, value):
+    with pytest.raises(TypeError, match=f"Decision.{field} is {type(value).__name__}, not"):
+        fallback.checked(Decision(action=0, **{field: value}))
+    good = Decision(action=0, phase="play", model_sha256="0", encoder_version=1, wait_ms=np.float32(5.0))
+    assert fallback.checked(good) is good
