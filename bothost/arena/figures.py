@@ -5,7 +5,7 @@ Intervals are over deals, not over hands: the lineups of one deal share its card
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from statistics import fmean
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ from bothost.training.statistics import mean_ci95
 
 
 def _mean(values: Sequence[float]) -> float | None:
-    return sum(values) / len(values) if values else None
+    return fmean(values) if values else None
 
 
 def win(mine: float, theirs: float) -> float:
@@ -24,29 +24,30 @@ def win(mine: float, theirs: float) -> float:
     return 0.5 if mine == theirs else float(mine > theirs)
 
 
-def _ms_per_move(deals: Sequence[DealResult], who: int) -> float | None:
-    moves = sum(hand.decisions[who] for deal in deals for hand in deal.hands)
-    return 1000.0 * sum(hand.seconds[who] for deal in deals for hand in deal.hands) / moves if moves else None
+def sat(deal: DealResult, seats: Sequence[Lineup], who: int) -> Iterator[tuple[HandResult, int]]:
+    """The hands of a deal, each with every seat that a contestant had in it."""
+    for hand, lineup in zip(deal.hands, seats, strict=True):
+        yield from ((hand, seat) for seat, sitting in enumerate(lineup) if sitting == who)
+
+
+def mean_return(deal: DealResult, seats: Sequence[Lineup], who: int) -> float:
+    """A contestant's mean score on a deal."""
+    return fmean(hand.returns[seat] for hand, seat in sat(deal, seats, who))
 
 
 def common(deals: Sequence[DealResult], contestants: int) -> Json:
     """Figures that every game has."""
-    names = [letter(who) for who in range(contestants)]
+    hands = [hand for deal in deals for hand in deal.hands]
+    names = {letter(who): who for who in range(contestants)}
+    moves = {name: sum(hand.decisions[who] for hand in hands) for name, who in names.items()}
+    seconds = {name: sum(hand.seconds[who] for hand in hands) for name, who in names.items()}
     return {
         "deals": len(deals),
-        "hands": sum(len(deal.hands) for deal in deals),
-        "ms_per_move": {name: _ms_per_move(deals, who) for who, name in enumerate(names)},
-        "illegal": {
-            name: sum(hand.illegal[who] for deal in deals for hand in deal.hands) for who, name in enumerate(names)
-        },
-        "late": {
-            name: sum(hand.late[who] for deal in deals for hand in deal.hands if hand.late)
-            for who, name in enumerate(names)
-        },
+        "hands": len(hands),
+        "ms_per_move": {name: 1000.0 * seconds[name] / moves[name] if moves[name] else None for name in names},
+        "illegal": {name: sum(hand.illegal[who] for hand in hands) for name, who in names.items()},
+        "late": {name: sum(hand.late[who] for hand in hands if hand.late) for name, who in names.items()},
     }
-
-
-# ------------------------------------------------------------------------------------------------------- two seats
 
 
 def duel_score(deal: DealResult, seats: Sequence[Lineup]) -> float:
@@ -57,39 +58,33 @@ def duel_score(deal: DealResult, seats: Sequence[Lineup]) -> float:
     ) / len(seats)
 
 
-def duel_lead(deal: DealResult, seats: Sequence[Lineup]) -> float:
-    """Contestant A's mean return on a deal: the game's own score difference."""
-    return sum(hand.returns[lineup.index(0)] for hand, lineup in zip(deal.hands, seats, strict=True)) / len(seats)
-
-
 def duel_figures(deals: Sequence[DealResult], seats: Sequence[Lineup]) -> Json:
     """``wp`` (A's share of wins, draws half) with ``ci95``, and ``mean_lead`` with its own interval."""
     wp, ci95 = mean_ci95([duel_score(deal, seats) for deal in deals])
-    lead, lead_ci95 = mean_ci95([duel_lead(deal, seats) for deal in deals])
+    lead, lead_ci95 = mean_ci95([mean_return(deal, seats, 0) for deal in deals])
     return {"wp": wp, "ci95": ci95, "mean_lead": lead, "mean_lead_ci95": lead_ci95, **common(deals, 2)}
 
 
-# ------------------------------------------------------------------------------------------------------ Dou Dizhu
+def _alone(lineup: Lineup) -> int:
+    """The seat whose contestant has no other one."""
+    return next(seat for seat, who in enumerate(lineup) if lineup.count(who) == 1)
 
 
-def _landlord_is_a(hand: HandResult, lineup: Lineup) -> bool | None:
-    landlord = hand.final.get("landlord")
-    return None if landlord is None else lineup[landlord] == 0
+class Contest(NamedTuple):
+    """A hand of Dou Dizhu between two contestants as sides, as contestant A sees it."""
 
+    as_landlord: bool
+    points: float
+    """The landlord's return, or its negative."""
 
-def _a_points(hand: HandResult, lineup: Lineup) -> float | None:
-    """A's points as a side: the landlord's return, or its negative. None if there is no landlord."""
-    landlord = hand.final.get("landlord")
-    if landlord is None:
-        return None
-    return hand.returns[landlord] if lineup[landlord] == 0 else -hand.returns[landlord]
-
-
-def _is_a_contest(hand: HandResult, lineup: Lineup) -> bool:
-    landlord = hand.final.get("landlord")
-    return landlord is not None and all(
-        lineup[seat] != lineup[landlord] for seat in range(len(lineup)) if seat != landlord
-    )
+    @classmethod
+    def of(cls, hand: HandResult, lineup: Lineup) -> Contest | None:
+        """None if there is no landlord, or if its contestant also holds a peasant's seat."""
+        landlord = hand.final.get("landlord")
+        if landlord is None or lineup.count(lineup[landlord]) > 1:
+            return None
+        as_landlord, points = lineup[landlord] == 0, hand.returns[landlord]
+        return cls(as_landlord, points if as_landlord else -points)
 
 
 def doudizhu_score(deal: DealResult, seats: Sequence[Lineup]) -> float:
@@ -100,15 +95,13 @@ def doudizhu_score(deal: DealResult, seats: Sequence[Lineup]) -> float:
     """
     wins = []
     for hand, lineup in zip(deal.hands, seats, strict=True):
-        if _is_a_contest(hand, lineup):
-            points = _a_points(hand, lineup)
-            assert points is not None
-            wins.append(float(points > 0))
+        if (contest := Contest.of(hand, lineup)) is not None:
+            wins.append(float(contest.points > 0))
             continue
-        single = next(seat for seat, who in enumerate(lineup) if lineup.count(who) == 1)
+        single = _alone(lineup)
         share = win(hand.returns[single], 0.0)
         wins.append(share if lineup[single] == 0 else 1.0 - share)
-    return sum(wins) / len(wins)
+    return fmean(wins)
 
 
 def doudizhu_figures(deals: Sequence[DealResult], seats: Sequence[Lineup]) -> Json:
@@ -118,27 +111,21 @@ def doudizhu_figures(deals: Sequence[DealResult], seats: Sequence[Lineup]) -> Js
     ``agents`` has the figures of each.
     """
     contestants = 1 + max(max(lineup) for lineup in seats)
-    as_landlord: list[float] = []
-    as_peasants: list[float] = []
-    adp: list[float] = []
-    for deal in deals:
-        points = []
-        for hand, lineup in zip(deal.hands, seats, strict=True):
-            if not _is_a_contest(hand, lineup):
-                continue
-            mine = _a_points(hand, lineup)
-            assert mine is not None
-            (as_landlord if _landlord_is_a(hand, lineup) else as_peasants).append(float(mine > 0))
-            points.append(mine)
-        if points:
-            adp.append(sum(points) / len(points))
+    by_deal = [
+        [found for hand, lineup in zip(deal.hands, seats, strict=True) if (found := Contest.of(hand, lineup))]
+        for deal in deals
+    ]
+    wins: dict[bool, list[float]] = {True: [], False: []}
+    for contest in (contest for contests in by_deal for contest in contests):
+        wins[contest.as_landlord].append(float(contest.points > 0))
+    adp = [fmean(contest.points for contest in contests) for contests in by_deal if contests]
     wp, ci95 = mean_ci95([doudizhu_score(deal, seats) for deal in deals])
     adp_mean, adp_ci95 = mean_ci95(adp) if adp else (None, None)
     return {
         "wp": wp,
         "ci95": ci95,
-        "landlord_wp": _mean(as_landlord),
-        "peasant_wp": _mean(as_peasants),
+        "landlord_wp": _mean(wins[True]),
+        "peasant_wp": _mean(wins[False]),
         "adp": adp_mean,
         "adp_ci95": adp_ci95,
         **({"agents": _doudizhu_agents(deals, seats, contestants)} if contestants > 2 else {}),
@@ -150,41 +137,28 @@ def _doudizhu_agents(deals: Sequence[DealResult], seats: Sequence[Lineup], conte
     """Per contestant: mean ``score`` per hand of its own seat with ``ci95``, ``win_rate``, and that in each role."""
     agents: Json = {}
     for who in range(contestants):
-        scores: list[float] = []
-        wins: list[float] = []
-        as_landlord: list[float] = []
-        as_peasant: list[float] = []
-        for deal in deals:
-            mine = []
-            for hand, lineup in zip(deal.hands, seats, strict=True):
-                seat, landlord = lineup.index(who), hand.final.get("landlord")
-                mine.append(hand.returns[seat])
-                wins.append(win(mine[-1], 0.0))
-                if landlord is not None:
-                    (as_landlord if seat == landlord else as_peasant).append(wins[-1])
-            scores.append(sum(mine) / len(mine))
-        mean, ci95 = mean_ci95(scores)
+        wins: dict[str, list[float]] = {"": [], "landlord": [], "peasant": []}
+        for hand, seat in (found for deal in deals for found in sat(deal, seats, who)):
+            landlord = hand.final.get("landlord")
+            won = win(hand.returns[seat], 0.0)
+            wins[""].append(won)
+            if landlord is not None:
+                wins["landlord" if seat == landlord else "peasant"].append(won)
+        mean, ci95 = mean_ci95([mean_return(deal, seats, who) for deal in deals])
         agents[letter(who)] = {
             "score": mean,
             "ci95": ci95,
-            "win_rate": _mean(wins),
-            "landlord_wp": _mean(as_landlord),
-            "peasant_wp": _mean(as_peasant),
+            "win_rate": _mean(wins[""]),
+            "landlord_wp": _mean(wins["landlord"]),
+            "peasant_wp": _mean(wins["peasant"]),
         }
     return agents
 
 
-# ---------------------------------------------------------------------------------------------- more than two sides
-
-
 def table_score(deal: DealResult, seats: Sequence[Lineup]) -> float:
     """Contestant A's share of deals won. It wins a deal if its mean return exceeds the others' mean."""
-    mine: list[float] = []
-    others: list[float] = []
-    for hand, lineup in zip(deal.hands, seats, strict=True):
-        for seat, who in enumerate(lineup):
-            (mine if who == 0 else others).append(hand.returns[seat])
-    return win(sum(mine) / len(mine), sum(others) / len(others))
+    others = [hand.returns[seat] for who in range(1, len(seats[0])) for hand, seat in sat(deal, seats, who)]
+    return win(mean_return(deal, seats, 0), fmean(others))
 
 
 def table_figures(deals: Sequence[DealResult], seats: Sequence[Lineup]) -> Json:
@@ -192,22 +166,15 @@ def table_figures(deals: Sequence[DealResult], seats: Sequence[Lineup]) -> Json:
     contestants = 1 + max(max(lineup) for lineup in seats)
     agents: Json = {}
     for who in range(contestants):
-        scores, wins = [], []
-        for deal in deals:
-            mine = []
-            for hand, lineup in zip(deal.hands, seats, strict=True):
-                best = max(hand.returns)
-                for seat, sitting in enumerate(lineup):
-                    if sitting == who:
-                        mine.append(hand.returns[seat])
-                        wins.append(float(hand.returns[seat] == best and hand.returns.count(best) == 1))
-            scores.append(sum(mine) / len(mine))
-        mean, ci95 = mean_ci95(scores)
+        mean, ci95 = mean_ci95([mean_return(deal, seats, who) for deal in deals])
+        wins = [
+            float(hand.returns[seat] == max(hand.returns) and hand.returns.count(hand.returns[seat]) == 1)
+            for deal in deals
+            for hand, seat in sat(deal, seats, who)
+        ]
         agents[letter(who)] = {"score": mean, "ci95": ci95, "win_rate": _mean(wins)}
     return {"agents": agents, **common(deals, contestants)}
 
-
-# ---------------------------------------------------------------------------------------------- adjusted for luck
 
 LEAD_BOUND = 32.0
 """Leads of a deal are clipped here, in points, to become scores of the sequential test."""
@@ -215,12 +182,7 @@ LEAD_BOUND = 32.0
 
 def adjusted_mean(deal: DealResult, seats: Sequence[Lineup], who: int) -> float:
     """A contestant's mean score on a deal, less its luck."""
-    return fmean(
-        hand.returns[seat] - hand.luck[seat]
-        for hand, lineup in zip(deal.hands, seats, strict=True)
-        for seat, sitting in enumerate(lineup)
-        if sitting == who
-    )
+    return fmean(hand.returns[seat] - hand.luck[seat] for hand, seat in sat(deal, seats, who))
 
 
 def adjusted_lead(deal: DealResult, seats: Sequence[Lineup]) -> float:
@@ -229,7 +191,7 @@ def adjusted_lead(deal: DealResult, seats: Sequence[Lineup]) -> float:
         return adjusted_mean(deal, seats, 0)
     leads = []
     for hand, lineup in zip(deal.hands, seats, strict=True):
-        seat = next(seat for seat, who in enumerate(lineup) if lineup.count(who) == 1)
+        seat = _alone(lineup)
         points = hand.returns[seat] - hand.luck[seat]
         leads.append(points if lineup[seat] == 0 else -points)
     return fmean(leads)
@@ -254,9 +216,6 @@ def adjusted_figures(deals: Sequence[DealResult], seats: Sequence[Lineup]) -> Js
         lead, lead_ci95 = mean_ci95([adjusted_lead(deal, seats) for deal in deals])
         figures.update(adjusted_lead=lead, adjusted_lead_ci95=lead_ci95)
     return figures
-
-
-# --------------------------------------------------------------------------------------------------------- mahjong
 
 
 class Settlement(NamedTuple):

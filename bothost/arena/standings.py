@@ -13,7 +13,7 @@ from statistics import fmean
 
 import msgspec
 
-from bothost.arena.figures import Score, win
+from bothost.arena.figures import Score, mean_return, win
 from bothost.arena.lineup import Lineup
 from bothost.arena.match import DealResult
 from bothost.arena.pairings import Group
@@ -79,7 +79,7 @@ def match_result(
     """Summarize a match. ``score``: scores a deal of two contestants."""
     deals = sorted(deals, key=lambda deal: deal.deal)
     points: dict[int, tuple[float, ...]] = {
-        who: tuple(_points(deal, seats, nth) for deal in deals) for nth, who in enumerate(group)
+        who: tuple(mean_return(deal, seats, nth) for deal in deals) for nth, who in enumerate(group)
     }
     if len(group) == 2:
         wins = {group: tuple(score(deal, seats) for deal in deals)}
@@ -96,16 +96,6 @@ def match_result(
         failed={who: sum(hand.failed[nth] for hand in hands if hand.failed) for nth, who in enumerate(group)},
         late={who: sum(hand.late[nth] for hand in hands if hand.late) for nth, who in enumerate(group)},
     )
-
-
-def _points(deal: DealResult, seats: Sequence[Lineup], nth: int) -> float:
-    mine = [
-        hand.returns[seat]
-        for hand, lineup in zip(deal.hands, seats, strict=True)
-        for seat, who in enumerate(lineup)
-        if who == nth
-    ]
-    return fmean(mine)
 
 
 def scores(results: Sequence[MatchResult], who: int) -> Estimate | None:
