@@ -7,9 +7,10 @@ default partition, and moves to its month when that is made.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 KEY_OF = {
@@ -28,6 +29,7 @@ SETTINGS_OF = {"decisions": "toast_tuple_target = 8160"}
 LOCK = 0x626F7468_6F7374
 """Number of the advisory lock that is held while partitions are made."""
 
+_KEY = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}")
 Execute = Callable[[str], Sequence[Sequence[Any]]]
 """Runs a statement inside a transaction and returns its rows."""
 
@@ -53,23 +55,36 @@ def make_ahead(execute: Execute, now: datetime | None = None) -> list[str]:
     execute(f"SELECT pg_advisory_xact_lock({LOCK})")
     made = []
     for table in KEY_OF:
-        ends = [end for _, end in partitions(execute, table)]
-        covered = max(ends, default=UUID(int=0))
+        known = partitions(execute, table)
         for later in range(MONTHS_AHEAD + 1):
-            month, following = month_of(now, later), month_of(now, later + 1)
-            if least_key(month) >= covered:
-                made.append(make(execute, table, f"{table}_{month:%Y_%m}", least_key(month), least_key(following)))
+            month = month_of(now, later)
+            start, end = least_key(month), least_key(month_of(month, 1))
+            # A host whose clock was wrong may have made months that are far ahead.
+            if not any(part.start < end and start < part.end for part in known):
+                made.append(make(execute, table, f"{table}_{month:%Y_%m}", start, end))
     return made
 
 
-def partitions(execute: Execute, table: str) -> list[tuple[str, UUID]]:
-    """Return (name, exclusive upper bound) of a table's partitions except the default one, oldest first."""
+class Partition(NamedTuple):
+    """A partition, from the first key to the last, which is excluded."""
+
+    name: str
+    start: UUID
+    end: UUID
+
+
+def partitions(execute: Execute, table: str) -> list[Partition]:
+    """Return a table's partitions except the default one, oldest first."""
     rows = execute(
         "SELECT c.relname, pg_get_expr(c.relpartbound, c.oid) FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid "
         f"WHERE i.inhparent = '{table}'::regclass"
     )
-    found = [(str(name), UUID(bound.rpartition("TO ('")[2][:36])) for name, bound in rows if bound != "DEFAULT"]
-    return sorted(found, key=lambda partition: partition[1])
+    found = []
+    for name, bound in rows:
+        if bound != "DEFAULT":
+            *first, end = _KEY.findall(bound)  # the oldest partition has no first key
+            found.append(Partition(str(name), UUID(first[0]) if first else UUID(int=0), UUID(end)))
+    return sorted(found, key=lambda partition: partition.end)
 
 
 def make(execute: Execute, table: str, name: str, start: UUID, end: UUID) -> str:

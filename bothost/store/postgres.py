@@ -50,7 +50,6 @@ class PostgresSink:
         self._synchronous = settings.synchronous
         self._connection: TimedConnection | None = None
         self._wait_ms = -1
-        self._careful = False
         self._partitions_at = 0.0
 
     def connect(self) -> None:
@@ -100,10 +99,6 @@ class PostgresSink:
                 connection.execute(f"SET lock_timeout = {max(1, wait_ms):d}".encode())
                 self._wait_ms = wait_ms
             try:
-                self._careful = False
-                return self._write(connection, chunks)
-            except psycopg.errors.UniqueViolation:
-                self._careful = True
                 return self._write(connection, chunks)
             except (psycopg.DataError, UnicodeError):
                 storable: list[Chunk] = [
@@ -114,14 +109,20 @@ class PostgresSink:
             raise self._translated(error) from error
 
     def _write(self, connection: psycopg.Connection[Any], chunks: list[Chunk]) -> int:
-        with connection.transaction(), connection.cursor() as cursor:
-            return sum(self._insert(cursor, table, columns, rows) for table, columns, rows in chunks)
+        try:
+            with connection.transaction(), connection.cursor() as cursor:
+                for chunk in chunks:
+                    _copy(cursor, chunk[0], *chunk)
+            return sum(len(rows) for _, _, rows in chunks)
+        except psycopg.errors.UniqueViolation:
+            with connection.transaction(), connection.cursor() as cursor:
+                return sum(_insert(cursor, *chunk) for chunk in chunks)
 
     def _translated(self, error: Exception) -> StoreError:
         """Map an exception to the StoreError that ``write`` raises."""
-        gone = isinstance(error, psycopg.errors.UndefinedTable | psycopg.errors.UndefinedColumn)
-        bad = psycopg.DataError, psycopg.IntegrityError, psycopg.ProgrammingError
-        if not gone and (isinstance(error, bad) or not isinstance(error, psycopg.Error)):
+        # psycopg itself raises errors without a code, for values that it cannot convert.
+        of_row = (psycopg.DataError, psycopg.IntegrityError, psycopg.errors.ProgramLimitExceeded)
+        if not isinstance(error, psycopg.Error) or isinstance(error, of_row) or type(error) is psycopg.ProgrammingError:
             return BadRow(f"{type(error).__name__}: {error}")
         if not isinstance(error, psycopg.errors.LockNotAvailable):
             self.close()
@@ -133,21 +134,17 @@ class PostgresSink:
                 self._connection.close()
             self._connection = None
 
-    def _insert(
-        self, cursor: psycopg.Cursor[Any], table: str, columns: tuple[str, ...], rows: Sequence[Sequence[Any]]
-    ) -> int:
-        """COPY into the table; if rows may exist already, through a temporary table. Returns the number of new rows."""
-        if not self._careful:
-            _copy(cursor, table, table, columns, rows)
-            return len(rows)
-        staged = f"staged_{table}"
-        create = "CREATE TEMPORARY TABLE IF NOT EXISTS {} (LIKE {} INCLUDING DEFAULTS) ON COMMIT DELETE ROWS"
-        cursor.execute(sql.SQL(create).format(sql.Identifier(staged), sql.Identifier(table)))
-        _copy(cursor, staged, table, columns, rows)
-        names = sql.SQL(", ").join(map(sql.Identifier, columns))
-        insert = sql.SQL("INSERT INTO {0} ({1}) SELECT {1} FROM {2} ON CONFLICT DO NOTHING")
-        cursor.execute(insert.format(sql.Identifier(table), names, sql.Identifier(staged)))
-        return cursor.rowcount
+
+def _insert(cursor: psycopg.Cursor[Any], table: str, columns: tuple[str, ...], rows: Sequence[Sequence[Any]]) -> int:
+    """Insert rows that may exist already, through a temporary table. Returns the number of new ones."""
+    staged = f"staged_{table}"
+    create = "CREATE TEMPORARY TABLE IF NOT EXISTS {} (LIKE {} INCLUDING DEFAULTS) ON COMMIT DELETE ROWS"
+    cursor.execute(sql.SQL(create).format(sql.Identifier(staged), sql.Identifier(table)))
+    _copy(cursor, staged, table, columns, rows)
+    names = sql.SQL(", ").join(map(sql.Identifier, columns))
+    insert = sql.SQL("INSERT INTO {0} ({1}) SELECT {1} FROM {2} ON CONFLICT DO NOTHING")
+    cursor.execute(insert.format(sql.Identifier(table), names, sql.Identifier(staged)))
+    return cursor.rowcount
 
 
 def _storable(row: Sequence[Any]) -> list[Any]:

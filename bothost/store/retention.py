@@ -80,10 +80,10 @@ def _old_partitions(store: Store, bound: UUID) -> list[str]:
         return []
     with store.begin() as connection:
         return [
-            name
+            part.name
             for table in KEY_OF
-            for name, end in partitions(lambda query: connection.exec_driver_sql(query).all(), table)
-            if end <= bound
+            for part in partitions(lambda query: connection.exec_driver_sql(query).all(), table)
+            if part.end <= bound
         ]
 
 

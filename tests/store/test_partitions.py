@@ -51,7 +51,7 @@ def execute_in(connection):
 
 def names(engine, table):
     with engine.begin() as connection:
-        return [name for name, _ in partitions.partitions(execute_in(connection), table)]
+        return [part.name for part in partitions.partitions(execute_in(connection), table)]
 
 
 def held_by(engine, table="decisions"):
@@ -98,6 +98,12 @@ async def test_rows_go_to_their_month_and_others_to_the_default_until_it_is_made
     assert f"decisions_{FAR:%Y_%m}" in made
     assert held_by(engine) == {until: 4, second: 4, f"decisions_{FAR:%Y_%m}": 8}
     assert held_by(engine, "outcomes")[f"outcomes_{FAR:%Y_%m}"] == 8
+
+
+def test_a_clock_that_was_years_ahead_keeps_no_month_from_being_made(engine):
+    run(engine, NOW + timedelta(days=2000))
+    assert f"decisions_{FAR:%Y_%m}" in run(engine, FAR)
+    assert run(engine, FAR) == []
 
 
 def test_a_host_makes_the_months_to_come_and_lives_without_the_right_to(engine, postgres_settings):

@@ -52,8 +52,11 @@ async def test_names_that_postgresql_cannot_hold_lose_no_row(log, postgres_setti
     """A lobby chooses the ids of tables and hands."""
     game = sample_game(RNG)
     game = msgspec.structs.replace(game, table="t\0one", hand="h\ud800")
-    await log.submit([game, *(made := [sample_decision(RNG, game, seq) for seq in range(3)])])
+    made = [sample_decision(RNG, game, seq) for seq in range(3)]
+    for _ in range(2):  # the second time as after a commit of which it is unknown whether it took effect
+        await log.submit([game, *made])
     assert len(logged(postgres_settings)) == len(made)
+    assert (log.stats.rows, log.stats.duplicates, log.stats.rejected) == (4, 4, 0)
     with Store.open(postgres_settings) as store, store.begin() as connection:
         assert connection.execute(sa.text('SELECT "table", hand FROM games')).one() == ("t\ufffdone", "h?")
 
@@ -103,6 +106,36 @@ async def test_a_row_that_the_database_does_not_take_costs_only_itself(postgres_
     await log.submit(records)
     assert logged(postgres_settings) == [r for i, r in enumerate(records) if i not in (2, 5)]
     assert log.stats.rejected == 2
+
+
+async def test_a_name_that_no_index_takes_costs_only_its_row(postgres_settings, log):
+    """Were it retried like an unreachable database, all later rows would wait behind it for ever."""
+    game = msgspec.structs.replace(sample_game(RNG), table=RNG.randbytes(8000).hex())
+    await log.submit([game, *(made := some_decisions(2))])
+    await log.submit(later := some_decisions(2))
+    assert logged(postgres_settings) == sorted(made + later, key=lambda row: (row.game_id, row.seq))
+    assert (log.stats.rejected, log.stats.spool_depth, log.stats.outages) == (1, 0, 0)
+
+
+async def test_rows_that_a_role_may_not_write_wait_in_the_spool(postgres_settings, tmp_path):
+    engine = make_engine(postgres_settings)
+
+    def run(*statements):
+        with engine.begin() as connection:
+            for statement in statements:
+                connection.exec_driver_sql(statement)
+
+    run("CREATE ROLE reader LOGIN", "GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader")
+    as_reader = msgspec.structs.replace(postgres_settings, url=f"{postgres_settings.url}&options=-crole%3Dreader")
+    log = DecisionLog.open(as_reader, "host", tmp_path / "spool")
+    await log.submit(made := some_decisions(3))
+    assert (log.stats.rejected, log.stats.spool_depth) == (0, 3)
+    run("GRANT INSERT ON ALL TABLES IN SCHEMA public TO reader")
+    await until(lambda: log.stats.spool_depth == 0)
+    await log.aclose()
+    assert logged(postgres_settings) == made
+    run("DROP OWNED BY reader", "DROP ROLE reader")
+    engine.dispose()
 
 
 async def test_a_lost_connection_costs_nothing(postgres_settings, postgres_url, log):

@@ -75,7 +75,7 @@ async def test_partitions_that_are_old_as_a_whole_are_dropped(postgres_settings,
     engine = make_engine(postgres_settings)
     with engine.begin() as connection:  # as if the database had been made then
         for table in TABLES:
-            until = partitions.partitions(lambda query: connection.exec_driver_sql(query).all(), table)[0][0]
+            until = partitions.partitions(lambda query: connection.exec_driver_sql(query).all(), table)[0].name
             connection.exec_driver_sql(f"DROP TABLE {until}")
 
         def execute(statement):
