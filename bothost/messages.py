@@ -345,6 +345,8 @@ class Invitation(Message, frozen=True):
     expires_s: float | None = None
     players: tuple[PlayerInfo, ...] = ()
     """The players at the table, if the lobby reports them."""
+    seek: str | None = None
+    """Our seek that it answers. Its slot becomes the table's."""
 
 
 class SeekEnded(Message, frozen=True):

@@ -106,18 +106,21 @@ class Seeking:
 
     def invited(self, event: Invitation, now: float) -> None:
         """Accept or decline a challenge. The slot is reserved first, because an acceptance cannot be withdrawn."""
-        seek = self._name()
-        game = event.info.game
+        slots, game = self.slots, event.info.game
+        ours = event.seek if event.seek in slots.reserved else None
         wanted = game in self.manners.settings.games or any(wish.game == game for wish in self.settings.wishes)
         takes = wanted and not self.stopped and not self.paused
         if takes and (reason := self.manners.challenge(game, event.info.attributes, event.players, now)) is not None:
             _log.info("challenge_declined", account=self.settings.name, table=event.info.table, reason=reason)
             self.hold_off(now)
             takes = False
-        if not takes or not self.slots.reserve(seek, now + (event.expires_s or self._seek_s)):
-            self._connection.feed(Decline(event.invitation))
-        else:
+        named = event.expires_s or 0.0
+        until = now + (named if 0.0 < named < self._seek_s else self._seek_s)
+        seek = ours or self._name()
+        if takes and (slots.reserve(seek, until) if ours is None else slots.extend(seek, until)):
             self._connection.feed(Accept(seek, event.invitation))
+        else:
+            self._connection.feed(Decline(event.invitation))
 
     def hold_off(self, now: float) -> None:
         """Wait before the next seek, because a seek or a table failed. Failures during the wait do not extend it."""

@@ -64,6 +64,13 @@ class Slots:
         self._reserved[seek] = expires_at
         return True
 
+    def extend(self, seek: str, expires_at: float) -> bool:
+        """Keep the slot of a seek until then. Returns False if it has none."""
+        if seek not in self._reserved:
+            return False
+        self._reserved[seek] = expires_at
+        return True
+
     def cancel(self, seek: str) -> bool:
         """Free the slot of a seek that ended without a seat. Returns whether it had one."""
         if self._reserved.pop(seek, None) is None:

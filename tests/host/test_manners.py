@@ -150,6 +150,14 @@ async def test_a_challenge_of_a_blocked_player_is_declined_before_any_hand(kit):
     assert reason == "bob is on the block list"
 
 
+async def test_an_account_with_one_table_accepts_the_challenge_that_answers_its_seek(kit):
+    """The challenge takes the slot of the seek that it answers, and no other."""
+    wish = WishSettings(game="othello", attributes={"accept": True})
+    async with kit.lobby(), kit.running(kit.settings(wishes=(wish,), accounts=2)) as host:
+        await kit.until(lambda: host.runner.counters.hands >= 2, 20)
+        assert max(account.slots.used for account in host.accounts) <= 1
+
+
 async def test_the_account_leaves_a_long_table_when_a_day_s_hands_are_played(kit):
     wish = WishSettings(game="othello", attributes={"hands": 50})
     async with kit.lobby():

@@ -6,12 +6,15 @@ import types
 import pytest
 
 from bothost import messages as m
-from bothost.config import AccountSettings, Secret
+from bothost.config import AccountSettings, MannersSettings, Secret
+from bothost.host.manners import Manners
 from bothost.host.reconnect import ConnectionSettings
+from bothost.host.seeking import Seeking
 from bothost.lobbies.base import out_of_range
 from bothost.lobbies.embedded import EmbeddedLobby, EmbeddedOptions
 from bothost.lobbies.embedded import protocol as wire
 from bothost.rules import game
+from bothost.tables.slots import Slots
 
 
 class Scripted(EmbeddedLobby):
@@ -89,3 +92,17 @@ def test_the_embedded_lobby_refuses_larger_attributes(value):
     with pytest.raises(msgspec.ValidationError, match="Expected `int`"):
         msgspec.json.decode(frame, type=wire.Attributes)
     assert msgspec.json.decode(b'{"x":9223372036854775807}', type=wire.Attributes) == {"x": 2**63 - 1}
+
+
+@pytest.mark.parametrize("seconds", [1e15, float("nan"), -5.0, 0.0, None])
+async def test_a_challenge_without_an_end_holds_its_slot_no_longer_than_a_seek(seconds):
+    heard = []
+    slots, manners = Slots(1), Manners(MannersSettings(games=("othello",)), "ada")
+    connection = types.SimpleNamespace(feed=heard.append, connected=True)
+    seeking = Seeking(AccountSettings(name="ada"), slots, connection, lambda: False, 60.0, manners)
+    seeking.invited(m.Invitation("i", m.TableInfo("t", "othello"), seconds), 100.0)
+    assert isinstance(heard.pop(), m.Accept) and slots.used == 1
+    seeking.invited(m.Invitation("j", m.TableInfo("u", "othello"), seconds, seek="not ours"), 100.0)
+    assert heard.pop() == m.Decline("j")
+    seeking.expire(161.0)
+    assert isinstance(heard.pop(), m.CancelSeek) and slots.used == 0

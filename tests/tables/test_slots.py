@@ -34,6 +34,12 @@ class Ledger(RuleBasedStateMachine):
         if expected:
             self.reserved[a][seek] = self.now + life
 
+    @rule(a=ACCOUNTS, seek=NAMES, life=st.floats(0, 5))
+    def extend(self, a, seek, life):
+        assert self.slots[a].extend(seek, self.now + life) == (seek in self.reserved[a])
+        if seek in self.reserved[a]:
+            self.reserved[a][seek] = self.now + life
+
     @rule(a=ACCOUNTS, seek=NAMES)
     def cancel(self, a, seek):
         assert self.slots[a].cancel(seek) == (self.reserved[a].pop(seek, None) is not None)

@@ -122,7 +122,8 @@ class EmbeddedLobby(LobbyAdapter):
                 return [m.SeekEnded(frame.seek, frame.reason)]
             case wire.Invitation():
                 players = tuple(m.PlayerInfo(name, None, name) for name in frame.players)
-                return [m.Invitation(frame.invitation, _info(frame.info), frame.expires_ms / 1000.0, players)]
+                seconds, seek = frame.expires_ms / 1000.0, frame.seek or None
+                return [m.Invitation(frame.invitation, _info(frame.info), seconds, players, seek)]
             case wire.Seated():
                 self._seeks.discard(frame.seek)
                 return self._tables.setdefault(frame.table, EmbeddedTable(frame.table, self._session)).seated(frame)

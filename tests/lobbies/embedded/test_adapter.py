@@ -202,7 +202,7 @@ def test_the_hot_frame():
         ),
         (
             wire.Invitation("i", "s", wire.TableInfo("u", "claims"), 20_000),
-            [m.Invitation("i", m.TableInfo("u", "claims"), 20.0)],
+            [m.Invitation("i", m.TableInfo("u", "claims"), 20.0, seek="s")],
         ),
         (
             wire.Rejected("t", "r1", "illegal", "no", wire.Ask("r2", 10, 20)),
