@@ -6,7 +6,6 @@ Everything is read from the log.
 from __future__ import annotations
 
 import json
-import math
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -19,9 +18,11 @@ import sqlalchemy as sa
 from bothost.cli.output import printable
 from bothost.messages import Json
 from bothost.store.models import decisions
-from bothost.store.query import HandQuery, first_id, players_of
+from bothost.store.query import HandQuery, first_id
 from bothost.store.reader import Key, LoggedHand, iter_hands
 from bothost.tables.router import Router
+from bothost.training.statistics import mean_ci95
+from bothost.web.hands import seat_names
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -37,31 +38,6 @@ MOVES = 8
 """Number of last moves kept per table."""
 TABLES = 12
 """Most tables shown."""
-
-
-class Score(msgspec.Struct):
-    """Sums over the hands of one strategy at one game."""
-
-    hands: int = 0
-    total: float = 0.0
-    squares: float = 0.0
-
-    def add(self, score: float) -> None:
-        self.hands += 1
-        self.total += score
-        self.squares += score * score
-
-    @property
-    def mean(self) -> float:
-        return self.total / self.hands
-
-    @property
-    def half_width(self) -> float | None:
-        """Half the width of the 95 % interval of the mean (normal approximation); None below two hands."""
-        if self.hands < 2:
-            return None
-        variance = max(0.0, self.squares - self.total * self.mean) / (self.hands - 1)
-        return 1.96 * math.sqrt(variance / self.hands)
 
 
 class LiveTable(msgspec.Struct):
@@ -83,7 +59,8 @@ class Board:
         self._counted: set[Key] = set()
         self._seen = first_id(since_us)
         """Id of the newest decision that was read."""
-        self._results: dict[tuple[str, str], Score] = {}
+        self._results: dict[tuple[str, str], list[float]] = {}
+        """(game, strategy) → the scores of its hands."""
         self._finished: set[tuple[str, str, str]] = set()
         self.tables: dict[tuple[str, str, str], LiveTable] = {}
 
@@ -103,9 +80,8 @@ class Board:
         live = {hand.key: _place(hand) for hand in hands if hand.end is None}
         for hand in hands:
             if hand.end is None and _place(hand) not in self.tables:
-                self.tables[_place(hand)] = LiveTable(
-                    hand.game.game, _names(hand), deque(maxlen=MOVES), hand.game.started_us
-                )
+                names = list(map(printable, seat_names(hand, None)))
+                self.tables[_place(hand)] = LiveTable(hand.game.game, names, deque(maxlen=MOVES), hand.game.started_us)
         self.tables = {place: self.tables[place] for place in dict.fromkeys(live.values())}
         self._read_moves(live)
 
@@ -117,7 +93,7 @@ class Board:
         self._finished.add(_place(hand))
         choice = self._router.choose(game.lobby, game.account, game.game, json.loads(game.attributes))
         address = game.strategy if choice is None or not choice.strategy.startswith(game.strategy) else choice.strategy
-        self._results.setdefault((game.game, address), Score()).add(scores[game.seat])
+        self._results.setdefault((game.game, address), []).append(scores[game.seat])
 
     def _read_moves(self, live: dict[Key, tuple[str, str, str]]) -> None:
         d = decisions.c
@@ -132,24 +108,16 @@ class Board:
 
     def scores(self) -> list[Json]:
         """By game and strategy, the best first: hands, mean score and its 95 % interval."""
-        found = []
-        for (game, strategy), score in sorted(self._results.items(), key=lambda item: (item[0][0], -item[1].mean)):
-            half = score.half_width
-            interval = None if half is None else [score.mean - half, score.mean + half]
-            found.append(
-                {"game": game, "strategy": strategy, "hands": score.hands, "mean_score": score.mean, "ci95": interval}
-            )
-        return found
+        found: list[Json] = []
+        for (game, strategy), scores in self._results.items():
+            mean, ci95 = mean_ci95(scores)
+            played: Json = {"game": game, "strategy": strategy, "hands": len(scores)}
+            found.append({**played, "mean_score": mean, "ci95": ci95 and list(ci95)})
+        return sorted(found, key=lambda item: (item["game"], -item["mean_score"]))
 
 
 def _place(hand: LoggedHand) -> tuple[str, str, str]:
     return hand.game.lobby, hand.game.table, hand.game.hand
-
-
-def _names(hand: LoggedHand) -> list[str]:
-    players = players_of(hand.game.players)
-    names = {player.get("seat"): player.get("name") or player.get("player") for player in players}
-    return [printable(names.get(seat) or f"seat {seat}") for seat in range(len(players))]
 
 
 def score_rows(scores: Sequence[Json]) -> list[tuple[str, ...]]:

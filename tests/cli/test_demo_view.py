@@ -1,6 +1,5 @@
 """The demo's live view and its scores, from a log."""
 
-import asyncio
 import io
 import json
 import statistics
@@ -9,12 +8,12 @@ import pytest
 from rich.console import Console
 
 from bothost import rules
-from bothost.cli.demo_view import Board, Score, render, score_rows
+from bothost.cli.demo_view import Board, render, score_rows
 from bothost.config import RouteSettings
 from bothost.plugins import Plugins
-from bothost.store import DecisionLog, Store
+from bothost.store import Store
 from bothost.store.records import GameEndRecord
-from bothost.testing.sample_rows import played_hand
+from bothost.testing.sample_rows import played_hand, write_rows
 
 STATUS = {
     "tables": 1,
@@ -27,30 +26,15 @@ STATUS = {
 BEGAN_US = 1_700_000_000_000_000
 
 
-def test_the_interval_is_that_of_a_mean():
-    score, values = Score(), [2.0, -1.0, -1.0, 4.0, 0.5]
-    for value in values:
-        score.add(value)
-    assert score.mean == pytest.approx(statistics.mean(values))
-    assert score.half_width == pytest.approx(1.96 * statistics.stdev(values) / len(values) ** 0.5)
-    alone = Score()
-    alone.add(1.0)
-    assert alone.half_width is None
+def hand(seed):
+    return played_hand(rules.game("pairing"), seed, seat=0, started_us=BEGAN_US + seed * 10**6)
 
 
 @pytest.fixture
 def board(settings, tmp_path):
     """Two hands: one has ended, one goes on."""
-    hands = [played_hand(rules.game("pairing"), seed, seat=0, started_us=BEGAN_US + seed * 10**6) for seed in (1, 2)]
-    hands[1] = [row for row in hands[1] if not isinstance(row, GameEndRecord)]
-
-    async def fill() -> None:
-        log = DecisionLog.open(settings, "test", tmp_path / "spool")
-        for rows in hands:
-            await log.submit(rows)
-        await log.aclose()
-
-    asyncio.run(fill())
+    hands = [hand(1), [row for row in hand(2) if not isinstance(row, GameEndRecord)]]
+    write_rows(settings, tmp_path, hands)
     with Store.open(settings) as store:
         board = Board(store, (RouteSettings(strategy="random"),), Plugins.load(None), since_us=BEGAN_US)
         board.read(everything=True)
@@ -66,6 +50,18 @@ def test_hands_that_ended_are_scored_once(board):
     assert (found["game"], found["hands"], found["ci95"]) == ("pairing", 1, None)
     assert found["mean_score"] == json.loads(end.scores)[0]
     assert score_rows([found])[0][:3] == ("pairing", found["strategy"], "1")
+
+
+def test_the_interval_of_two_hands_is_as_wide_as_two_hands_make_it(board, settings, tmp_path):
+    board, hands = board
+    hands.append(hand(3))
+    write_rows(settings, tmp_path, hands[2:])
+    board.read(everything=True)
+    scores = [json.loads(row.scores)[0] for rows in hands for row in rows if isinstance(row, GameEndRecord)]
+    (found,) = board.scores()
+    assert found["mean_score"] == pytest.approx(statistics.mean(scores)) and len(scores) == 2
+    half = 12.7062 * statistics.stdev(scores) / 2**0.5  # Student's t with one degree of freedom
+    assert found["ci95"] == pytest.approx([found["mean_score"] - half, found["mean_score"] + half], rel=1e-4)
 
 
 def test_the_view_shows_open_tables_with_their_newest_move_first(board):
