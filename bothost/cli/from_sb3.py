@@ -53,7 +53,12 @@ def read_policy(path: Path, game: Game, block: str | None) -> Sb3Policy:
         raise UsageError(f"{path} is not a model of Stable-Baselines3: {error}", advice=ADVICE) from error
     layers = _layers(path, state)
     _check_shapes(path, layers, observed, game)
-    return Sb3Policy(_named(layers), _activation(data), observed.name)
+    tensors = {
+        f"{number}.{name}": np.ascontiguousarray(values)
+        for number, layer in enumerate(layers)
+        for name, values in zip(("weight", "bias"), layer, strict=True)
+    }
+    return Sb3Policy(tensors, _activation(data), observed.name)
 
 
 def _member(archive: zipfile.ZipFile, name: str) -> bytes:
@@ -106,13 +111,6 @@ def _check_shapes(path: Path, layers: list[tuple[Any, Any]], block: Block, game:
     if inputs != game.num_actions:
         message = f"{path} chooses among {inputs} actions, {game.name} has {game.num_actions}"
         raise UsageError(message, advice='train at SeatEnv(…, actions="ids"), and name the game with --game')
-
-
-def _named(layers: list[tuple[Any, Any]]) -> dict[str, npt.NDArray[np.float32]]:
-    out: dict[str, npt.NDArray[np.float32]] = {}
-    for i, (weight, bias) in enumerate(layers):
-        out |= {f"{i}.weight": np.ascontiguousarray(weight), f"{i}.bias": np.ascontiguousarray(bias)}
-    return out
 
 
 def _activation(data: dict[str, Any]) -> str:

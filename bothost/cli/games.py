@@ -97,13 +97,10 @@ def show(
 
 def _named(store: Store, prefix: str) -> list[LoggedHand]:
     """Return the seats of the one hand with this id prefix: each has its own id. Raises UsageError."""
-    from bothost.store.query import HandQuery, id_range
+    from bothost.store.query import HandQuery
     from bothost.store.reader import iter_hands
 
-    try:
-        id_range(prefix)
-    except ValueError as error:
-        raise UsageError(str(error), advice="see: bothost games list") from error
+    hands.ids_from(prefix)
     found: list[LoggedHand] = []
     for hand in iter_hands(store, HandQuery(game_id=prefix), page=20):
         found.append(hand)

@@ -11,7 +11,7 @@ import typer
 
 from bothost.config import Settings
 from bothost.errors import UsageError
-from bothost.store.query import HandQuery
+from bothost.store.query import HandQuery, id_range
 
 Since = Annotated[str | None, typer.Option(help="Started at or after: a date, a time, or an age such as 7d or 12h.")]
 Until = Annotated[str | None, typer.Option(help="Started before: a date, a time, or an age such as 7d or 12h.")]
@@ -67,6 +67,14 @@ def moment(text: str) -> int:
         advice = "write 2026-05-01, 2026-05-01T12:00, or an age: 30m, 12h, 7d, 2w"
         raise UsageError(f"{text!r} is no time", advice=advice) from error
     return int((when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp() * 1e6)
+
+
+def ids_from(prefix: str) -> tuple[bytes, bytes]:
+    """The least and the greatest id that begin with these digits. Raises UsageError."""
+    try:
+        return id_range(prefix)
+    except ValueError as error:
+        raise UsageError(str(error), advice="see: bothost games list") from error
 
 
 def only_lobby(settings: Settings) -> str:

@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, help="Lobbies: the embedded one, and the adapters.")
 
 
-# ------------------------------------------------------------------------------------------------------------- serve
-
-
 @app.command()
 def serve(
     config_file: options.Config = None,
@@ -33,7 +30,6 @@ def serve(
 ) -> None:
     """Run the embedded lobby until Ctrl-C. Accounts: $BOTHOST_LOBBY_TOKENS = "name:token,name:token"."""
     from bothost import logs
-    from bothost.lobby_server import ServerSettings
 
     settings = options.settings(config_file) if options.is_configured(config_file) else None
     logging = settings.log if settings is not None else config.LogSettings()
@@ -42,7 +38,6 @@ def serve(
     logs.configure(
         level=logging.level, format=logging.format, file=logging.file, secrets=server_settings.tokens.values()
     )
-    assert isinstance(server_settings, ServerSettings)
     asyncio.run(_serve(server_settings, as_json))
 
 
@@ -80,9 +75,6 @@ async def _serve(settings: ServerSettings, as_json: bool) -> None:
         await stop.wait()
 
 
-# -------------------------------------------------------------------------------------------------------------- list
-
-
 @app.command(name="list")
 def list_(config_file: options.Config = None, as_json: options.Json = False) -> None:
     """List the lobby adapters and what their lobbies can do."""
@@ -102,9 +94,6 @@ def _capability_columns(adapter: type[LobbyAdapter]) -> tuple[str, ...]:
     resume = c.resume if c.resume == "none" else f"{c.resume}, {c.resume_delivers}"
     rate = f"{c.messages_per_second:g}/s, {c.on_rate_limit}" if c.messages_per_second else "none"
     return games, c.transport, c.clock, resume, c.rejects_illegal, rate
-
-
-# ------------------------------------------------------------------------------------------------------------- check
 
 
 @app.command()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,6 +10,7 @@ import typer
 from bothost.cli import hand_query as hands
 from bothost.cli import options, output
 from bothost.errors import UsageError
+from bothost.store.records import short_time
 
 if TYPE_CHECKING:
     from bothost.store.notes import Note
@@ -58,12 +58,8 @@ def list_(
 
 def _emit(found: Sequence[Note], json: bool) -> None:
     rows = [
-        (*map(output.printable, (one.player, one.lobby)), one.number, _day(one.at_us), output.printable(one.text))
+        (*map(output.printable, (one.player, one.lobby)), one.number, short_time(one.at_us), output.printable(one.text))
         for one in found
     ]
     header = ("OPPONENT", "LOBBY", "NUMBER", "NOTED (UTC)", "NOTE")
     output.emit(list(found), json, output.table(rows, header) if rows else "no notes")
-
-
-def _day(us: int) -> str:
-    return datetime.fromtimestamp(us / 1e6, UTC).strftime("%Y-%m-%d %H:%M")

@@ -47,10 +47,9 @@ def list_plugins(
 
 def _strategy(plugins: Plugins, cls: type[Strategy]) -> dict[str, Any]:
     from bothost import config
-    from bothost.plugins import weights
 
     plugin = plugins.origins[f"strategy {cls.name}"]
-    found, models = plugins.sources[plugin], _models(weights, cls)
+    found, models = plugins.sources[plugin], _models(cls)
     return {
         "name": cls.name,
         "version": cls.version,
@@ -67,8 +66,9 @@ def _strategy(plugins: Plugins, cls: type[Strategy]) -> dict[str, Any]:
     }
 
 
-def _models(weights: Any, cls: type[Strategy]) -> dict[str, str]:
+def _models(cls: type[Strategy]) -> dict[str, str]:
     from bothost.errors import ModelError
+    from bothost.plugins import weights
 
     try:
         return dict(weights.aliases(cls))

@@ -69,13 +69,10 @@ def command(
 
 def _of(store: Store, what: str, replayer: Any, model: str | None) -> list[Replayed]:
     """The decisions of a game, or one decision. Its hand is replayed from the start, for players that keep state."""
-    from bothost.store.query import HandQuery, id_range
+    from bothost.store.query import HandQuery
     from bothost.store.reader import decisions_within, iter_timelines, read_hands
 
-    try:
-        low, high = id_range(what)
-    except ValueError as error:
-        raise UsageError(str(error), advice="see bothost games list") from error
+    low, high = hands.ids_from(what)
     timelines = list(_timelines(store, HandQuery(game_id=what), most=3))
     if len({timeline.hand.game.game_id for timeline in timelines}) > 1:
         raise UsageError(f"several games begin with {what}", advice="give more characters of the id")

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 Kind = Literal["strategy", "game", "lobby"]
 TEMPLATES = Path(__file__).with_name("templates")
-
-
 ACTIVATIONS = {"tanh": "np.tanh(x)", "relu": "np.maximum(x, 0.0)"}
 
 
@@ -54,8 +52,13 @@ def write(name: str, folder: Path, game: str, kind: Kind = "strategy", policy: S
     if policy is not None:
         words |= {"block": policy.block, "activation": ACTIVATIONS[policy.activation]}
     form = "sb3" if policy is not None else kind
-    code = {"sb3": _sb3, "strategy": _strategy, "game": _game, "lobby": _lobby}[form](words)
     module, templates = words["module"], TEMPLATES / form
+    if kind == "game":
+        code = _game(words)
+    elif kind == "lobby":
+        code = _lobby(words)
+    else:
+        code = {"strategy.py": _filled(templates / "strategy.py.tmpl", words)}
     texts = {"pyproject.toml": _filled(TEMPLATES / "pyproject.toml.tmpl", words)}
     texts[f"{module}/__init__.py"] = _filled(templates / "init.py.tmpl", words)
     texts |= {f"{module}/{file}": text for file, text in code.items()}
@@ -74,14 +77,6 @@ def write(name: str, folder: Path, game: str, kind: Kind = "strategy", policy: S
 
 def _filled(template: Path, words: dict[str, str]) -> str:
     return Template(template.read_text("utf-8")).substitute(words)
-
-
-def _strategy(words: dict[str, str]) -> dict[str, str]:
-    return {"strategy.py": _filled(TEMPLATES / "strategy" / "strategy.py.tmpl", words)}
-
-
-def _sb3(words: dict[str, str]) -> dict[str, str]:
-    return {"strategy.py": _filled(TEMPLATES / "sb3" / "strategy.py.tmpl", words)}
 
 
 def _game(words: dict[str, str]) -> dict[str, str]:

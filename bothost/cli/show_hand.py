@@ -118,5 +118,10 @@ def _tail(report: Json, out: Console) -> None:
     else:
         out.print(Text(printable(report["state"]), style="bold"))
     chat(report["chat"], out)
+    problems(report, out)
+
+
+def problems(report: Json, out: Console) -> None:
+    """What is wrong with the log of the hand."""
     for problem in report["problems"]:
         out.print(Text(f"warning: {printable(problem)}", style="red"))

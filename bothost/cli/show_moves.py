@@ -15,7 +15,7 @@ from rich.text import Text
 from bothost import rules
 from bothost.cli.output import printable
 from bothost.cli.reasons import explanation, remarks
-from bothost.cli.show_hand import chat
+from bothost.cli.show_hand import chat, problems
 from bothost.errors import StoreError
 from bothost.messages import Json
 from bothost.store.hand_report import report
@@ -45,7 +45,8 @@ def render(timelines: Sequence[Timeline], *, top: int) -> bool:
     _head(reports, names, out)
     _moves(steps, names, _considered(reports, steps, top), out)
     chat(_said(reports), out)
-    _problems(reports, out)
+    for item in reports:
+        problems(item, out)
     return True
 
 
@@ -78,16 +79,13 @@ def _considered(reports: Sequence[Json], steps: Sequence[Position], top: int) ->
     found: dict[int, list[Text]] = {}
     for item in reports:
         seat = item["seat"]
-        made = {(decision["seq"], decision["notation"]): decision for decision in item["decisions"] if _live(decision)}
+        live = [decision for decision in item["decisions"] if decision["role"] == "live"]
+        made = {(decision["seq"], decision["notation"]): decision for decision in live}
         for number, (before, after) in enumerate(pairwise(steps), start=1):
             decision = made.get((before.seqs.get(seat, -1), after.notation or ""))
             if after.mover == seat and decision is not None:
                 found[number] = _lines(decision, top)
     return found
-
-
-def _live(decision: Json) -> bool:
-    return bool(decision["role"] == "live")
 
 
 def _lines(decision: Json, top: int) -> list[Text]:
@@ -138,9 +136,3 @@ def _said(reports: Sequence[Json]) -> list[Json]:
     """What was said at the table; each of our seats heard it."""
     said = {(line["player"], line["text"], line["at"][:19]): line for item in reports for line in item["chat"]}
     return sorted(said.values(), key=lambda line: line["at"])
-
-
-def _problems(reports: Sequence[Json], out: Console) -> None:
-    for item in reports:
-        for problem in item["problems"]:
-            out.print(Text(f"warning: {printable(problem)}", style="red"))

@@ -6,7 +6,7 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -127,22 +127,14 @@ def _watched(run: TournamentRun) -> Iterator[OnDeal]:
     """Standings and a progress bar on the terminal where a person watches; else ``output.progress``."""
     if not output.is_terminal() or os.environ.get("BOTHOST_PROGRESS") == "json":
         with output.progress(None, f"tournament {run.game.name}") as advance:
-            yield _advance(advance)
+            yield lambda now: advance(now.done, f"round {now.round + 1} {now.note}", now.total)
         return
     from rich.console import Console
     from rich.live import Live
 
     with Live(console=Console(stderr=True), refresh_per_second=4, transient=True) as live:
         drawn = View(run)
-
-        def show(progress: Progress) -> None:
-            live.update(drawn.at(progress))
-
-        yield show
-
-
-def _advance(advance: Callable[..., None]) -> OnDeal:
-    return lambda progress: advance(progress.done, f"round {progress.round + 1} {progress.note}", progress.total)
+        yield lambda now: live.update(drawn.at(now))
 
 
 class View:
