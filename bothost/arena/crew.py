@@ -11,10 +11,11 @@ import multiprocessing
 import os
 import queue
 import shlex
+from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Self
 
 from bothost.arena.lineup import letter, lineups
 from bothost.arena.luck import luck_of
@@ -44,22 +45,22 @@ Finished = Generator[tuple[int, DealResult], None, None]
 """(match, deal) in the order in which deals end."""
 
 
-class Crew(Protocol):
+class Crew(ABC):
     """Workers that play at the same time."""
 
-    @property
-    def size(self) -> int:
-        """Number of workers."""
-        ...
+    size: int
+    """Number of workers."""
 
+    @abstractmethod
     def submit(self, work: Work) -> Future[list[DealResult]]:
         """Play these deals."""
-        ...
 
-    def __enter__(self) -> Self: ...
+    def __enter__(self) -> Self:
+        return self
+
+    @abstractmethod
     def __exit__(self, *_: object) -> None:
         """End the workers and cancel queued deals."""
-        ...
 
 
 def play_here(spec: MatchSpec, game: Game, strategies: Sequence[Strategy], works: Iterable[Work]) -> Finished:
@@ -123,8 +124,6 @@ def _result(future: Future[list[DealResult]]) -> list[DealResult]:
         ) from error
 
 
-# ------------------------------------------------------------------------------------------------- child processes
-
 _worker: Worker | None = None
 
 
@@ -150,8 +149,8 @@ def _play(work: Work) -> list[DealResult]:
     return _worker.play(work)
 
 
-class ProcessCrew:
-    """Child processes of this machine. Implements ``Crew``."""
+class ProcessCrew(Crew):
+    """Child processes of this machine."""
 
     def __init__(self, build: Build, spec: MatchSpec) -> None:
         self.size = spec.workers
@@ -159,21 +158,14 @@ class ProcessCrew:
         self._pool = ProcessPoolExecutor(spec.workers, context, _start_worker, (build, spec))
 
     def submit(self, work: Work) -> Future[list[DealResult]]:
-        """See ``Crew``."""
         return self._pool.submit(_play, work)
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
 
-# ------------------------------------------------------------------------------------------------------------- Ray
-
-
-class RayCrew:
-    """Actors on a Ray cluster, each with one core. Implements ``Crew``.
+class RayCrew(Crew):
+    """Actors on a Ray cluster, each with one core.
 
     All nodes need the programs of exec strategies and the configuration under the same paths.
     """
@@ -199,7 +191,6 @@ class RayCrew:
         return worker.options(**options).remote(*self._make)
 
     def submit(self, work: Work) -> Future[list[DealResult]]:
-        """See ``Crew``."""
         return self._threads.submit(self._play, work)
 
     def _play(self, work: Work) -> list[DealResult]:
@@ -218,11 +209,7 @@ class RayCrew:
     def _value(reference: Any) -> list[DealResult]:
         from bothost.training.ray_cluster import value_of
 
-        played: list[DealResult] = value_of(reference, "a worker of the match", None)
-        return played
-
-    def __enter__(self) -> Self:
-        return self
+        return value_of(reference, "a worker of the match", None)  # type: ignore[no-any-return]
 
     def __exit__(self, *_: object) -> None:
         import ray

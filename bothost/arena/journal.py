@@ -10,7 +10,9 @@ from typing import IO
 import msgspec
 
 from bothost.arena.match import DealResult
+from bothost.arena.spec import MatchSpec
 from bothost.errors import UsageError
+from bothost.rules.game import Game
 
 
 class Header(msgspec.Struct, frozen=True):
@@ -25,6 +27,12 @@ class Header(msgspec.Struct, frozen=True):
     ms: float | None
     format: int = 1
     luck_adjusted: bool = False
+
+    @classmethod
+    def of(cls, spec: MatchSpec, game: Game, contestants: tuple[str, ...], seed: int) -> Header:
+        """The header of a match that is played as ``spec`` says."""
+        rules = msgspec.json.encode(game.rules).decode()
+        return cls(game.name, rules, contestants, seed, spec.ms, luck_adjusted=spec.luck_adjusted)
 
 
 class Journal:

@@ -7,8 +7,6 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 
-import msgspec
-
 from bothost.arena.crew import ProcessCrew, Work, play_here, spread
 from bothost.arena.figures import figures_for
 from bothost.arena.journal import Header, Journal
@@ -90,14 +88,8 @@ def run_match(
     if spec.luck_adjusted:
         luck_of(game.name)
     score, figures = figures_for(game.name, seats, luck_adjusted=spec.luck_adjusted)
-    header = Header(
-        game=game.name,
-        rules=msgspec.json.encode(game.rules).decode(),
-        contestants=tuple(describe(*side) for side in zip(spec.contestants, strategies, spec.options, strict=True)),
-        seed=spec.seed,
-        ms=spec.ms,
-        luck_adjusted=spec.luck_adjusted,
-    )
+    sides = zip(spec.contestants, strategies, spec.options, strict=True)
+    header = Header.of(spec, game, tuple(describe(*side) for side in sides), spec.seed)
     sequence = _Sequence(lambda deal: score(deal, seats), spec.alpha)
     with closing(Journal(journal, header)) as book, ExitStack() as stack:
         for strategy in strategies:

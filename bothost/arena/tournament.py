@@ -295,12 +295,6 @@ class TournamentRun:
         return spread(self._crew, works, self.spec.batch)
 
     def _journal(self, number: int, group: Group, seed: int) -> Journal:
-        header = Header(
-            game=self.game.name,
-            rules=msgspec.json.encode(self.game.rules).decode(),
-            contestants=tuple(self.described[who] for who in group),
-            seed=seed,
-            ms=self.spec.ms,
-        )
+        header = Header.of(self.spec, self.game, tuple(self.described[who] for who in group), seed)
         name = f"round-{number + 1}-{'-'.join(map(letter, group))}.jsonl"
         return Journal(self._folder / "matches" / name, header)
