@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from bothost.errors import UsageError
 from bothost.messages import Json
 from bothost.plugins.weights import sha256_of
+from bothost.store.query import NAMES
 
 
 def forget(folder: Path, game_ids: Collection[bytes], names: Collection[str] = ()) -> int:
@@ -58,8 +59,8 @@ def forget(folder: Path, game_ids: Collection[bytes], names: Collection[str] = (
 
 def _without(query: Json, names: Collection[str]) -> Json:
     """Return the query without the names of forgotten players."""
-    players = ["forgotten" if player in names else player for player in query.get("players", ())]
-    return {**query, "players": players} if players else query
+    lists = {key: query[key] for key in NAMES if query.get(key)}
+    return query | {key: ["forgotten" if name in names else name for name in known] for key, known in lists.items()}
 
 
 def _parquet(path: Path, unwanted: set[str], names: Collection[str]) -> tuple[int, int, set[str], Counter[str]]:
@@ -89,7 +90,9 @@ def _parquet(path: Path, unwanted: set[str], names: Collection[str]) -> tuple[in
         if writer is not None:
             if query:
                 about["bothost.query"] = json.dumps(_without(query, names), sort_keys=True)
-            about["bothost.contents"] = json.dumps({"rows": rows, "splits": dict(sorted(splits.items()))})
+            contents = json.loads(about.get("bothost.contents", "{}"))
+            contents |= {"rows": rows, "splits": dict(sorted(splits.items()))}
+            about["bothost.contents"] = json.dumps(contents, sort_keys=True)
             writer.add_key_value_metadata(about)
             writer.close()
             _sync(aside)

@@ -23,7 +23,7 @@ from bothost.export.views import Games, versions
 from bothost.plugins.weights import sha256_of
 from bothost.store import schema
 from bothost.store.consent import recorded
-from bothost.store.query import HandQuery
+from bothost.store.query import NAMES, HandQuery
 from bothost.store.reader import iter_keys
 from bothost.store.store import Store
 
@@ -186,10 +186,9 @@ class _Run:
     def _about(self) -> dict[str, Any]:
         asked = dict(self._plan["asked"])
         if self._options.pseudonym_key is not None:
-            asked["query"] = {
-                **asked["query"],
-                "players": [self._options.name_of(p) for p in asked["query"]["players"]],
-            }
+            query = asked["query"]
+            named = {key: [self._options.name_of(p) for p in query[key]] for key in NAMES if key in query}
+            asked["query"] = {**query, **named}
         return {**asked, "created_us": self._plan["created_us"]}
 
     def _note_games(self, hands: HandPage, games: dict[str, Any]) -> None:

@@ -13,6 +13,8 @@ from sqlalchemy.sql.functions import FunctionElement
 from bothost.store.models import decisions, game_ends, games
 
 Result = Literal["won", "lost", "drawn"]
+NAMES = ("players", "opponents")
+"""The conditions of ``HandQuery`` that name players."""
 
 
 class _OwnScore(FunctionElement[float]):
@@ -64,8 +66,8 @@ class HandQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     def within(self) -> tuple[bytes | None, bytes | None]:
         """Return the least and the greatest id of hands that can match; None: no bound. Ids begin with the time."""
-        low = None if self.since_us is None else first_id(self.since_us)
         # One second of slack, because the id and the start time are separate clock readings.
+        low = None if self.since_us is None else first_id(self.since_us - 1_000_000)
         high = None if self.until_us is None else first_id(self.until_us + 1_000_000)
         if self.game_id:
             least, greatest = id_range(self.game_id)

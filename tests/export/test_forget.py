@@ -63,6 +63,25 @@ def test_files_without_them_are_left_as_they_are_and_again_changes_nothing(expor
     assert {path: path.read_bytes() for path in exported.rglob("*") if path.is_file()} == once
 
 
+@pytest.mark.parametrize("exporter", [ParquetExporter, JsonLinesExporter])
+def test_the_query_loses_the_names_and_the_rest_of_the_manifest_stays(store, played, tmp_path, exporter):
+    guests = sorted({p["player"] for rows in played for p in json.loads(rows[0].players)} - {"ada", "bob"})
+    query = HandQuery(scored=True, players=("ada", "bob"), opponents=tuple(guests))
+    export(store, query, tmp_path / "out", exporter(), ExportOptions())
+    before = info(tmp_path / "out")
+    forget(tmp_path / "out", [bytes.fromhex(sorted(game_ids(tmp_path / "out"))[0])], ["ada", guests[0]])
+    after = info(tmp_path / "out")
+    assert after["query"]["players"] == ["forgotten", "bob"]
+    assert after["query"]["opponents"] == ["forgotten", *guests[1:]]
+    (part,) = (tmp_path / "out" / "data").iterdir()
+    if exporter is ParquetExporter:
+        footer = pq.read_metadata(part).metadata
+        assert json.loads(footer[b"bothost.query"]) == after["query"]
+        contents = json.loads(footer[b"bothost.contents"])
+        assert (contents["rows"], contents["splits"]) == (after["rows"], after["splits"])
+        assert contents["encoders"] == [list(each.values()) for each in before["encoders"]]
+
+
 def test_all_hands_of_a_file_may_go_and_it_can_still_be_read(exported):
     keys = [bytes.fromhex(key) for key in game_ids(exported)]
     forget(exported, keys)

@@ -146,6 +146,18 @@ async def test_a_hand_is_found_by_the_prefix_of_its_id(hands, store):
             id_range(bad)
 
 
+async def test_a_hand_that_starts_with_a_day_is_of_that_day_though_its_id_is_of_the_day_before(settings, tmp_path):
+    """The host reads the clock for the id first."""
+    rows = sample_hand(random.Random(3), decisions=1, started_us=START - 1)
+    rows[0].started_us = START
+    log = DecisionLog.open(settings, "test", tmp_path / "spool")
+    await log.submit(rows)
+    await log.aclose()
+    with Store.open(settings) as store:
+        assert len(ids(iter_hands(store, HandQuery(since_us=START)))) == 1
+        assert ids(iter_hands(store, HandQuery(until_us=START))) == []
+
+
 async def test_every_decision_of_closed_hands_comes_once(hands, store):
     wanted = [r for rows in hands if len(rows) == 11 for r in rows if isinstance(r, DecisionRecord)]
     assert [
