@@ -160,6 +160,7 @@ class Hand:
         """The last answer. It is sent again if the same request is pending after a reconnect."""
         self.raw: str | bytes | None = None
         self.attempt = 0
+        """Number of the next decision at ``attempt_seq``: the key of its row."""
         self.attempt_seq = -1
         self.rejected: list[int] = []
         """Actions that the lobby refused at ``attempt_seq``."""
@@ -217,11 +218,9 @@ class Hand:
         moves = [move for move in self.logged.values() if move.seq == seq]
         if not moves:
             return None
-        for move in moves:
-            if move.rejected:
-                self.attempt_seq, self.attempt = seq, max(self.attempt, move.attempt + 1)
-                self.rejected.append(parse(move.actions[0]))
         last = max(moves, key=lambda move: move.attempt)
+        self.attempt_seq, self.attempt = seq, last.attempt + 1
+        self.rejected = [parse(move.actions[0]) for move in moves if move.rejected]
         self.logged.clear()
         if last.rejected:
             return None
@@ -244,8 +243,7 @@ class Hand:
         """Record that the lobby refused our answer, so that the action is not tried again at this position."""
         self.answer, self.due_at = None, NEVER
         if self.attempt_seq != answer.seq:
-            self.attempt_seq, self.rejected = answer.seq, []
-        self.attempt = answer.attempt + 1
+            self.attempt_seq, self.attempt, self.rejected = answer.seq, answer.attempt + 1, []
         self.rejected.append(action)
 
     def take_events(self) -> tuple[int, list[str]]:

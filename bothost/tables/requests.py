@@ -74,7 +74,7 @@ class Requests:
         if hand.answer is not None and hand.answer.sent_in < 0:
             out.append(Outcome(hand.answer, "superseded"))
             hand.answer = None
-        if not len(legal) or hand.attempt >= MAX_ATTEMPTS:
+        if not len(legal) or len(hand.rejected) >= MAX_ATTEMPTS:
             self._trust.give_up(hand, "the lobby refused our actions at this position", out)
             return
         hand.raw = request.raw
@@ -132,7 +132,7 @@ class Requests:
         answer = Answer(hand, job.request_id, job.seq, job.attempt, actions, steps)
         wait_ms = decision.wait_ms
         answer.not_before = job.window.not_before if wait_ms is None else job.window.waiting(wait_ms)
-        hand.job, hand.answer = None, answer
+        hand.job, hand.answer, hand.attempt = None, answer, job.attempt + 1
         hand.due_at = NEVER
         out.append(answer)
 

@@ -277,6 +277,30 @@ def test_a_rejected_move_is_followed_by_another_legal_one_and_bounded(seat):
     assert seat.ask() == []
 
 
+@pytest.mark.parametrize("news", [[RequestWithdrawn("t", "r")], [ServerActedForUs("t", "r", None)], []])
+def test_each_decision_at_a_position_has_a_number_of_its_own(seat, news):
+    """It is a part of the row's key: with the number of the first, the second would not be logged."""
+    first = seat.answer(request_id="r")
+    assert seat.session.requests.may_send(first)
+    for message in news:
+        seat.feed(message)
+    for attempt in range(1, MAX_ATTEMPTS + 3):
+        answer = seat.answer()
+        assert answer.attempt == attempt, "the lobby has refused nothing, so it may go on"
+        assert seat.session.requests.may_send(answer)
+
+
+def test_after_a_crash_a_new_decision_has_another_number_than_the_logged_one():
+    seat = Seat(resumed=True)
+    seat.snapshot()
+    action = seat.game.notation(int(seat.state.legal(seat.seat)[-1]))
+    seat.open(seat.session.hand, [Logged("r", seat.session.hand.view.seq, 2, (b"id",), (action,))])
+    [again] = seat.ask("r")
+    assert seat.session.requests.may_send(again)
+    seat.feed(RequestWithdrawn("t", "r"))
+    assert seat.job(request_id="r2").attempt == 3
+
+
 def test_a_rejection_that_needs_a_resync_waits_for_it(seat):
     answer = seat.answer()
     seat.session.requests.may_send(answer)
