@@ -60,11 +60,11 @@ class Timeouts(msgspec.Struct, frozen=True):
 class Place:
     """Which of an account's allowed connections is ours. Each connection has its own lease and memo."""
 
-    def __init__(self, lobby: str, account: str, places: int, memo: Json) -> None:
+    def __init__(self, lobby: str, account: str, places: int) -> None:
         self._key = lobby, account
         self._places = places
         self._number = 1
-        self.memo = memo
+        self.memo: Json = {}
         """What the adapter asked to remember."""
         self.waiting = ""
         """The host that holds the lease. We do not connect until it releases it."""
@@ -94,14 +94,13 @@ class Account:
         lobby: LobbySettings,
         settings: AccountSettings,
         adapter: LobbyAdapter,
-        memo: Json,
         connection_settings: ConnectionSettings,
         timeouts: Timeouts,
         manners: Manners,
     ) -> None:
         self.lobby = lobby
         self.name = settings.name
-        self.place = Place(lobby.name, settings.name, adapter.capabilities.connections_per_identity, memo)
+        self.place = Place(lobby.name, settings.name, adapter.capabilities.connections_per_identity)
         self.refused: AuthFailed | None = None
         self.superseded = False
         self.ever_connected = False
@@ -110,7 +109,10 @@ class Account:
         self._host = host
         self._timeouts = timeouts
         self._loop = asyncio.get_running_loop()
-        self._began_us = now_us()
+        self._began_us = 0
+        """When we began to connect. Hands that started before are of other processes."""
+        self._moved = False
+        """Whether another host has the account. An account that waits for its lease replaces this one."""
         self._confirm: asyncio.TimerHandle | None = None
         self.slots = Slots(0, host.capacity)
         self.connection = Connection(adapter, self, connection_settings)
@@ -210,6 +212,12 @@ class Account:
 
     # --------------------------------------------------------------------------------------------------- life cycle
 
+    def start(self, memo: Json) -> None:
+        """Connect. ``memo``: what the last process of this account remembered."""
+        self.place.memo = memo
+        self._began_us = now_us()
+        self.connection.start()
+
     def tick(self, now: float) -> None:
         """Expire seeks and ask for more tables. Called about once a second."""
         self.seeking.expire(now)
@@ -225,15 +233,22 @@ class Account:
 
     def let_go(self, reason: str) -> None:
         """Disconnect because another host has the account. Its tables and hands stay open."""
-        self.seeking.stopped = True
+        self._moved = self.seeking.stopped = True
         self.last_problem = reason
         self.connection.close()
         self._lost()
         self.tables.let_go()
 
+    def close(self) -> None:
+        """Disconnect, and end no table any more."""
+        self._stop_confirm()
+        self.connection.close()
+
     @property
     def finished(self) -> bool:
         """Whether the account is done."""
+        if self._moved:
+            return False
         return self.connection.ended or (self.seeking.stopped and not self.tables.sessions)
 
     # --------------------------------------------------------------------------------------------- for the connection

@@ -252,8 +252,7 @@ class AccountTables:
     def let_go(self) -> None:
         """Release our tables, because another host continues there."""
         for table, session in list(self.sessions.items()):
-            if session.hand is not None and session.hand.game_id:
-                self._runner.let_go(session.hand)
+            self._runner.let_go(session)
             self.close_table(table, "let go")
 
     def close_table(self, table: str, reason: str) -> None:

@@ -12,9 +12,8 @@ from typing import Any
 import msgspec
 import structlog
 
-from bothost.config import AccountSettings, LobbySettings, Secret, Settings, config_hash
+from bothost.config import Secret, Settings, config_hash
 from bothost.errors import ANY_FAILURE, BothostError, described
-from bothost.host.account import Account
 from bothost.host.supervisor import Host
 from bothost.tables.router import Router
 
@@ -49,29 +48,13 @@ def apply(host: Host, read: Callable[[], Settings]) -> bool:
     stays = sorted(needs_restart(host.settings, new))
     host.plans.reload(router, quarantine_after=new.limits.quarantine_after, quarantine_s=new.limits.quarantine_s)
     host.capacity.cap = new.limits.tables
-    for account in host.accounts:
-        _renew(host, account, new)
+    host.reload(new)
     host.config_hash = config_hash(new)
     host.runner.recorder.config_hash = host.config_hash
     _log.info("config_reloaded", config_hash=host.config_hash)
     if stays:
         _log.warning("config_needs_restart", keys=", ".join(stays), advice="drain and start again for these")
     return True
-
-
-def _renew(host: Host, account: Account, new: Settings) -> None:
-    lobby, settings = find(new, account.lobby.name, account.name)
-    if lobby is not None and settings is not None:
-        account.reload(lobby, settings)
-        host.opponents.reload(lobby, settings, account.seeking.manners)
-
-
-def find(settings: Settings, lobby: str, account: str) -> tuple[LobbySettings | None, AccountSettings | None]:
-    """The settings of an account; None if it is no longer configured."""
-    for found in settings.lobbies:
-        if found.name == lobby:
-            return found, next((one for one in found.accounts if one.name == account), None)
-    return None, None
 
 
 def needs_restart(old: Settings, new: Settings) -> Iterator[str]:

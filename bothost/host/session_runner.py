@@ -266,9 +266,12 @@ class SessionRunner:
             self.workers.close_hand(hand)
             self._owners[session].hand_over(session)
 
-    def let_go(self, hand: Hand) -> None:
-        """Release a hand that another host continues."""
-        del self._sessions[hand]
+    def let_go(self, session: Session) -> None:
+        """Release a session's hand, which another host continues. A hand that is still looked up is not opened."""
+        hand, session.hand = session.hand, None
+        if hand is None or self._sessions.pop(hand, None) is None:
+            return
+        self._early.pop(hand, None)
         self._deadlines.forget(hand)
         self.recorder.flush_events(hand)
         self.workers.close_hand(hand)

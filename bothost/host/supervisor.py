@@ -62,6 +62,8 @@ class Host:
         spares: Spares | None = None,
     ) -> None:
         self.settings = settings
+        self._reloaded: Settings | None = None
+        """The settings that were reloaded last."""
         self.config_hash = config_hash
         self.log = log
         self.capacity = Capacity(settings.limits.tables)
@@ -128,8 +130,9 @@ class Host:
                     self.accounts.append(await self.make_account(lobby, settings))
             if self._takeover is None:
                 for account in self.accounts:
+                    memo = await asyncio.to_thread(self.memory.store.memo, *account.place.lease)
                     if not self.draining:
-                        account.connection.start()
+                        account.start(memo)
                 await self._play(fail_fast)
             else:
                 async with self._takeover.following(self._fatal):
@@ -200,7 +203,7 @@ class Host:
             if self._warming is not None:
                 self._warming.cancel()
             for account in self.accounts:
-                account.connection.close()
+                account.close()
             self.runner.close()
             self.lost_hands.tasks.cancel()
             await self.runner.workers.aclose()
@@ -276,13 +279,26 @@ class Host:
         """Make an account without connecting it. Raises ConfigError and UsageError."""
         adapter_class = require(self.plugins, self.plugins.lobbies, "adapter", lobby.adapter)
         options = check_options(adapter_class, lobby.options)
-        memo = await asyncio.to_thread(self.memory.store.memo, lobby.name, settings.name)
         login = _login(lobby, settings, adapter_class.capabilities.needs_secret)
         manners = await self.opponents.manners(lobby, settings)
         adapter = adapter_class(login, options)
-        account = Account(self, lobby, settings, adapter, memo, self._connection, self._timeouts, manners)
+        account = Account(self, lobby, settings, adapter, self._connection, self._timeouts, manners)
         account.seeking.stopped = self.draining  # a signal may arrive before the accounts are made
+        self._renew(account)
         return account
+
+    def reload(self, settings: Settings) -> None:
+        """Apply settings to the accounts, also to those that are made later."""
+        self._reloaded = settings
+        for account in self.accounts:
+            self._renew(account)
+
+    def _renew(self, account: Account) -> None:
+        for lobby in self._reloaded.lobbies if self._reloaded is not None else ():
+            for settings in lobby.accounts:
+                if (lobby.name, settings.name) == (account.lobby.name, account.name):
+                    account.reload(lobby, settings)
+                    self.opponents.reload(lobby, settings, account.seeking.manners)
 
     def remember(self, account: Account, memo: Json) -> None:
         self._memos.remember(account.place.lease, memo)

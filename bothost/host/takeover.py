@@ -9,8 +9,12 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from bothost.errors import StoreUnavailable
 from bothost.host.account import Account
 from bothost.host.leases import Keeper
+from bothost.host.limits import Backoff
+from bothost.messages import Json
+from bothost.store.leases import AccountKey
 
 if TYPE_CHECKING:
     from bothost.host.supervisor import Host
@@ -58,10 +62,19 @@ class Takeover:
     async def _gained(self, account: Account) -> None:
         place = account.place
         place.waiting = ""
-        if not place.first:
-            place.memo = await asyncio.to_thread(self._host.memory.store.memo, *place.lease)
+        memo = await self._memo(place.lease)  # only now: the host that had the account may have replaced it
         if not self._host.draining:
-            account.connection.start()
+            account.start(memo)
+
+    async def _memo(self, lease: AccountKey) -> Json:
+        """The memo of an account. Waits while the database is unreachable: the other accounts play on."""
+        backoff = Backoff(0.2, 2.0)
+        while True:
+            try:
+                return await asyncio.to_thread(self._host.memory.store.memo, *lease)
+            except StoreUnavailable as error:
+                _log.warning("memo_waits", lobby=lease[0], account=lease[1], error=str(error))
+                await asyncio.sleep(backoff.next(0.1))
 
     def _wait_for_others(self) -> bool:
         """Log which hosts hold the leases of our accounts. Returns whether an account can try another place at once."""
@@ -82,15 +95,16 @@ class Takeover:
         _log.error("lease_lost", lobby=account.lobby.name, account=account.name)
         account.let_go("another host took the account over")
         await account.connection.aclose()
-        accounts = self._host.accounts
-        accounts[accounts.index(account)] = await self._host.make_account(account.lobby, account.seeking.settings)
+        new = await self._host.make_account(account.lobby, account.seeking.settings)
+        new.seeking.paused = account.seeking.paused
+        self._host.accounts[self._host.accounts.index(account)] = new
 
     async def _release_finished(self) -> None:
         """While we drain, release accounts without tables for the next process."""
         held = self.leases.held
         done = [account for account in self._host.accounts if account.finished and account.place.lease in held]
         for account in done:
-            account.connection.close()
+            account.close()
         if done:
             await asyncio.sleep(0.05)  # time for the close frames
         for account in done:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import random
 import signal
 import sys
 import threading
@@ -16,16 +17,20 @@ import pytest
 import bothost.lobbies
 from bothost.config import AccountSettings, Secret, WishSettings
 from bothost.errors import StoreUnavailable
+from bothost.host.account import Timeouts
 from bothost.host.control import HostRunning
 from bothost.host.leases import Identity, Keeper
 from bothost.host.memory import StoreMemory
+from bothost.host.recorder import now_us
 from bothost.host.status import status_of
 from bothost.host.supervisor import Host
 from bothost.lobbies.embedded import EmbeddedLobby
+from bothost.lobbies.embedded import protocol as wire
 from bothost.plugins import Plugins
 from bothost.store import DecisionLog, Store
 from bothost.store.leases import LeaseRound, Leases
 from bothost.testing.fake_lobby import FakeLobby
+from bothost.testing.sample_rows import sample_hand
 
 TTL_S = 1.0
 change = msgspec.structs.replace
@@ -35,7 +40,7 @@ class Pair:
     """Hosts with leases on the kit's database."""
 
     def __init__(self, kit, ttl_s=TTL_S):
-        self.kit, self.ttl_s, self.lobbies = kit, ttl_s, bothost.lobbies
+        self.kit, self.ttl_s, self.lobbies, self.timeouts = kit, ttl_s, bothost.lobbies, None
 
     def host(self, name, lobby_settings=None, **settings):
         kit = self.kit
@@ -46,7 +51,8 @@ class Pair:
         store = Store.open(made.store)
         log = DecisionLog.open(made.store, name, kit.folder / "spool")
         keeper = Keeper(Leases(store, name, self.ttl_s), round_s=0.05)
-        return Host(made, found, log, StoreMemory(store), config_hash="0" * 8, connection=kit.fast, leases=keeper)
+        memory, options = StoreMemory(store), {"connection": kit.fast, "timeouts": self.timeouts, "leases": keeper}
+        return Host(made, found, log, memory, config_hash="0" * 8, **options)
 
     @contextlib.asynccontextmanager
     async def running(self, name, **settings):
@@ -68,6 +74,12 @@ def pair(kit):
 
 def connected(host):
     return {account.name for account in host.accounts if account.connection.connected}
+
+
+def give_leases(kit, to):
+    """Another host takes all leases, for a minute."""
+    with Store.open(kit.store_settings) as store, store.begin() as connection:
+        connection.exec_driver_sql(f"UPDATE leases SET holder = '{to}', expires_us = expires_us + 60000000")
 
 
 async def test_two_hosts_never_connect_the_same_account_and_the_second_takes_over_when_the_first_ends(kit, pair):
@@ -94,8 +106,7 @@ async def test_two_hosts_never_connect_the_same_account_and_the_second_takes_ove
 async def test_who_loses_its_lease_disconnects_and_leaves_its_tables_to_the_other(kit, pair):
     async with kit.lobby(grant_ms=60_000), pair.running("first", min_move_ms=20.0) as first:
         await kit.until(lambda: first.runner.counters.decisions >= 3)
-        with Store.open(kit.store_settings) as store, store.begin() as connection:
-            connection.exec_driver_sql("UPDATE leases SET holder = 'other', expires_us = expires_us + 60000000")
+        give_leases(kit, "other")
         await kit.until(lambda: all(account.place.waiting == "other" for account in first.accounts))
         assert not connected(first) and not any(account.tables.sessions for account in first.accounts)
         assert first.seated == {} and first.capacity.used == 0
@@ -103,6 +114,63 @@ async def test_who_loses_its_lease_disconnects_and_leaves_its_tables_to_the_othe
         Leases(Store.open(kit.store_settings), "other", 60).release([account.place.lease for account in first.accounts])
         await kit.until(lambda: first.runner.counters.hands >= 3)
     assert kit.count("games") == kit.count("game_ends")
+
+
+async def test_a_host_with_one_account_waits_for_its_lease_and_does_not_end(kit, pair):
+    """It keeps the operator's pause, and what was reloaded while it was made again."""
+    async with kit.lobby(grant_ms=60_000), pair.running("first", accounts=1) as first:
+        await kit.until(lambda: connected(first))
+        (before,) = first.accounts
+        before.seeking.pause()
+        give_leases(kit, "other")
+        await kit.until(lambda: first.accounts[0] is not before)
+        (account,) = first.accounts
+        await kit.until(lambda: account.place.waiting == "other")
+        assert account.seeking.paused and not account.finished
+
+
+async def test_who_takes_over_has_the_memo_of_the_last_holder_and_closes_its_lost_hands(kit, pair):
+    """The second host has waited since before the first remembered and played anything."""
+    pair.timeouts = Timeouts(confirm_s=0.2)
+    async with FakeLobby({"ada": "adaadaada"}) as lobby:
+        kit.url = lobby.url
+        with Store.open(kit.store_settings) as store:
+            Leases(store, "first", 60).round((), [("home", "ada")], take_over=False)
+            async with pair.running("second", accounts=1) as second:
+                await kit.until(lambda: second.accounts and second.accounts[0].place.waiting == "first")
+                store.remember("home", "ada", {"session": "of the first"})
+                lost = sample_hand(random.Random(3), ended=False, account="ada")
+                lost[0] = change(lost[0], started_us=now_us())
+                await second.log.submit(lost)
+                Leases(store, "first", 60).release([("home", "ada")])
+                await kit.until(lambda: kit.count("game_ends WHERE reason = 'aborted'") == 1, 10)
+        hello = next(frame.data for frame in lobby.frames if frame.direction == "in")
+        assert wire.decode_client(hello).session == "of the first"
+
+
+async def test_a_hand_that_is_looked_up_while_its_lease_is_lost_is_not_opened(kit, pair, monkeypatch):
+    asked, go_on = threading.Event(), threading.Event()
+
+    def find(memory, keys):
+        asked.set()
+        assert go_on.wait(20)
+        return [None] * len(keys)
+
+    async with kit.lobby(grant_ms=60_000):
+        first = pair.host("first", min_move_ms=20.0)
+        running = asyncio.create_task(first.run())
+        await kit.until(lambda: first.runner.counters.decisions >= 3)
+        first.quit()
+        await asyncio.wait_for(running, 20)
+        games = kit.count("games")
+        monkeypatch.setattr(StoreMemory, "find", find)
+        async with pair.running("first") as again:
+            await kit.until(asked.is_set)
+            give_leases(kit, "other")
+            await kit.until(lambda: all(account.place.waiting == "other" for account in again.accounts))
+            go_on.set()
+            await asyncio.sleep(0.3)
+    assert kit.count("games") == games
 
 
 class TwoConnections(EmbeddedLobby):

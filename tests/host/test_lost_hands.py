@@ -1,5 +1,6 @@
 """Hands of an earlier process whose tables are gone do not stay live for ever."""
 
+import asyncio
 import random
 
 import pytest
@@ -10,7 +11,7 @@ from bothost.host.account import Timeouts
 from bothost.host.reconnect import ConnectionSettings
 from bothost.lobbies.embedded import EmbeddedLobby, EmbeddedOptions
 from bothost.rules import game
-from bothost.store import DecisionLog
+from bothost.store import DecisionLog, Store
 from bothost.testing.sample_rows import sample_hand
 
 RNG = random.Random(3)
@@ -60,6 +61,20 @@ async def test_it_closes_as_the_lobby_says_that_its_table_ended(crashed):
     gone, ended = (sample_hand(RNG, ended=False, account="ada") for _ in range(2))
     ends = await crashed([gone, ended], m.TableEnded(ended[0].table, "normal", (2.0, -1.0, -1.0)), lost=2)
     assert ends == {gone[0].game_id: ("aborted", None), ended[0].game_id: ("normal", "[2.0,-1.0,-1.0]")}
+
+
+async def test_a_host_that_quits_closes_no_lost_hands_any_more(kit, monkeypatch):
+    """Its tables stay open at the lobby, and the next process resumes them."""
+    asked = []
+    monkeypatch.setattr(Store, "unfinished_hands", lambda *of: asked.append(of) or [])
+    kit.connection, kit.timeouts = ConnectionSettings(), Timeouts(confirm_s=0.3)
+    account = AccountSettings(name="ada", token=Secret("adaadaada", "test"))
+    lobby = super(type(kit), kit).lobby("home", Forgetful.name, "ws://127.0.0.1:9/", [account])
+    plugin = kit.module("lobby", bothost_lobbies=lambda: [Forgetful])
+    async with kit.running(super(type(kit), kit).settings(lobby), plugin, drain=False) as host:
+        await kit.until(lambda: host.accounts and host.accounts[0].connection.connected)
+    await asyncio.sleep(0.5)
+    assert asked == []
 
 
 async def test_a_hand_that_goes_on_stays_open(crashed):

@@ -3,14 +3,17 @@
 import asyncio
 import os
 import signal
+import threading
+from collections import Counter
 
 import msgspec
 import pytest
 
 from bothost import Decision, Player, Strategy, config
-from bothost.config import LimitSettings, RouteSettings, Secret, WishSettings
+from bothost.config import LimitSettings, MannersSettings, RouteSettings, Secret, WishSettings
 from bothost.errors import ConfigError
 from bothost.host import launch, reload
+from bothost.host.memory import StoreMemory
 from bothost.plugins import Plugins
 
 change = msgspec.structs.replace
@@ -57,6 +60,24 @@ async def test_new_tables_have_the_new_route_and_the_new_wishes_and_live_hands_e
         found = kit.rows(f"SELECT DISTINCT strategy FROM decisions WHERE game_id = x'{game_id.hex()}'")
         assert found in ([(strategy,)], [])
     assert kit.count(f"decisions WHERE config_hash = '{config.config_hash(new)}'") > 0
+
+
+async def test_accounts_that_are_still_made_get_the_reloaded_settings(kit, monkeypatch):
+    asked, go_on = threading.Event(), threading.Event()
+
+    def met(memory, *of):
+        asked.set()
+        assert go_on.wait(20)
+        return Counter()
+
+    monkeypatch.setattr(StoreMemory, "met", met)
+    settings = with_account(kit.settings(accounts=1), manners=MannersSettings(hands_per_opponent_a_day=5))
+    async with kit.lobby(), kit.running(settings) as host:
+        await kit.until(asked.is_set)
+        assert not host.accounts and reload.apply(host, lambda: with_account(settings, tables=7))
+        go_on.set()
+        await kit.until(lambda: host.accounts)
+        assert host.accounts[0].slots.cap == 7
 
 
 @pytest.mark.parametrize(
