@@ -12,6 +12,7 @@ import multiprocessing
 import os
 import signal
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -44,55 +45,64 @@ class WorkerDied(BothostError):
     """A process of a training died or does not answer in time."""
 
 
-class PendingCall(Protocol):
+class PendingCall(ABC):
     """The result of a call to a process."""
 
-    @property
-    def payload(self) -> Any:
-        """The payload or a reference to it, to pass to other processes. Valid after ``receive``."""
-        ...
+    payload: Any
+    """The payload or a reference to it, to pass to other processes. Valid after ``receive``."""
 
+    @abstractmethod
     def receive(self) -> Any:
         """Wait for the receipt. Raises WorkerDied, or the error that the role raised."""
-        ...
 
+    @abstractmethod
     def fetch(self) -> Any:
         """Return the payload itself. Raises WorkerDied."""
-        ...
 
 
-class Process(Protocol):
+class Process(ABC):
     """A process with one role."""
 
     @property
+    @abstractmethod
     def id(self) -> int:
         """The process id on its own machine."""
-        ...
 
+    @abstractmethod
     def ask(self, method: str, *arguments: Any) -> PendingCall:
         """Call a method of the role. An earlier answer that was not received is dropped."""
-        ...
+
+    @abstractmethod
+    def close(self) -> None:
+        """End the process."""
+
+    @abstractmethod
+    def begin(self) -> None:
+        """Start the process, without waiting until it runs."""
 
     def restart(self) -> None:
         """Start the process again; end it first if it is alive."""
-        ...
+        self.close()
+        self.begin()
 
 
-class Processes(Protocol):
+class Processes(ABC):
     """Starts processes, on this machine or on a cluster."""
 
+    @abstractmethod
     def start(self, role: Role, setup: Setup) -> Process:
         """Start a process with this role, without waiting until it runs."""
-        ...
 
+    @abstractmethod
     def meet(self, trainers: list[Process]) -> None:
         """Make the trainers one group; the first gets rank 0."""
-        ...
 
-    def __enter__(self) -> Self: ...
+    def __enter__(self) -> Self:
+        return self
+
+    @abstractmethod
     def __exit__(self, *error: object) -> None:
         """End all processes."""
-        ...
 
 
 def retry_on_death(
@@ -118,33 +128,30 @@ def join(trainers: list[Process], meeting: Path | tuple[str, int]) -> None:
         answer.receive()
 
 
-class LocalAnswer:
+class LocalAnswer(PendingCall):
     """An answer through a pipe."""
 
     def __init__(self, process: LocalProcess) -> None:
         self._process = process
-        self.payload: Any = None
 
     def receive(self) -> Any:
-        """See ``PendingCall``."""
         kind, receipt, self.payload = self._process.read()
         if kind == "error":
             raise receipt
         return receipt
 
     def fetch(self) -> Any:
-        """See ``PendingCall``."""
         return self.payload
 
 
-class LocalProcess:
+class LocalProcess(Process):
     """A child process. It ends with its parent."""
 
     def __init__(self, role: Role, setup: Setup) -> None:
         self._role, self._setup = role, setup
-        self._start()
+        self.begin()
 
-    def _start(self) -> None:
+    def begin(self) -> None:
         # Importing torch takes seconds: the server that all children are forked from does it once.
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(["bothost.training.roles", "torch._dynamo"])
@@ -156,11 +163,9 @@ class LocalProcess:
 
     @property
     def id(self) -> int:
-        """See ``Process``."""
         return self._child.pid or 0
 
     def ask(self, method: str, *arguments: Any) -> LocalAnswer:
-        """See ``Process``."""
         if self._asked:  # no caller waited for that answer, because another process failed
             with contextlib.suppress(WorkerDied):
                 self.read()
@@ -181,20 +186,14 @@ class LocalProcess:
             raise WorkerDied(f"{name} ended unexpectedly") from error
         return answer
 
-    def restart(self) -> None:
-        """See ``Process``."""
-        self.close()
-        self._start()
-
     def close(self) -> None:
-        """End the process."""
         self._pipe.close()
         self._child.kill()
         self._child.join()
         self._child.close()
 
 
-class LocalProcesses:
+class LocalProcesses(Processes):
     """Child processes of this machine. They use pipes; trainers reach each other over the loopback interface."""
 
     def __init__(self) -> None:
@@ -203,17 +202,12 @@ class LocalProcesses:
         self._meetings = 0
 
     def start(self, role: Role, setup: Setup) -> LocalProcess:
-        """See ``Processes``."""
         self._started.append(LocalProcess(role, setup))
         return self._started[-1]
 
     def meet(self, trainers: list[Process]) -> None:
-        """See ``Processes``."""
         self._meetings += 1
         join(trainers, Path(self._folder.name) / str(self._meetings))
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *error: object) -> None:
         for process in self._started:

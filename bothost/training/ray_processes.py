@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import Any, Self
+from typing import Any
 
 from bothost.training.devices import Device
-from bothost.training.processes import Process, Role, Setup, join
+from bothost.training.processes import PendingCall, Process, Processes, Role, Setup, join
 from bothost.training.ray_cluster import connect, value_of
 from bothost.training.roles import Pool, Trainer
 
@@ -37,7 +37,7 @@ class Actor:
         return os.getpid(), str(ray.util.get_node_ip_address())  # type: ignore[no-untyped-call]
 
 
-class RayAnswer:
+class RayAnswer(PendingCall):
     """An answer whose payload stays in the object store."""
 
     def __init__(self, process: RayProcess, receipt: Any, payload: Any) -> None:
@@ -47,34 +47,30 @@ class RayAnswer:
         """An ``ObjectRef``. Ray replaces it by its value when it is an argument of another actor's call."""
 
     def receive(self) -> Any:
-        """See ``PendingCall``."""
         return self._process.get(self._receipt)
 
     def fetch(self) -> Any:
-        """See ``PendingCall``."""
         return self._process.get(self.payload)
 
 
-class RayProcess:
+class RayProcess(Process):
     """One actor at a time."""
 
     def __init__(self, role: Role, setup: Setup) -> None:
         self._role, self._setup = role, setup
-        self._name = role.__name__
-        self._timeout_s = setup.timeout_s
-        self._actor = self._start()
+        self.begin()
 
-    def _start(self) -> Any:
+    def begin(self) -> None:
+        """See ``Process``. The next call shows whether the cluster has room for it."""
         import ray
 
         cpus = 0 if self._role is Pool else 1
         gpus = 1 if self._role is Trainer and self._setup.device == "cuda" else 0
         options = {"num_cpus": cpus, "num_gpus": gpus, "max_restarts": 0, "max_task_retries": 0}
-        return ray.remote(Actor).options(**options).remote(self._role, self._setup)
+        self._actor: Any = ray.remote(Actor).options(**options).remote(self._role, self._setup)
 
     @property
     def id(self) -> int:
-        """See ``Process``."""
         return int(self.get(self._actor.where.remote())[0])
 
     @property
@@ -83,28 +79,21 @@ class RayProcess:
         return str(self.get(self._actor.where.remote())[1])
 
     def ask(self, method: str, *arguments: Any) -> RayAnswer:
-        """See ``Process``."""
         receipt, payload = self._actor.call.options(num_returns=2).remote(method, *arguments)
         return RayAnswer(self, receipt, payload)
 
     def get(self, reference: Any) -> Any:
         """See ``value_of``."""
-        return value_of(reference, self._name, self._timeout_s)
-
-    def restart(self) -> None:
-        """See ``Process``. The next call shows whether the cluster has room for it."""
-        self.close()
-        self._actor = self._start()
+        return value_of(reference, self._role.__name__, self._setup.timeout_s)
 
     def close(self) -> None:
-        """End the actor."""
         import ray
 
         with contextlib.suppress(ray.exceptions.RayError):
             ray.kill(self._actor, no_restart=True)
 
 
-class RayProcesses:
+class RayProcesses(Processes):
     """Actors in a Ray cluster."""
 
     def __init__(self, address: str | None, *, cores: int, device: Device) -> None:
@@ -113,20 +102,15 @@ class RayProcesses:
         self._ours = connect(address, cores=cores, device=device)
 
     def start(self, role: Role, setup: Setup) -> RayProcess:
-        """See ``Processes``."""
         self._started.append(RayProcess(role, setup))
         return self._started[-1]
 
     def meet(self, trainers: list[Process]) -> None:
-        """See ``Processes``."""
         if len(trainers) == 1:
             return
         first = trainers[0]
         assert isinstance(first, RayProcess)
         join(trainers, first.ask("host", first.address).receive())
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *error: object) -> None:
         import ray
