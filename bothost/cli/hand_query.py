@@ -60,7 +60,7 @@ def hand_query(
 def moment(text: str) -> int:
     """Microseconds since 1970 of a date, a time (UTC unless it says otherwise) or an age. Raises UsageError."""
     if (age := _AGE.fullmatch(text.strip())) is not None:
-        return int((time.time() - float(age[1]) * _SECONDS[age[2]]) * 1e6)
+        return int(max(0.0, time.time() - float(age[1]) * _SECONDS[age[2]]) * 1e6)
     try:
         when = datetime.fromisoformat(text.strip())
     except ValueError as error:

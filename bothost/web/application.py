@@ -95,8 +95,6 @@ class Web:
             await self.jobs.aclose()
             await asyncio.gather(reading, return_exceptions=True)
 
-    # ------------------------------------------------------------------------------------------------------ sessions
-
     def viewer(self, request: Request) -> Viewer:
         """Return the viewer. Raises HTTPException 401 if a login is required."""
         viewer = self.viewers.of(request.cookies.get(COOKIE))
@@ -126,8 +124,6 @@ class Web:
             raise HTTPException(401, "the password is wrong")
         return _with_cookie(JSONResponse({"viewer": begun[1].kind}), request, begun[0])
 
-    # --------------------------------------------------------------------------------------------------------- pages
-
     async def page(self, request: Request) -> Response:
         """Every address of a page answers with the one document; the script in it reads the address."""
         return FileResponse(STATIC / "index.html")
@@ -148,13 +144,13 @@ class Web:
                 games=games,
                 strategies=strategies,
                 players=players,
-                since_us=_day(asked.get("since")),
-                until_us=_day(asked.get("until"), 1),
+                since_us=_time(asked.get("since")),
+                until_us=_time(asked.get("until"), 1),
                 results=tuple(_result(name) for name in asked.getlist("results") if name),
                 fallbacks=bool(asked.get("fallbacks")),
             )
             found = await asyncio.to_thread(hands.listed, self.site, query, asked.get("before"))
-        except ValueError as error:
+        except (ValueError, OverflowError) as error:  # the day after the last one
             raise HTTPException(400, str(error)) from None
         return JSONResponse(found)
 
@@ -196,8 +192,6 @@ class Web:
         if job is None:
             raise HTTPException(404, "there is no such job")
         return stream(job.watch())
-
-    # --------------------------------------------------------------------------------------------------- live tables
 
     async def stream_tables(self, request: Request) -> Response:
         """The list of live tables, again after every change."""
@@ -242,11 +236,20 @@ def _result(name: str) -> Result:
     return cast(Result, name)
 
 
-def _day(text: str | None, later: int = 0) -> int | None:
-    """The beginning of a day, UTC, ``later`` days on, in microseconds. Raises ValueError."""
+def _time(text: str | None, later: int = 0) -> int | None:
+    """A time such as 2026-01-31T16:00Z, or the beginning of a day in UTC, ``later`` days on, in microseconds.
+
+    Raises ValueError.
+    """
     if not text:
         return None
-    return int((datetime.fromisoformat(text).replace(tzinfo=UTC) + timedelta(days=later)).timestamp() * 1e6)
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"{text[:40]!r} is no day or time") from None
+    if "T" not in text:
+        found += timedelta(days=later)
+    return int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1e6)
 
 
 async def _refused(request: Request, error: Exception) -> Response:

@@ -107,8 +107,6 @@ class Operation:
         with (folder / "audit.log").open("a") as file:
             file.write(json.dumps(line) + "\n")
 
-    # -------------------------------------------------------------------------------------------------------- models
-
     async def models(self, request: Request) -> Response:
         self._operator(request)
         return JSONResponse({"strategies": await asyncio.to_thread(self._models)})
@@ -158,7 +156,7 @@ class Operation:
         return JSONResponse(msgspec.to_builtins(pointer))
 
     async def gate(self, request: Request) -> Response:
-        """Let a version play for the championship; the answer streams what is measured, and the verdict."""
+        """Let a version play for the championship, in a job. Its result is the promotion, or why there was none."""
         self._operator(request)
         wanted = await body(request, Challenge)
         self._strategy(wanted.strategy)
@@ -168,8 +166,6 @@ class Operation:
         words = ["model", "promote", f"{wanted.strategy}:{wanted.version}", "--deals", str(wanted.deals)]
         job = self._jobs.start(f"gate {wanted.strategy}", [words])
         return JSONResponse({"job": job.id})
-
-    # ------------------------------------------------------------------------------------------------------ training
 
     def _folders(self) -> dict[str, Path]:
         """Trainings by name, the latest first."""
@@ -192,8 +188,6 @@ class Operation:
         records = records[:: max(1, -(-len(records) // MAX_POINTS))]
         names = list(dict.fromkeys(name for record in records for name in record))
         return JSONResponse({name: [_number(record.get(name)) for record in records] for name in names})
-
-    # -------------------------------------------------------------------------------------------------------- health
 
     async def health(self, request: Request) -> Response:
         """The status of the running host; ``problem`` where none answers."""

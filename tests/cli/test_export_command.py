@@ -68,5 +68,6 @@ def test_times_are_dates_times_or_ages():
     assert moment("1970-01-01T01:00:00+01:00") == 0
     assert moment("1970-01-01T00:00:01.5") == 1_500_000
     assert moment("2d") < moment("1d") < moment("90m")
+    assert moment(f"{'9' * 400}w") == moment("99999999999d") == 0
     with pytest.raises(UsageError):
         moment("soon")

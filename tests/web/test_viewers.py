@@ -35,6 +35,14 @@ def test_with_a_password_a_visitor_sees_nothing_before_the_login(site):
         assert client.get("/api/hands").json()["hands"] == []
 
 
+@pytest.mark.parametrize("asked", ["since=soon", "until=9999-12-31", "results=perhaps", "before=zz"])
+def test_a_filter_that_names_nothing_is_refused(site, asked):
+    with TestClient(Web(site, Viewers(None, spectators=False)).application(), base_url=OURS["Origin"]) as client:
+        client.get("/api/session")
+        answer = client.get(f"/api/hands?{asked}")
+    assert answer.status_code == 400 and answer.json()["error"]
+
+
 def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(site):
     with TestClient(Web(site, Viewers(None, spectators=False)).application(), base_url=OURS["Origin"]) as client:
         cookie = client.get("/api/session").headers["set-cookie"].lower()
