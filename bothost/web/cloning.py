@@ -23,6 +23,7 @@ from bothost.store.reader import hands_by_game
 from bothost.store.registry import Registry
 from bothost.web.jobs import Jobs
 from bothost.web.opponents import LOBBY
+from bothost.web.players import Names
 from bothost.web.request_body import body
 from bothost.web.site import Site
 from bothost.web.viewers import Viewer
@@ -89,9 +90,7 @@ class Cloning:
         if hands < NEEDED:
             raise UsageError(f"{name} has played {hands} hands of {wanted.game}", advice=f"play {NEEDED - hands} more")
         if wanted.consents:
-            await asyncio.to_thread(
-                lambda: consent.record(self._site.store, LOBBY, name, granted=True, reason="agreed in the browser")
-            )
+            await asyncio.to_thread(Names(self._site.store).agree, name)
         commands, clean = await asyncio.to_thread(self._commands, name, wanted)
         return JSONResponse({"job": self._jobs.start(f"clone {name}", commands, after=clean).id})
 

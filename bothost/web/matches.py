@@ -18,7 +18,6 @@ from bothost import rules
 from bothost.errors import UsageError
 from bothost.lobby_server import LobbyServer, ServerSettings, serve
 from bothost.rules.game import Game
-from bothost.store import consent
 from bothost.store.query import HandQuery
 from bothost.store.reader import latest_hands
 from bothost.strategy import Budget, Player, Strategy, Table
@@ -250,7 +249,7 @@ class Matches:
             names = [bot.name for bot in bots]
             self._tasks[match.id] = asyncio.create_task(self._play(match, lobby, opponents, names), name="match")
         if wanted.consents:
-            await asyncio.to_thread(self._record_consent, wanted.name)
+            await asyncio.to_thread(self._people.agree, wanted.name)
         return match, browser
 
     def _checked(self, wanted: Wanted) -> Game:
@@ -265,9 +264,6 @@ class Matches:
         if not 0 <= wanted.grant_ms <= 3_600_000 or not 0 <= wanted.bank_ms <= 3_600_000:
             raise UsageError("the clock is within 0 and an hour")
         return game
-
-    def _record_consent(self, name: str) -> None:
-        consent.record(self._site.store, LOBBY, name, granted=True, reason="agreed in the browser")
 
     async def _opened(self) -> LobbyServer:
         """The lobby; it starts with the first game, and only the players of these games have an account."""

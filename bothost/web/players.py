@@ -16,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from bothost.errors import UsageError
+from bothost.store import consent
 from bothost.store.query import HandQuery
 from bothost.store.reader import latest_hands
 from bothost.store.store import Store
@@ -69,6 +70,10 @@ class Names:
         if not _owned(owner.get("browser"), key):
             raise taken
         return Browser(key, name)
+
+    def agree(self, name: str) -> None:
+        """Record that a person agreed to be imitated."""
+        consent.record(self._store, LOBBY, name, granted=True, reason="agreed in the browser")
 
     def proven(self, browser: Browser) -> str | None:
         """The name that a browser says is its own, if it is."""

@@ -20,7 +20,7 @@ from bothost.plugins.address import EXEC
 from bothost.rules.game import ActionArray, Game, View
 from bothost.store.reader import Timeline, iter_views
 from bothost.store.rebuild import moves_of
-from bothost.strategy import Budget, Decision, Player, Strategy, Table
+from bothost.strategy import Budget, Decision, Player, Table
 from bothost.web.hands import visits_of
 from bothost.web.site import Site
 
@@ -126,22 +126,14 @@ def reviewed(site: Site, timeline: Timeline, address: str, seat: int | None) -> 
         for done, question in enumerate(asked, 1):
             here = question.view.seat
             if here not in players:
-                players[here] = strategy.player(_table(timeline, game, here))
+                table = Table(lobby=record.lobby, table=record.table, game=game, seat=here, seed=record.seed)
+                players[here] = strategy.player(table)
             yield {"done": done, "of": len(asked), "judged": _judged(players[here], question, record.game)}
         yield {"over": True, "of": len(asked)}
     finally:
-        _close(strategy, players)
-
-
-def _table(timeline: Timeline, game: Game, seat: int) -> Table:
-    record = timeline.hand.game
-    return Table(lobby=record.lobby, table=record.table, game=game, seat=seat, seed=record.seed)
-
-
-def _close(strategy: Strategy, players: dict[int, Player]) -> None:
-    for player in players.values():
-        player.close()
-    strategy.close()
+        for player in players.values():
+            player.close()
+        strategy.close()
 
 
 def _judged(player: Player, question: Question, game: str) -> Json:

@@ -90,10 +90,6 @@ class Viewers:
         return token, viewer
 
 
-def _hide_doudizhu(view: Json) -> Json:
-    return {**view, "hand": ""}
-
-
 def _hide_mahjong(view: Json) -> Json:
     melds = [
         [{**meld, "tile": None} if meld["kind"] == "angang" else meld for meld in of_seat] for of_seat in view["melds"]
@@ -113,7 +109,7 @@ def _without(view: Json, *keys: str) -> Json:
 
 
 _PUBLIC: dict[str, Callable[[Json], Json]] = {
-    "doudizhu": _hide_doudizhu,
+    "doudizhu": lambda view: {**view, "hand": ""},
     "mahjong": _hide_mahjong,
     "othello": dict,
     "pairing": _hide_pairing,
