@@ -8,7 +8,7 @@ import time
 from collections.abc import AsyncIterator, Collection
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import cast, get_args
 
 import msgspec
 from starlette.applications import Starlette
@@ -20,6 +20,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from bothost.errors import BothostError, StoreUnavailable, UsageError
+from bothost.rules.game import Json
 from bothost.store.query import HandQuery, Result
 from bothost.store.reader import Timeline
 from bothost.web import brought, hands
@@ -37,7 +38,6 @@ from bothost.web.site import Site
 from bothost.web.stream import stream
 from bothost.web.viewers import COOKIE, SESSION_S, Viewer, Viewers
 
-Json = dict[str, Any]
 STATIC = Path(__file__).parent / "static"
 PAGES = ("/", "/play", "/hands")
 """The pages for everybody, in the order of the navigation."""

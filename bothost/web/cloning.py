@@ -8,7 +8,6 @@ import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import msgspec
 from starlette.exceptions import HTTPException
@@ -17,6 +16,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from bothost.errors import UsageError
+from bothost.rules.game import Json
 from bothost.store import consent
 from bothost.store.query import HandQuery
 from bothost.store.reader import hands_by_game
@@ -28,7 +28,6 @@ from bothost.web.request_body import body
 from bothost.web.site import Site
 from bothost.web.viewers import Viewer
 
-Json = dict[str, Any]
 STRATEGY = "fm-clone"
 GAMES = ("doudizhu", "othello", "mahjong")
 """The games that fm-clone plays."""

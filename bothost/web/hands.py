@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from bothost.errors import StoreError
-from bothost.rules.game import Game
+from bothost.rules.game import Game, Json
 from bothost.store.hand_report import report
 from bothost.store.query import HandQuery, players_of, started_us_of
 from bothost.store.reader import (
@@ -23,7 +23,6 @@ from bothost.store.reader import (
 from bothost.web.replay import positions
 from bothost.web.site import Site
 
-Json = dict[str, Any]
 PAGE = 50
 SEARCH_S = 0.25
 """How long the log is searched before the page shows what was found. Then it asks for the rest."""

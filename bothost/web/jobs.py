@@ -17,11 +17,11 @@ import msgspec
 import tomli_w
 
 from bothost.errors import UsageError
+from bothost.rules.game import Json
 from bothost.web.opponents import basis_of, end
 from bothost.web.site import Site
 from bothost.web.stream import Changes
 
-Json = dict[str, Any]
 NICE = 15
 """Live tables come first."""
 AT_ONCE = 2

@@ -10,7 +10,6 @@ import asyncio
 import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Mapping
-from typing import Any
 
 import msgspec
 import sqlalchemy as sa
@@ -18,7 +17,7 @@ import sqlalchemy as sa
 from bothost.errors import UsageError
 from bothost.hookspecs import Board
 from bothost.host.control import ask
-from bothost.rules.game import View
+from bothost.rules.game import Json, View
 from bothost.store.models import chat, events
 from bothost.store.query import HandQuery
 from bothost.store.reader import Key, LoggedHand, latest_hands, read_hands
@@ -27,7 +26,6 @@ from bothost.web.site import Site
 from bothost.web.stream import Changes
 from bothost.web.viewers import MOST_CHAT, Viewer, last_move, public_view
 
-Json = dict[str, Any]
 PERIOD_S = 0.5
 """How often the log is read."""
 WINDOW_S = 24 * 3600

@@ -17,7 +17,7 @@ import websockets
 from bothost import rules
 from bothost.errors import UsageError
 from bothost.lobby_server import LobbyServer, ServerSettings, serve
-from bothost.rules.game import Game
+from bothost.rules.game import Game, Json
 from bothost.store.query import HandQuery
 from bothost.store.reader import latest_hands
 from bothost.strategy import Budget, Player, Strategy, Table
@@ -30,7 +30,6 @@ from bothost.web.site import Site
 from bothost.web.stream import Changes
 from bothost.web.viewers import Viewer
 
-Json = dict[str, Any]
 MAX_MATCHES = 4
 """Games at once: each has a process of its own."""
 START_S = 60.0

@@ -21,6 +21,7 @@ from starlette.routing import Route
 from bothost.errors import UsageError
 from bothost.host.control import ask
 from bothost.plugins import require, weights
+from bothost.rules.game import Json
 from bothost.store.registry import Registry
 from bothost.strategy import Strategy
 from bothost.training import metrics
@@ -29,7 +30,6 @@ from bothost.web.request_body import body
 from bothost.web.site import Site
 from bothost.web.viewers import Viewer
 
-Json = dict[str, Any]
 PAGES = ("/models", "/training", "/health")
 RUNS = Path("runs")
 """Default output folder of ``bothost train``."""

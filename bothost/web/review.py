@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -17,14 +17,13 @@ import numpy as np
 from bothost.errors import StoreError, UsageError
 from bothost.plugins import Plugins
 from bothost.plugins.address import EXEC
-from bothost.rules.game import ActionArray, Game, View
+from bothost.rules.game import ActionArray, Game, Json, View
 from bothost.store.reader import Timeline, iter_views
 from bothost.store.rebuild import moves_of
 from bothost.strategy import Budget, Decision, Player, Table
 from bothost.web.hands import visits_of
 from bothost.web.site import Site
 
-Json = dict[str, Any]
 Severity = Literal["inaccuracy", "mistake", "blunder"]
 SEVERITIES: tuple[Severity, ...] = ("inaccuracy", "mistake", "blunder")
 DECISION_S = 2.0

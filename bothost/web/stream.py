@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any
 
 import msgspec
 from starlette.responses import StreamingResponse
 
 from bothost.errors import BothostError
+from bothost.rules.game import Json
 
-Json = dict[str, Any]
 KEEP_ALIVE_S = 15.0
 """A stream without news sends a comment this often, so that a dead connection is noticed."""
 

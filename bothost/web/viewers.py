@@ -11,13 +11,13 @@ import secrets
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
 from bothost.hookspecs import Board
+from bothost.rules.game import Json
 
-Json = dict[str, Any]
 MOST_CHAT = 50
 """Lines of chat that a page shows, the last ones."""
 Kind = Literal["operator", "spectator", "player"]
