@@ -64,7 +64,6 @@ class Crew(ABC):
 
 
 def play_here(spec: MatchSpec, game: Game, strategies: Sequence[Strategy], works: Iterable[Work]) -> Finished:
-    """Play in this process."""
     ms = math.inf if spec.ms is None else spec.ms
     luck = luck_of(game.name) if spec.luck_adjusted else None
     for work in works:
@@ -135,7 +134,6 @@ class Worker:
         self._game, self._strategies = build(spec)
 
     def play(self, work: Work) -> list[DealResult]:
-        """Play all deals of the work."""
         return [result for _, result in play_here(self._spec, self._game, self._strategies, [work])]
 
 

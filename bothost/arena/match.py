@@ -119,7 +119,6 @@ class HandInPlay:
             self.receive(seat, self.state.events(seat, view.seq))
 
     def receive(self, seat: int, events: Sequence[str]) -> None:
-        """Pass events to a seat."""
         self.views[seat].observe_all(events)
         if (news := self.news[seat]) is not None:
             news.extend(events)

@@ -57,7 +57,6 @@ class TournamentSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def swiss_rounds(self) -> int:
-        """Rounds of the Swiss system."""
         return self.rounds or max(1, (len(self.match.contestants) - 1).bit_length())
 
 
@@ -113,7 +112,6 @@ class Tournament:
         self.results.append(result)
 
     def seed(self, round_: int) -> int:
-        """Seed of the deals of a round."""
         return self.spec.match.seed * ROUNDS + round_
 
     def is_even(self, result: MatchResult) -> bool:

@@ -50,7 +50,6 @@ class CountingLobby(FakeLobby):
         return (data,)
 
     def newest_line(self) -> int:
-        """Number of the newest connection of any account."""
         return max((*self.lines, *(number for number, _ in self.first_moves.values())), default=0)
 
     def all_played_at(self, line: int) -> float | None:

@@ -92,7 +92,6 @@ class Recordings:
         return Players(self._stores[-1])
 
     def close(self) -> None:
-        """Close the databases."""
         for store in self._stores:
             store.close()
 

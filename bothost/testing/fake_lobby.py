@@ -66,7 +66,6 @@ class Line:
         """Frames for the client. A pair (code, reason) closes the connection."""
 
     def note(self, direction: Literal["in", "out", "closed"], data: str) -> None:
-        """Record a frame."""
         self._record(Recorded(time.monotonic(), self.number, self.player, direction, data))
 
     async def recv(self) -> str:

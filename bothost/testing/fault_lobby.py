@@ -88,7 +88,6 @@ class FaultLobby(FakeLobby):
         return (data,)
 
     def outgoing(self, line: Line, data: str) -> Iterable[str]:
-        """What a client receives."""
         if line.number in self._silent or (self.faults.zombies and data.startswith('{"type":"superseded"')):
             self._silent.add(line.number)
             return []
@@ -113,7 +112,6 @@ class FaultLobby(FakeLobby):
         return out
 
     def closing(self, line: Line) -> bool:
-        """Do not close zombies."""
         return line.number not in self._silent
 
     async def close(self) -> None:
@@ -140,7 +138,6 @@ class FaultLobby(FakeLobby):
         return len(times) > self.faults.rate_cut
 
     def _strike(self, line: Line) -> None:
-        """The counted faults."""
         faults, moves = self.faults, self.moves
         for name in ("silence_after", "dead_after", "drop_after", "oversize_after", "restart_after"):
             if getattr(faults, name) != moves:

@@ -113,7 +113,6 @@ class Hosting:
         durability: Any = "before_send",
         tables: int = 1000,
     ) -> Settings:
-        """Settings of a host at these lobbies."""
         return Settings(
             host=HostSettings(name="test", data_dir=self.folder, drain_timeout_s=10.0),
             store=StoreSettings(url=self.store_settings.url, durability=durability),
@@ -154,7 +153,6 @@ class Hosting:
             await asyncio.wait_for(task, 20)
 
     def rows(self, query: str) -> Sequence[Any]:
-        """The rows of a query."""
         engine = sa.create_engine(self.store_settings.url)
         try:
             with engine.begin() as connection:
@@ -168,7 +166,6 @@ class Hosting:
 
 
 async def until(condition: Callable[[], Any], seconds: float = 60.0) -> None:
-    """Wait until a condition holds."""
     async with asyncio.timeout(seconds):
         while not condition():  # noqa: ASYNC110 (the condition has no event)
             await asyncio.sleep(0.01)

@@ -75,7 +75,6 @@ class Jobs:
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     def of(self, number: str) -> Job | None:
-        """A job by its id."""
         return self._jobs.get(number)
 
     def start(
@@ -101,7 +100,6 @@ class Jobs:
         return job
 
     async def aclose(self) -> None:
-        """End all jobs."""
         for task in self._tasks.values():
             task.cancel()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)

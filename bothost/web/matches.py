@@ -203,7 +203,6 @@ class Matches:
         self._people = Names(site.store)
 
     async def aclose(self) -> None:
-        """End all games."""
         for task in self._tasks.values():
             task.cancel()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)

@@ -132,7 +132,6 @@ class Games:
         self.end(game, COLORS[1 - COLORS.index(game.turn() or "BLACK")], "timeout")
 
     def stop(self) -> None:
-        """Stop all clocks."""
         for game in self.running.values():
             self._stop(game)
 
