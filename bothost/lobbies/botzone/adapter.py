@@ -25,6 +25,10 @@ from bothost.lobbies.botzone.polls import GARBLED, Polls
 
 IDLE_S = 1.0
 """Seconds between polls that bring nothing new."""
+MAX_REQUESTS = 1000
+"""Leave a match after more requests than this. The longest game has a third of them."""
+MAX_UNSEATED = 64
+"""Most matches whose requests are not understood, and which may never end. Further ones are ignored."""
 
 
 class Botzone(LobbyAdapter):
@@ -105,8 +109,8 @@ class Botzone(LobbyAdapter):
         live = [match for match in self._matches.values() if match.seated]
         out: list[m.Output] = [m.CancelTimer(HELLO), m.Connected(self._polls.user, bool(live), self.account.name)]
         for match in live:
-            out += [*match.sit(), *match.position(), m.SetTimer(STALL + match.id, self.options.stall_s)]
-        return out
+            out += [*match.sit(), *match.position()]
+        return [*out, *(m.SetTimer(STALL + name, self.options.stall_s) for name in self._matches)]
 
     def _down(self) -> list[m.Output]:
         """The connection is lost. Matches continue."""
@@ -183,9 +187,14 @@ class Botzone(LobbyAdapter):
         if name in self._left or (match is None and self._orders.hold(name, request)):
             return None
         if match is None:
+            if sum(not each.seated for each in self._matches.values()) >= MAX_UNSEATED:
+                return None
             match = self._matches[name] = Match(name, self._grant_ms)
         before = match.received
         out = match.request(request)
+        if match.received > MAX_REQUESTS:
+            ended = m.TableEnded(name, "aborted", detail=f"more than {MAX_REQUESTS} requests")
+            return self._quit(match, ended)
         if match.seated and match.seek is None and match.received <= 2:
             out = self._orders.claim(match, out)
         return [*out, m.SetTimer(STALL + name, self.options.stall_s)] if match.received > before else out or None

@@ -16,6 +16,8 @@ MATCH_ID = re.compile(r"[0-9A-Za-z_-]{1,64}")
 """Match ids that are safe in a header's name."""
 MOST = 1000
 """Most matches that one poll may name."""
+MAX_REQUEST = 4096
+"""Characters of a request. A longer one is odd."""
 
 
 class BadAnswer(ValueError):
@@ -54,10 +56,10 @@ def polled(body: bytes) -> Polled:
     requests, finished, odd = [], [], []
     for at in range(1, 2 * wanted, 2):
         match, request, *_ = *lines[at : at + 2], "", ""
-        if MATCH_ID.fullmatch(match) and request:
+        if MATCH_ID.fullmatch(match) and 0 < len(request) <= MAX_REQUEST:
             requests.append((match, request))
         else:
-            odd.append(f"{match} {request}")
+            odd.append(f"{match} {request}"[:MAX_REQUEST])
     for line in lines[2 * wanted + 1 : 2 * wanted + 1 + ended]:
         over = _finished(line.split())
         if over is None:

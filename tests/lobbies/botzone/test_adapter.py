@@ -8,6 +8,7 @@ import pytest
 from bothost import messages as m
 from bothost.lobbies.botzone import Botzone
 from bothost.lobbies.botzone import protocol as wire
+from bothost.lobbies.botzone.adapter import MAX_REQUESTS, MAX_UNSEATED
 
 from .bench import BLACK, SECRET, TOKEN, A, B, Line, begun, kinds
 
@@ -276,6 +277,32 @@ def test_a_match_of_which_nothing_is_heard_is_given_up():
     line.play("d3")
     (ended,) = line.fire(f"stall:{A}")
     assert ended.reason == "aborted"
+
+
+def test_a_match_that_was_never_understood_is_given_up_after_a_reconnect_too():
+    line = Line()
+    line.answered((A, "another game"))
+    for _ in range(3):
+        line.failed(502)
+        line.fire("again")
+    line.failed(502)
+    assert f"stall:{A}" not in line.timers
+    line.do(m.Resume((), line.memo))
+    line.answered()
+    line.fire(f"stall:{A}")
+    assert line.memo["matches"] == {}
+
+
+def test_matches_and_requests_without_end_do_not_pile_up():
+    line = Line()
+    line.answered(*((f"m{number}", "another game") for number in range(500)))
+    assert len(line.memo["matches"]) == MAX_UNSEATED
+    line = begun()
+    line.play("d3")
+    for number in range(MAX_REQUESTS):
+        line.answered((A, f"another request {number}"))
+    assert line.events[-1] == m.TableEnded(A, "aborted", detail=f"more than {MAX_REQUESTS} requests")
+    assert line.memo["matches"] == {} and any(call.url.endswith("/abortmatch") for call in line.calls)
 
 
 def test_requests_that_only_want_to_be_heard_are_passed():
