@@ -226,6 +226,7 @@ class HttpRequest(Message, frozen=True):
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes = b""
     timeout_s: float = 30.0
+    """For connecting, and for each silence of the lobby. The whole call may take twice as long."""
 
 
 class SetTimer(Message, frozen=True):

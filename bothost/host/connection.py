@@ -146,6 +146,7 @@ class Connection:
     def _on_connected(self, event: Connected) -> None:
         self.connected = self._good = True
         self._connected_at = time.monotonic()
+        self._reconnect.cancel()  # a login that took too long got through after all
         self._reconnect.allow_hurry(False)
         self._watchdog.stop()
         if self.adapter.capabilities.transport == "websocket":

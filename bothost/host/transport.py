@@ -37,6 +37,9 @@ _log = structlog.get_logger("bothost.host")
 
 SAMPLE = 16
 """One frame in this many is timed."""
+HTTP_PHASES = 2.0
+"""The whole call may take this many times the timeout of one phase: connecting, a silence. A lobby that sends a byte
+now and then would hold the connections for ever."""
 HTTP_BYTES = 4 * 1024 * 1024
 """Maximum size of an HTTP answer. A longer one counts as a failure."""
 THROTTLED_RATE = 50.0
@@ -205,24 +208,30 @@ class HttpCalls:
 
         if self._client is None:
             self._client = httpx.AsyncClient(follow_redirects=False, limits=httpx.Limits(max_connections=10))
-        body = bytearray()
-        headers = [("Accept-Encoding", "identity"), *effect.headers]
         try:
-            async with self._client.stream(
-                effect.method, effect.url, headers=headers, content=effect.body, timeout=effect.timeout_s
-            ) as response:
-                if response.headers.get("Content-Encoding", "identity") != "identity":
-                    raise httpx.DecodingError("the answer is compressed, although we did not accept that")
-                async for chunk in response.aiter_bytes():
-                    body += chunk
-                    if len(body) > HTTP_BYTES:
-                        raise httpx.DecodingError(f"the answer is longer than {HTTP_BYTES} bytes")
-                received = tuple(response.headers.multi_items())
-                result = HttpResult(effect.request, response.status_code, received, bytes(body))
-                self.answers += 1
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            async with asyncio.timeout(HTTP_PHASES * effect.timeout_s):
+                result = await self._answer(self._client, effect)
+            self.answers += 1
+        except Exception as error:  # also a header that cannot be sent, such as a token of the lobby with an accent
             result = HttpResult(effect.request, 0, (), type(error).__name__.encode())
         self._feed(result)
+
+    async def _answer(self, client: httpx.AsyncClient, effect: HttpRequest) -> HttpResult:
+        import httpx
+
+        body = bytearray()
+        headers = [("Accept-Encoding", "identity"), *effect.headers]
+        async with client.stream(
+            effect.method, effect.url, headers=headers, content=effect.body, timeout=effect.timeout_s
+        ) as response:
+            if response.headers.get("Content-Encoding", "identity") != "identity":
+                raise httpx.DecodingError("the answer is compressed, although we did not accept that")
+            async for chunk in response.aiter_bytes():
+                body += chunk
+                if len(body) > HTTP_BYTES:
+                    raise httpx.DecodingError(f"the answer is longer than {HTTP_BYTES} bytes")
+            received = tuple(response.headers.multi_items())
+            return HttpResult(effect.request, response.status_code, received, bytes(body))
 
     async def aclose(self) -> None:
         await self._tasks.aclose()

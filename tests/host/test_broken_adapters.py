@@ -8,6 +8,7 @@ import structlog.testing
 from bothost import messages as m
 from bothost.host.connection import Connection
 from bothost.host.reconnect import ConnectionSettings
+from bothost.host.transport import HttpCalls
 from bothost.lobbies.base import Account
 from bothost.lobbies.embedded import EmbeddedLobby, EmbeddedOptions
 from bothost.testing.hosting import until
@@ -181,3 +182,57 @@ async def test_a_lobby_that_says_when_to_come_back_is_not_asked_earlier(away):
     await asyncio.sleep(0.05)
     assert adapter.attempts == 1
     await connection.aclose()
+
+
+class Slow(EmbeddedLobby):
+    """Its login gets through when the test says so, even if we gave up on it."""
+
+    name = "slow"
+
+    def __init__(self, account, options):
+        super().__init__(account, options)
+        self.inputs = []
+
+    def feed(self, item):
+        self.inputs.append(item)
+        return [m.Connected("ada")] if isinstance(item, m.TimerFired) else []
+
+
+async def test_a_login_that_gets_through_late_is_not_followed_by_another(monkeypatch):
+    monkeypatch.setattr("random.Random.uniform", lambda self, low, high: high)
+    adapter = Slow(Account(name="ada", url="ws://127.0.0.1:9/"), EmbeddedOptions())
+    connection = Connection(adapter, Owner(), ConnectionSettings(connect_s=0.05, backoff_first_s=0.6))
+    with structlog.testing.capture_logs() as logs:
+        connection.start()
+        await until(lambda: any(line["event"] == "disconnected" for line in logs))
+        connection.feed(m.TimerFired("the answer to the login"))
+        await asyncio.sleep(1.0)
+    assert connection.connected and not any(isinstance(item, m.Resume) for item in adapter.inputs)
+    await connection.aclose()
+
+
+async def test_an_answer_that_drips_for_ever_is_given_up():
+    """Ten of them would hold all connections of the account."""
+
+    async def drip(reader, writer):
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
+        while not writer.is_closing():
+            writer.write(b".")
+            await asyncio.sleep(0.05)
+        closed.set()
+
+    closed = asyncio.Event()
+
+    results = []
+    calls = HttpCalls(results.append)
+    server = await asyncio.start_server(drip, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    calls.request(m.HttpRequest(1, "GET", f"http://127.0.0.1:{port}/", timeout_s=0.3))
+    await until(lambda: results, 10)
+    assert results == [m.HttpResult(1, 0, (), b"TimeoutError")]
+    calls.request(m.HttpRequest(2, "GET", f"http://127.0.0.1:{port}/", (("Authorization", "Bearer é"),)))
+    await until(lambda: len(results) == 2, 10)
+    assert results[1] == m.HttpResult(2, 0, (), b"UnicodeEncodeError")
+    await calls.aclose()
+    await closed.wait()
+    server.close()
