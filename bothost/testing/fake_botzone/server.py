@@ -17,6 +17,7 @@ import asyncio
 import collections
 import random
 import time
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -51,23 +52,23 @@ class Traps(msgspec.Struct, frozen=True, kw_only=True):
     """Play mahjong with flowers."""
 
 
+@dataclass(eq=False)
 class Match:
     """A match of one user's local AI."""
 
-    def __init__(self, name: str, user: str, game: str, judge: Judge, simple: bool) -> None:
-        self.id = name
-        self.user = user
-        self.game = game
-        self.judge = judge
-        self.simple = simple
-        self.open = True
-        """Whether a request waits for its answer."""
-        self.asked = False
-        """Whether a poll brought the open request."""
-        self.over = False
-        self.aborted = False
-        self.answers = 0
-        self.abort_after = 0
+    id: str
+    user: str
+    game: str
+    judge: Judge
+    simple: bool
+    open: bool = True
+    """Whether a request waits for its answer."""
+    asked: bool = False
+    """Whether a poll brought the open request."""
+    over: bool = False
+    aborted: bool = False
+    answers: int = 0
+    abort_after: int = 0
 
 
 class FakeBotzone(FakeServer):
@@ -159,13 +160,9 @@ class FakeBotzone(FakeServer):
             self.struck.append("abort")
             match.aborted = True
         if self.traps.think_s:
-            self.spawn(self._think(match))
+            self.later(self.traps.think_s, self._after, match)
         else:
             self._after(match)
-
-    async def _think(self, match: Match) -> None:
-        await asyncio.sleep(self.traps.think_s)
-        self._after(match)
 
     # --------------------------------------------------------------------------------------------------------- HTTP
 
@@ -192,7 +189,7 @@ class FakeBotzone(FakeServer):
         self.at_once = max(self.at_once, self._standing[user])
         try:
             async with asyncio.timeout(self.stand_s):
-                while not self._to_do(user):
+                while not (self._open(user) or self._finished[user]):
                     self._news[user].clear()
                     await self._news[user].wait()
         except TimeoutError:
@@ -208,9 +205,6 @@ class FakeBotzone(FakeServer):
     def _open(self, user: str) -> list[Match]:
         mine = [match for match in self.matches.values() if match.user == user and match.open]
         return [match for match in mine if not (self.traps.asks_once and match.asked)]
-
-    def _to_do(self, user: str) -> bool:
-        return bool(self._open(user) or self._finished[user])
 
     def _body(self, user: str, number: int) -> str:
         asking, finished = self._open(user), self._finished.pop(user, [])

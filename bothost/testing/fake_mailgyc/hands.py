@@ -33,11 +33,7 @@ class Hands:
             self.ready(room, robot.uid, 1)
 
     def ready(self, room: Room, uid: int, ready: int) -> None:
-        place = room.seat_of(uid)
-        assert place is not None
-        seat = room.seats[place]
-        assert seat is not None
-        seat.ready = ready
+        room.seat(uid).ready = ready
         self._lobby.broadcast(room, wire.READY_CHANGED, uid=uid, ready=ready)
         if len(room.taken) == 3 and all(seat.ready for seat in room.taken):
             self._deal(room)
@@ -50,19 +46,16 @@ class Hands:
         room.bottom, room.state, room.multiple, room.last = deck[51:], wire.CALLING, 15, (-1, [])
         deal = {"hands": [wire.text_of(hand) for hand in hands], "bottom": wire.text_of(room.bottom)}
         room.truth = self.game.state_from_deal({**deal, "first": room.first})
-        caller = room.seats[room.first]
-        assert caller is not None
         for seat, hand in zip(room.taken, hands, strict=True):
             seat.cards, seat.rob = hand, -1
         for seat in room.taken:
-            self._lobby.say(seat.uid, wire.DEALT, uid=caller.uid, timer=40, pokers=seat.cards)
+            self._lobby.say(seat.uid, wire.DEALT, uid=room.taken[room.first].uid, timer=40, pokers=seat.cards)
         self._robot_turn(room)
 
     def _robot_turn(self, room: Room) -> None:
-        seat = room.seats[room.turn] if room.truth.to_act else None
         dead = self._lobby.traps.dead_after is not None and self.moves >= self._lobby.traps.dead_after
-        if seat is not None and -(10**9) < seat.uid < 0 and not dead:
-            self._lobby.later(0.0, self._robot_moves, room, seat)
+        if room.truth.to_act and -(10**9) < room.taken[room.turn].uid < 0 and not dead:
+            self._lobby.later(0.0, self._robot_moves, room, room.taken[room.turn])
 
     def wake_robots(self) -> None:
         """Let robots move that ``dead_after`` had stopped."""
@@ -114,8 +107,7 @@ class Hands:
         return (took if body["rob"] == 1 else legal["bid0"]), ""
 
     def _shot(self, room: Room, body: dict[str, Any]) -> tuple[int | None, str]:
-        seat, cards = room.seats[room.turn], body.get("pokers") or []
-        assert seat is not None
+        seat, cards = room.taken[room.turn], body.get("pokers") or []
         legal = {int(action) for action in room.truth.legal(room.turn)}
         if not cards:
             return (0, "") if 0 in legal else (None, "Last shot player does not allow pass")
@@ -128,24 +120,20 @@ class Hands:
         return (fitting[0], "") if fitting else (None, "Poker small than last shot")
 
     def _tell_call(self, room: Room, uid: int, place: int, rob: int) -> None:
-        seat = room.seats[place]
-        assert seat is not None
-        seat.rob = rob
+        room.taken[place].rob = rob
         room.multiple *= 2 if rob == 1 else 1
         position = room.truth.view(0).to_json()
         over = position["phase"] != "bid"
         result: dict[str, Any] = {"uid": uid, "rob": rob, "landlord": -1, "multiple": room.multiple, "pokers": []}
         if over:
-            landlord = room.seats[position["landlord"]]
-            assert landlord is not None
+            landlord = room.taken[position["landlord"]]
             landlord.cards = landlord.cards + room.bottom
             room.state = wire.PLAYING
             result |= {"landlord": landlord.uid, "pokers": room.bottom}
         self._lobby.broadcast(room, wire.CALLED, **result)
 
     def _tell_shot(self, room: Room, uid: int, place: int, cards: list[int]) -> None:
-        seat = room.seats[place]
-        assert seat is not None
+        seat = room.taken[place]
         if cards:
             room.last = (uid, cards)
             seat.cards = [card for card in seat.cards if card not in cards]
@@ -157,9 +145,8 @@ class Hands:
         self.played += 1
         returns = room.truth.returns
         results = [
-            {"uid": s.uid, "point": int(returns[i]), "pokers": s.cards}
-            for i, s in enumerate(room.seats)
-            if s is not None
+            {"uid": seat.uid, "point": int(points), "pokers": seat.cards}
+            for seat, points in zip(room.taken, returns, strict=True)
         ]
         multiple = {"origin": 10, "origin_multiple": 15}
         self._lobby.broadcast(

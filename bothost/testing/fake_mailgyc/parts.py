@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -36,43 +37,47 @@ class Line(BaseLine):
     """Its player counts as gone. The lobby sends it nothing, and ignores it until it names its room."""
 
 
+@dataclass(eq=False)
 class Seat:
     """A player in a room."""
 
-    def __init__(self, uid: int, name: str) -> None:
-        self.uid = uid
-        self.name = name
-        self.ready = 0
-        self.rob = -1
-        self.leave = 0
-        self.cards: list[int] = []
+    uid: int
+    name: str
+    ready: int = 0
+    rob: int = -1
+    leave: int = 0
+    cards: list[int] = field(default_factory=list)
 
 
+@dataclass(eq=False)
 class Room:
     """Three seats, and the hand that is played."""
 
-    def __init__(self, number: int, level: int) -> None:
-        self.number = number
-        self.level = level
-        self.seats: list[Seat | None] = [None, None, None]
-        self.state = wire.WAITING
-        self.truth: Any = None
-        self.bottom: list[int] = []
-        self.first = 0
-        self.multiple = 15
-        self.last: tuple[int, list[int]] = (-1, [])
+    number: int
+    level: int
+    seats: list[Seat | None] = field(default_factory=lambda: [None, None, None])
+    state: int = wire.WAITING
+    truth: Any = None
+    bottom: list[int] = field(default_factory=list)
+    first: int = 0
+    multiple: int = 15
+    last: tuple[int, list[int]] = (-1, [])
 
     @property
     def taken(self) -> list[Seat]:
+        """The seats that are taken: during a hand all three."""
         return [seat for seat in self.seats if seat is not None]
 
     @property
     def turn(self) -> int:
-        """Seat to act."""
         return int(self.truth.to_act[0])
 
     def seat_of(self, uid: int) -> int | None:
         return next((i for i, seat in enumerate(self.seats) if seat is not None and seat.uid == uid), None)
+
+    def seat(self, uid: int) -> Seat:
+        """The seat of a player who is here."""
+        return next(seat for seat in self.taken if seat.uid == uid)
 
     def picture(self, uid: int) -> dict[str, Any]:
         """Frame 1006 for one player: the other hands are zeros."""
@@ -80,8 +85,8 @@ class Room:
         landlord = self.truth.view(0).to_json()["landlord"] if self.state == wire.PLAYING else None
         taken = self.taken
         placeholder = taken[0].uid if taken else -1
-        turn = self.seats[self.turn].uid if playing and self.truth.to_act else placeholder  # type: ignore[union-attr]
-        owner = self.seats[landlord].uid if landlord is not None else placeholder
+        turn = taken[self.turn].uid if playing and self.truth.to_act else placeholder
+        owner = taken[landlord].uid if landlord is not None else placeholder
         players = [
             {}
             if seat is None

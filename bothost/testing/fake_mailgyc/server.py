@@ -98,9 +98,7 @@ class MailgycFake(FakeServer):
         if room.state == wire.WAITING:
             self.leave(room, line.user)
         else:
-            seat = room.seats[room.seat_of(line.user) or 0]
-            assert seat is not None
-            seat.leave = 1
+            room.seat(line.user).leave = 1
             self.broadcast(room, wire.LEFT, uid=line.user)
 
     # ------------------------------------------------------------------------------------------------------- telling
@@ -176,9 +174,7 @@ class MailgycFake(FakeServer):
             code, body = msgspec.json.decode(text, type=tuple[int, dict[str, Any]])
             if code == wire.JOIN and room is not None and body.get("room") == room.number:
                 line.dumb = False
-                seat = room.seats[room.seat_of(line.user) or 0]
-                assert seat is not None
-                seat.leave = 0
+                room.seat(line.user).leave = 0
                 self.show(room)
             elif code == wire.JOIN and room is None:
                 line.dumb = False
@@ -201,13 +197,11 @@ class MailgycFake(FakeServer):
     def leave(self, room: Room, uid: int) -> None:
         """A seat that is left during a hand stays taken, and the table waits for it for ever."""
         self.broadcast(room, wire.LEFT, uid=uid)
-        place = room.seat_of(uid)
-        assert place is not None
+        seat = room.seat(uid)
+        place = room.seats.index(seat)
         if room.state == wire.WAITING:
             room.seats[place] = None
         else:
-            seat = room.seats[place]
-            assert seat is not None
             dead = room.seats[place] = Seat(-(10**9) - uid, seat.name)
             dead.cards, dead.rob, dead.ready, dead.leave = seat.cards, seat.rob, 1, 1
         if all(seat.uid < 0 for seat in room.taken):

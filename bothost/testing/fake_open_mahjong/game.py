@@ -265,8 +265,7 @@ class Match:
         assert index is not None
         self.seats[index].offline = False
         self.frames.tags()
-        frame = {"type": "gamestate/guobiao/game_start", "success": True, "message": "-"}
-        self.owner.tell(user, {**frame, "game_info": self.frames.picture(index)})
+        self.owner.tell(user, "gamestate/guobiao/game_start", game_info=self.frames.picture(index))
         if self.asked and self.ask["kind"] == "hand" and index == self.current and self.status == "hand":
             self.frames.hand_ask(index)
         elif index in self.asked and self.ask["kind"] == "claims" and index not in self.answers:
@@ -284,7 +283,7 @@ class Frames:
         for i, seat in enumerate(self._match.seats):
             if not seat.robot and not seat.offline:
                 body = info(i) if callable(info) else info
-                self._match.owner.tell(seat.user, {"type": kind, "success": True, "message": "-", member: body})
+                self._match.owner.tell(seat.user, kind, **{member: body})
 
     def do(self, actions: list[str], player: int, **members: Any) -> None:
         self._match.tick += 1
@@ -334,11 +333,8 @@ class Frames:
             **members,
             "dealer_index": 0,
         }
-        kind = "gamestate/guobiao/broadcast_hand_action"
-        self._match.owner.tell(
-            self._match.seats[viewer].user,
-            {"type": kind, "success": True, "message": "-", "ask_hand_action_info": info},
-        )
+        user = self._match.seats[viewer].user
+        self._match.owner.tell(user, "gamestate/guobiao/broadcast_hand_action", ask_hand_action_info=info)
 
     def claim_ask(self, viewer: int) -> None:
         info = {
@@ -348,11 +344,8 @@ class Frames:
             "action_tick": self._match.tick,
             "player_index": viewer,
         }
-        kind = "gamestate/guobiao/ask_other_action"
-        self._match.owner.tell(
-            self._match.seats[viewer].user,
-            {"type": kind, "success": True, "message": "-", "ask_other_action_info": info},
-        )
+        user = self._match.seats[viewer].user
+        self._match.owner.tell(user, "gamestate/guobiao/ask_other_action", ask_other_action_info=info)
 
     def ready(self) -> None:
         ready = {str(i): i not in self._match.waits for i in range(4)}

@@ -105,8 +105,7 @@ class Rooms:
             "ready_list": [],
         }
         self.show(room)
-        done = {"type": "room/create_room_done", "success": True, "message": "-", "room_info": self.public(room)}
-        self._lobby.say(line, done)
+        self._lobby.say(line, "room/create_room_done", room_info=self.public(room))
 
     def _join(self, line: Line, room: dict[str, Any], frame: dict[str, Any]) -> None:
         if len(room["player_list"]) >= 4 or room["is_game_running"]:
@@ -115,7 +114,7 @@ class Rooms:
             return self._lobby.tips(line, "密码错误", "error_message")
         room["player_list"].append(line.user)
         self.show(room)
-        self._lobby.say(line, {"type": "room/join_room_done", "success": True, "message": "加入房间成功"})
+        self._lobby.say(line, "room/join_room_done", "加入房间成功")
 
     def leave(self, room: dict[str, Any], user: int) -> None:
         room["player_list"].remove(user)
@@ -133,8 +132,7 @@ class Rooms:
 
     def show(self, room: dict[str, Any]) -> None:
         for user in room["player_list"]:
-            frame = {"type": "room/refresh_room_info", "success": True, "message": "-"}
-            self._lobby.tell(user, {**frame, "room_info": self.public(room)})
+            self._lobby.tell(user, "room/refresh_room_info", room_info=self.public(room))
 
     @staticmethod
     def public(room: dict[str, Any]) -> dict[str, Any]:

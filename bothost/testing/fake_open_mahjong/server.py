@@ -135,22 +135,23 @@ class FakeOpenMahjong(FakeServer):
             line.abort()
             self.disconnected(line)
 
-    def tell(self, user: int, frame: dict[str, Any]) -> None:
-        line = self.lines.get(user)
-        if line is not None:
-            self.say(line, frame)
+    def tell(self, user: int, kind: str, /, **members: Any) -> None:
+        """Send a frame to a user, who may be offline."""
+        if (line := self.lines.get(user)) is not None:
+            self.say(line, kind, **members)
 
-    def say(self, line: Line, frame: dict[str, Any]) -> None:
+    def say(self, line: Line, kind: str, message: str = "-", /, *, success: bool = True, **members: Any) -> None:
+        frame = {"type": kind, "success": success, "message": message, **members}
         if self.chance(self.traps.noise, "noise"):
             line.send(self.rng.choice(NOISE))
         text = json.dumps(frame)
         self.frames.append((line.user, "out", frame))
         line.send(text)
-        if frame["type"].startswith("gamestate/") and self.chance(self.traps.repeat, "repeat"):
+        if kind.startswith("gamestate/") and self.chance(self.traps.repeat, "repeat"):
             line.send(text)
 
     def tips(self, line: Line, text: str, kind: str = "tips") -> None:
-        self.say(line, {"type": kind, "success": False, "message": text})
+        self.say(line, kind, text, success=False)
 
     # ------------------------------------------------------------------------------------------------------ hearing
 
@@ -169,14 +170,14 @@ class FakeOpenMahjong(FakeServer):
             return
         self.frames.append((line.user, "in", frame))
         if kind == "ping":
-            self.say(line, {"type": "pong", "success": True, "message": "pong", "client_ts": frame["client_ts"]})
+            self.say(line, "pong", "pong", client_ts=frame["client_ts"])
         elif kind == "send_release_version":
             self._check_version(line, frame)
         elif kind == "login":
             self._login(line, frame)
         elif kind == "room/get_room_list":
             rooms = self.rooms.listed() if line.user else []
-            self.say(line, {"type": kind, "success": True, "message": "-", "show_tip": False, "room_list": rooms})
+            self.say(line, kind, show_tip=False, room_list=rooms)
         elif not line.user:
             self.tips(line, "请先登录")
         elif kind == "reconnect_response":
@@ -196,7 +197,7 @@ class FakeOpenMahjong(FakeServer):
         line.checked = frame.get("release_version") == VERSION
         if not line.checked:
             info = {"title": "版本检查失败", "content": "您的客户端版本与服务器版本不匹配"}
-            self.say(line, {"type": "message", "success": False, "message": "error_version", "message_info": info})
+            self.say(line, "message", "error_version", success=False, message_info=info)
             self.later(0.02, line.close)
 
     def _login(self, line: Line, frame: dict[str, Any]) -> None:
@@ -219,17 +220,17 @@ class FakeOpenMahjong(FakeServer):
         old = self.lines.get(user)
         if old is not None:
             info = {"title": "账户于其他地方登陆", "content": "您的账户已在其他地方登录"}
-            self.say(old, {"type": "message", "success": False, "message": "login_kickout", "message_info": info})
+            self.say(old, "message", "login_kickout", success=False, message_info=info)
             self._gone(user)
             old.user = 0  # stays open, and answers pings
         line.user = user
         self.lines[user] = line
         login: dict[str, Any] = {"user_id": user, "username": name, "userkey": key_of(name)}
         login["is_tourist"] = user < 10_000_000
-        self.say(line, {"type": "login", "success": True, "message": "登录成功", "login_info": login})
+        self.say(line, "login", "登录成功", login_info=login)
         if user in self.playing:
             info = {"title": "对局重连", "content": "检测到您有一场正在进行的游戏"}
-            self.say(line, {"type": "message", "success": True, "message": "reconnect_ask", "message_info": info})
+            self.say(line, "message", "reconnect_ask", message_info=info)
 
     def _reconnect(self, line: Line, frame: dict[str, Any]) -> None:
         match = self.playing.get(line.user)
@@ -238,7 +239,7 @@ class FakeOpenMahjong(FakeServer):
         if match is None:
             return self.tips(line, "游戏已结束")
         match.back(line.user)
-        self.say(line, {"type": "tips", "success": True, "message": "重连成功"})
+        self.say(line, "tips", "重连成功")
 
     def start_match(self, room: dict[str, Any]) -> None:
         room["is_game_running"] = True
