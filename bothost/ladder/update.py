@@ -13,7 +13,6 @@ from itertools import islice
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
-from sqlalchemy.exc import IntegrityError
 
 from bothost.errors import StoreError, UsageError
 from bothost.ladder.outcome import Outcome
@@ -53,6 +52,8 @@ class Ladder:
             for game, known in all_ratings(store, scope=scope).items()
             for who, rating in known.items()
         }
+        self._hands = self._total()
+        """Hands of all ratings in the database."""
 
     def count(self, outcomes: Iterable[Outcome], on_counted: Callable[[int], None] = lambda done: None) -> int:
         """Count outcomes that were not counted before. Returns the number of those with teams."""
@@ -106,20 +107,27 @@ class Ladder:
 
     def _write(self, outcomes: list[Outcome], changes: _Changes) -> None:
         marks = sorted({key for outcome in outcomes for key in outcome.keys})
-        try:
-            with self._store.begin() as connection:
-                if marks:
-                    rows = [{"scope": self._scope, "key": key} for key in marks]
-                    insert = self._store.insert(models.rated)
-                    firsts = {outcome.keys[0] for outcome in outcomes}
-                    connection.execute(models.rated.insert(), [row for row in rows if row["key"] in firsts])
-                    if rest := [row for row in rows if row["key"] not in firsts]:
-                        connection.execute(insert.on_conflict_do_nothing(), rest)
-                self._upsert(connection, models.ratings, changes.rating_rows(self._scope))
-                self._upsert(connection, models.rating_history, changes.history_rows(self._scope))
-                self._upsert(connection, models.rating_pairs, changes.pair_rows(self._scope), add=("hands", "wins"))
-        except IntegrityError as error:
-            raise StoreError("another `bothost ladder` is counting the same hands", advice="run it again") from error
+        with self._store.begin(writes=True) as connection:
+            self._check_alone(connection)
+            if marks:
+                insert = self._store.insert(models.rated).on_conflict_do_nothing()
+                connection.execute(insert, [{"scope": self._scope, "key": key} for key in marks])
+            self._upsert(connection, models.ratings, changes.rating_rows(self._scope))
+            self._upsert(connection, models.rating_history, changes.history_rows(self._scope))
+            self._upsert(connection, models.rating_pairs, changes.pair_rows(self._scope), add=("hands", "wins"))
+        self._hands = self._total()
+
+    def _check_alone(self, connection: sa.Connection) -> None:
+        """Raise StoreError if others changed the ratings since they were loaded: ours would replace theirs."""
+        r = models.ratings
+        if connection.dialect.name == "postgresql":
+            connection.exec_driver_sql(f"LOCK TABLE {r.name} IN SHARE ROW EXCLUSIVE MODE")
+        counted = connection.execute(sa.select(sa.func.sum(r.c.hands)).where(r.c.scope == self._scope)).scalar() or 0
+        if counted != self._hands:
+            raise StoreError("another `bothost ladder` is counting, too", advice="run it again")
+
+    def _total(self) -> int:
+        return sum(rating.hands for rating in self._ratings.values())
 
     def _upsert(
         self, connection: sa.Connection, table: sa.Table, rows: list[dict[str, Any]], add: tuple[str, ...] = ()

@@ -12,7 +12,7 @@ from bothost.arena.journal import Header, Journal
 from bothost.arena.lineup import lineups
 from bothost.arena.match import DealResult, HandResult
 from bothost.cli import main
-from bothost.errors import UsageError
+from bothost.errors import StoreError, UsageError
 from bothost.ladder import journals, rating_of, report
 from bothost.ladder.logged import LoggedOutcomes
 from bothost.ladder.outcome import LANDLORD, Outcome, key_of, teams_of
@@ -106,6 +106,19 @@ def test_an_interrupted_count_loses_and_doubles_nothing(store):
         Ladder(store, "others").count(broken())
     assert known(store, "mahjong") == {}
     assert count(store) == (8, {})
+
+
+def test_of_two_that_count_at_the_same_time_the_later_is_told_to_start_again(store):
+    """It loaded the ratings before the other wrote, so it would replace what the other counted."""
+    other = Ladder(store, "others")
+    log(store, 0, [2, -1, -1], game="mahjong")
+    assert count(store) == (1, {})
+    deal = Outcome("mahjong", ((ADA,), (BEN,)), (1.0, 0.0), T0, (key_of("deal", 1),))
+    with pytest.raises(StoreError, match="another"):
+        other.count([deal])
+    assert Ladder(store, "others").count([deal]) == 1
+    assert known(store, "mahjong")["ada at home"].hands == 1
+    assert known(store, "mahjong")["ben at home"].hands == 2
 
 
 def test_hands_that_say_nothing_are_left_out_by_reason(store):
