@@ -60,22 +60,27 @@ def command(
     trainer = trainer_of(require(plugins, plugins.strategies, "strategy", name))
     # Trainers that imitate learn from the hands of all players, whichever strategy was logged there.
     own = None if trainer.learns_from_log else [name]
-    request = Request(
-        strategy=name,
-        query=hands.hand_query(since, until, lobby, None, player, own, closed=True, scored=True),
-        seed=seed,
-        minutes=minutes,
-        options=options.nested(option or []),
-        fresh=fresh,
-        command=options.command_line("retrain", name, "--seed", seed, option=option or []),
-    )
+
+    def asked() -> Request:
+        """The request as of now: the ages of --since and --until count from here."""
+        return Request(
+            strategy=name,
+            query=hands.hand_query(since, until, lobby, None, player, own, closed=True, scored=True),
+            seed=seed,
+            minutes=minutes,
+            options=options.nested(option or []),
+            fresh=fresh,
+            command=options.command_line("retrain", name, "--seed", seed, option=option or []),
+        )
+
+    request = asked()
     with opened(settings) as registry:
         tools = Tools(plugins, registry.store, registry)
         elsewhere = None if ray is None else _on_ray(ray, config, ray_cores)
         folder = settings.host.data_dir / "retrain"
         if watch:
             match = (lambda: promoted(tools, name, deals, alpha, config)) if promote else None
-            return watch_log(tools, request, folder, after, _minute(at), match, elsewhere)
+            return watch_log(tools, asked, folder, after, _minute(at), match, elsewhere)
         result = once(tools, request, out or _folder(folder, request), elsewhere)
         if promote:
             result["promotion"] = promoted(tools, name, deals, alpha, config)
@@ -112,7 +117,7 @@ def promoted(tools: Tools, name: str, deals: int, alpha: float, config: Path | N
 
 def watch_log(
     tools: Tools,
-    request: Request,
+    asked: Callable[[], Request],
     folder: Path,
     after: int,
     minute: int | None,
@@ -125,6 +130,7 @@ def watch_log(
     from bothost.store.leases import LeaseHeld
 
     while True:
+        request = asked()
         try:
             count, last_us = new_decisions(tools.store, request.strategy)
             if count >= after and due(last_us, minute, time.time()):

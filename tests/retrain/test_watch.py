@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from bothost.cli import hand_query, main
 from bothost.cli import retrain as command
 from bothost.cli.retrain import once
 from bothost.store.leases import JobLease
@@ -40,7 +41,7 @@ def watch(tools, request, folder, monkeypatch, looks, after=100, on_sleep=lambda
         return {"promoted": False, "reason": "refused"}
 
     with pytest.raises(Enough):
-        command.watch_log(tools, request, folder, after, None, promote)
+        command.watch_log(tools, lambda: request, folder, after, None, promote)
     return promotions
 
 
@@ -48,6 +49,28 @@ def test_it_retrains_once_for_the_same_decisions(tools, request_, tmp_path, monk
     assert watch(tools, request_, tmp_path / "jobs", monkeypatch, looks=3) == ["r1"]
     assert len(list((tmp_path / "jobs").iterdir())) == 1
     assert "refused" in capsys.readouterr().out
+
+
+def test_an_age_counts_from_each_job_anew(tmp_path, migrated_file, monkeypatch):
+    """A watch runs for months: the last 7 days are not those before it began."""
+    (tmp_path / "config.toml").write_text(f'[store]\nurl = "sqlite:///{migrated_file}"\n')
+    since = []
+    monkeypatch.setattr(hand_query.time, "time", lambda: (10 + len(since)) * 86_400.0)
+    monkeypatch.setattr("bothost.retrain.job.new_decisions", lambda store, strategy: (1, 0))
+
+    def once(_tools, request, *_rest):
+        since.append(request.query.since_us // 86_400_000_000)
+        return {"strategy": "phase-ppo", "version": "r1", "rows": 1}
+
+    def sleep(_seconds):
+        if len(since) == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "once", once)
+    monkeypatch.setattr(command.time, "sleep", sleep)
+    words = ["--watch", "--after", "1", "--since", "7d", "--config", str(tmp_path / "config.toml")]
+    assert main(["retrain", "phase-ppo", *words]) == 130
+    assert since[1] == since[0] + 1
 
 
 def test_too_few_decisions_wait(tools, request_, tmp_path, monkeypatch):
