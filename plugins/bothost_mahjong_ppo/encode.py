@@ -34,6 +34,7 @@ _SCALE[0] = 6.0
 """The first number is log(1 + worth) itself, without its native divisor: small differences decide."""
 FARTHEST = 5.0
 KINDS = 34
+_NUMBERS = np.arange(1, KINDS + 1, dtype=np.float32)
 TILE_PLANES, ROW_PLANES, INTEGER_PLANES = 13, 5, 13
 MATRIX_PLANES, LOOK_AHEAD_PLANES = 2, 48
 PLANE = 4 * KINDS
@@ -54,6 +55,8 @@ OLD_PROSPECT = 20
 ROWS = 16
 """More than the legal actions of any position. A seat that drew has at most 14 discards and a win: each kong takes the
 place of a discard. A claim has at most 7: pass, win, three chows, pung and kong."""
+PACKED_STATE = ORDER_START + SEQUENCES * SEQUENCE
+"""A state as training keeps it: of each discard in the sequences the tile's number plus 1, with 0 for none."""
 PACKED = ROWS * (PROSPECT + 1)
 """Prospects as training keeps them: those of the legal actions, then the actions' numbers plus 1, with 0 for none."""
 CHUNK = 64
@@ -109,7 +112,10 @@ def encode(
     states = np.empty((len(views), STATE if last else ORDER_START), np.float32)
     prospects = np.zeros((len(views), ACTIONS, PROSPECT if last else OLD_PROSPECT), np.float32)
     for part in _chunks(len(views)):
-        tiles = _encode_states(views[part], states[part])
+        tiles = _encode_positions(views[part], states[part, :ORDER_START])
+        if last:
+            for view, state in zip(views[part], states[part], strict=True):
+                view.encode("order", state[ORDER_START:].reshape(SEQUENCES, SEQUENCE, KINDS))
         at = _positions(legal[part]), np.concatenate(legal[part])
         prospects[part][at] = _prospects(views[part], legal[part], tiles, version)
     return states, prospects
@@ -118,14 +124,16 @@ def encode(
 def encode_packed_into(
     views: Sequence[View], legal: Sequence[ActionArray], states: FloatArray, packed: FloatArray
 ) -> None:
-    """As ``encode``, into arrays of the caller's, with prospects packed (n, 688), a twelfth of the size.
+    """As ``encode``, into arrays of the caller's, packed: states (n, 2392) and prospects (n, 688), a fifth of the size.
 
     Raises ValueError if a position has more than 16 legal actions.
     """
     packed[:] = 0.0
     split = ROWS * PROSPECT
     for part in _chunks(len(views)):
-        tiles = _encode_states(views[part], states[part])
+        tiles = _encode_positions(views[part], states[part, :ORDER_START])
+        sequences = np.stack([view.encode("order") for view in views[part]])
+        states[part, ORDER_START:] = sequences.reshape(len(tiles), -1, KINDS) @ _NUMBERS
         sizes = [len(of) for of in legal[part]]
         if max(sizes) > ROWS:
             raise ValueError(f"a position has {max(sizes)} legal actions; packed prospects hold at most {ROWS}")
@@ -144,8 +152,8 @@ def _positions(legal: Sequence[ActionArray]) -> npt.NDArray[np.int64]:
     return np.repeat(np.arange(len(legal)), [len(of) for of in legal])
 
 
-def _encode_states(views: Sequence[View], out: FloatArray) -> FloatArray:
-    """Write states, with the sequences if ``out`` (n, 5560 or 2296) has room for them. Returns the block ``tiles``."""
+def _encode_positions(views: Sequence[View], out: FloatArray) -> FloatArray:
+    """Write what states have before the sequences (n, 2296). Returns the block ``tiles``."""
     n = len(views)
     tiles = np.empty((n, TILE_PLANES + ROW_PLANES, 4, KINDS), np.float32)
     integers = np.empty((n, INTEGER_PLANES, 4, KINDS), np.float32)
@@ -154,8 +162,6 @@ def _encode_states(views: Sequence[View], out: FloatArray) -> FloatArray:
         view.encode("tiles", tiles[i])
         view.encode("integers", integers[i])
         view.encode(f"look_ahead_{DEPTH}", ahead[i])
-        if out.shape[1] == STATE:
-            view.encode("order", out[i, ORDER_START:].reshape(SEQUENCES, SEQUENCE, KINDS))
     parts = (
         tiles[:, :TILE_PLANES],
         tiles[:, TILE_PLANES:, :, 0],
@@ -163,7 +169,7 @@ def _encode_states(views: Sequence[View], out: FloatArray) -> FloatArray:
         ahead[:, :MATRIX_PLANES],
         ahead[:, MATRIX_PLANES:, :, 0],
     )
-    np.concatenate([part.reshape(n, -1) for part in parts], axis=1, out=out[:, :ORDER_START])
+    np.concatenate([part.reshape(n, -1) for part in parts], axis=1, out=out)
     return tiles
 
 

@@ -29,7 +29,7 @@ SHRINKAGE = 1e-2
 def demonstrations(
     game: Game, hands: int, seed: int, teacher: Teacher = "rule"
 ) -> tuple[Float, np.ndarray, np.ndarray, Float]:
-    """Decisions of a teacher on all four seats: observations (n, 6928), masks (n, 193), actions (n,), rewards (n,)."""
+    """Decisions of a teacher on all four seats: observations (n, 3760), masks (n, 193), actions (n,), rewards (n,)."""
     choice = TEACHERS[teacher]
     views: list[View] = []
     actions: list[int] = []
@@ -67,7 +67,7 @@ def imitate(
     entropy of the policy, in nats. A clone is too certain for reinforcement learning to explore, so its logits shrink
     until the policy has that entropy.
     """
-    optimizer = torch.optim.Adam(model.parameters(), lr=rate, eps=1e-5)
+    optimizer = torch.optim.Adam(model.parameters(), lr=rate, eps=1e-5, fused=True)
     generator = torch.Generator().manual_seed(seed)
     taught = max(1, hands * 9 // 10)
     for begin in range(0, taught, chunk):

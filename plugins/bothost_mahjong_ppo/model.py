@@ -1,10 +1,10 @@
 """The network: a trunk over the state, logits from it and from each action's prospect, and a value.
 
 state (5560) and, in training, hidden (680) → 192 → 192 → 193 logits and the value. Each discard of the sequences in
-``state`` is embedded (34 → 8) before. To each logit is added what a small network, the same for all actions, makes of
-the action's prospect (42 → 64 → 1). The trunk shifts that one's hidden layer: what a danger or a worth weighs depends
-on the position. To the value is added what a linear layer makes of the greatest of each number over the legal actions'
-prospects, since the trunk does not see what the hand is worth.
+``state`` is embedded (34 → 8) before; training looks it up by the tile's number. To each logit is added what a small
+network, the same for all actions, makes of the action's prospect (42 → 64 → 1). The trunk shifts that one's hidden
+layer: what a danger or a worth weighs depends on the position. To the value is added what a linear layer makes of the
+greatest of each number over the legal actions' prospects, since the trunk does not see what the hand is worth.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from bothost_mahjong_ppo.encode import (
     KINDS,
     ORDER_START,
     PACKED,
+    PACKED_STATE,
     PLAIN,
     PROSPECT,
     ROWS,
@@ -33,12 +34,12 @@ from bothost_mahjong_ppo.oracle import HIDDEN
 
 WIDTH, PROSPECT_WIDTH, DISCARD_WIDTH = 192, 64, 8
 TRUNK_INPUT = ORDER_START + SEQUENCES * SEQUENCE * DISCARD_WIDTH
-OBSERVATION = STATE + PACKED + HIDDEN
-"""In training: state, packed prospects, hidden features."""
+OBSERVATION = PACKED_STATE + PACKED + HIDDEN
+"""In training: packed state, packed prospects, hidden features."""
 
 
 class MahjongNet(nn.Module):
-    """Observations (B, 6928) → logits (B, 193), to be masked by legality, and values (B,), scaled returns of the hand.
+    """Observations (B, 3760) → logits (B, 193), to be masked by legality, and values (B,), scaled returns of the hand.
 
     ``look_ahead``: False leaves out all that looks ahead. ``oracle``: False makes the network that is shipped; its
     observations may lack the hidden features.
@@ -98,15 +99,15 @@ class MahjongNet(nn.Module):
         self.value.bias.copy_(weights[-1:])
 
     def _body(self, observations: Tensor) -> Tensor:
-        state = observations[:, :STATE]
+        position = observations[:, :ORDER_START]
         if not self.look_ahead:
-            state = torch.cat(
-                (state[:, :PLAIN], torch.zeros_like(state[:, PLAIN:ORDER_START]), state[:, ORDER_START:]), 1
-            )
-        sequences = self.discard(state[:, ORDER_START:].reshape(-1, SEQUENCES * SEQUENCE, KINDS))
-        body = self.state(torch.cat((state[:, :ORDER_START], sequences.flatten(1)), dim=1))
+            position = torch.cat((position[:, :PLAIN], torch.zeros_like(position[:, PLAIN:])), dim=1)
+        embeddings = nn.functional.pad(self.discard.weight.T, (0, 0, 1, 0))  # zeros where there is no discard
+        discards = observations[:, ORDER_START:PACKED_STATE].flatten().int()
+        sequences = embeddings.index_select(0, discards).reshape(len(observations), -1)
+        body = self.state(torch.cat((position, sequences), dim=1))
         if self.hidden is not None:
-            body = body + self.hidden(observations[:, STATE + PACKED :])
+            body = body + self.hidden(observations[:, PACKED_STATE + PACKED :])
         hidden: Tensor = self.second(body.relu())
         return hidden.relu()
 
@@ -149,12 +150,12 @@ class MahjongNet(nn.Module):
 
 def _prospects(observations: Tensor) -> Tensor:
     """(B, 16, 42), of legal actions; 0 beyond them."""
-    return observations[:, STATE : STATE + ROWS * PROSPECT].reshape(-1, ROWS, PROSPECT)
+    return observations[:, PACKED_STATE : PACKED_STATE + ROWS * PROSPECT].reshape(-1, ROWS, PROSPECT)
 
 
 def _actions(observations: Tensor) -> Tensor:
     """(B, 16): which actions these are, counted from 1; 0 beyond them."""
-    return observations[:, STATE + ROWS * PROSPECT : STATE + PACKED]
+    return observations[:, PACKED_STATE + ROWS * PROSPECT : PACKED_STATE + PACKED]
 
 
 def _greatest(prospects: Tensor) -> Tensor:

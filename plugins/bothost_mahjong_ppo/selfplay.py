@@ -17,7 +17,7 @@ from bothost.inference import legal_masks
 from bothost.rules import ActionArray, Game, State, View, mahjong
 from bothost.training.ppo import Batch, Float, PpoOptions, generalized_advantages
 from bothost.training.rollout import Choice, choose
-from bothost_mahjong_ppo.encode import ACTIONS, PACKED, REWARD_SCALE, STATE, choices, encode_packed_into
+from bothost_mahjong_ppo.encode import ACTIONS, PACKED, PACKED_STATE, REWARD_SCALE, choices, encode_packed_into
 from bothost_mahjong_ppo.model import OBSERVATION
 from bothost_mahjong_ppo.oracle import encode_hidden
 
@@ -54,7 +54,7 @@ class Hands(NamedTuple):
     """Played hands."""
 
     batch: Batch
-    """The learner's decisions, hand by hand and seat by seat."""
+    """The learner's decisions in the order of play."""
     scores: Float
     """Of each of the learner's seats in each hand, in points."""
 
@@ -99,82 +99,92 @@ class Hand:
         return None
 
 
-def observe(positions: Sequence[tuple[State, int]], share: float, rng: np.random.Generator) -> tuple[Float, np.ndarray]:
-    """Observations (n, 6928) of deciding seats with a share of the hidden features, and masks (n, 193) of `choices`."""
+def observe(
+    positions: Sequence[tuple[State, int]], share: float, rng: np.random.Generator, out: Float | None = None
+) -> tuple[Float, np.ndarray]:
+    """Observations (n, 3760) of deciding seats with a share of the hidden features, and masks (n, 193) of `choices`.
+
+    ``out``: where to write the observations.
+    """
     views = [state.view(seat) for state, seat in positions]
     legal = [view.legal() for view in views]
-    observations = observed(views, legal)
+    observations = observed(views, legal, out)
     for (state, seat), out in zip(positions, observations, strict=True):
-        out[STATE + PACKED :] = encode_hidden(state, seat, share, rng)
+        out[PACKED_STATE + PACKED :] = encode_hidden(state, seat, share, rng)
     return observations, legal_masks(choices(views, legal), ACTIONS)
 
 
-def observed(views: Sequence[View], legal: Sequence[ActionArray]) -> Float:
-    """Observations (n, 6928) without hidden features."""
-    out = np.zeros((len(views), OBSERVATION), np.float32)
-    encode_packed_into(views, legal, out[:, :STATE], out[:, STATE : STATE + PACKED])
+def observed(views: Sequence[View], legal: Sequence[ActionArray], out: Float | None = None) -> Float:
+    """Observations (n, 3760) without hidden features, in ``out`` if it is given."""
+    if out is None:
+        out = np.empty((len(views), OBSERVATION), np.float32)
+    encode_packed_into(views, legal, out[:, :PACKED_STATE], out[:, PACKED_STATE : PACKED_STATE + PACKED])
+    out[:, PACKED_STATE + PACKED :] = 0.0
     return out
+
+
+class Buffer:
+    """Memory for observations, kept from one iteration to the next: memory that the system has to find costs more time
+    than what is written there."""
+
+    def __init__(self) -> None:
+        self.rows = np.empty((0, OBSERVATION), np.float32)
+
+    def reserve(self, used: int, n: int) -> Float:
+        """Where ``n`` rows belong after the ``used`` ones."""
+        if used + n > len(self.rows):
+            rows = np.empty((2 * (used + n), OBSERVATION), np.float32)
+            rows[:used] = self.rows[:used]
+            self.rows = rows
+        return self.rows[used : used + n]
 
 
 class _Memory:
     """The learner's decisions in the order of play."""
 
-    def __init__(self) -> None:
-        self.observations: list[Float] = []
+    def __init__(self, buffer: Buffer) -> None:
+        self.buffer = buffer
         self.masks: list[np.ndarray] = []
         self.choices: list[Choice] = []
         self.size = 0
 
-    def add(self, observations: Float, legal: np.ndarray, choice: Choice) -> range:
-        """Append decisions. Returns their indices."""
-        self.observations.append(observations)
+    def add(self, legal: np.ndarray, choice: Choice) -> range:
+        """Append decisions whose observations are written. Returns their indices."""
         self.masks.append(legal)
         self.choices.append(choice)
-        self.size += len(observations)
-        return range(self.size - len(observations), self.size)
+        self.size += len(legal)
+        return range(self.size - len(legal), self.size)
 
     def batch(self, hands: Sequence[Hand], options: PpoOptions) -> Batch:
-        """The samples, hand by hand and seat by seat, with advantages and targets."""
+        """The samples in the order of play, with advantages and targets."""
         values = np.concatenate([choice.values for choice in self.choices])
         advantages, returns = np.empty_like(values), np.empty_like(values)
-        trajectories = [
-            (rows, hand.state.returns[seat]) for hand in hands for seat, rows in hand.decisions.items() if rows
-        ]  # without seats that never decided
-        for rows, score in trajectories:
-            rewards = np.zeros((len(rows), 1), np.float32)
-            rewards[-1] = score * REWARD_SCALE
-            dones = np.zeros((len(rows), 1), np.bool_)
-            dones[-1] = True
-            made = generalized_advantages(
-                rewards,
-                values[rows, None],
-                dones,
-                np.zeros(1, np.float32),
-                gamma=options.gamma,
-                gae_lambda=options.gae_lambda,
-            )
-            advantages[rows], returns[rows] = made[0][:, 0], made[1][:, 0]
-        order = np.concatenate([rows for rows, _ in trajectories])
+        for hand in hands:
+            for seat, rows in hand.decisions.items():
+                if not rows:
+                    continue  # the seat never decided
+                rewards = np.zeros((len(rows), 1), np.float32)
+                rewards[-1] = hand.state.returns[seat] * REWARD_SCALE
+                dones = np.zeros((len(rows), 1), np.bool_)
+                dones[-1] = True
+                made = generalized_advantages(
+                    rewards,
+                    values[rows, None],
+                    dones,
+                    np.zeros(1, np.float32),
+                    gamma=options.gamma,
+                    gae_lambda=options.gae_lambda,
+                )
+                advantages[rows], returns[rows] = made[0][:, 0], made[1][:, 0]
         fields = (
-            _ordered(self.observations, order),
-            _ordered(self.masks, order),
-            _ordered([choice.actions for choice in self.choices], order),
-            _ordered([choice.log_probs for choice in self.choices], order),
-            advantages[order],
-            returns[order],
+            self.buffer.rows[: self.size],
+            np.concatenate(self.masks),
+            np.concatenate([choice.actions for choice in self.choices]),
+            np.concatenate([choice.log_probs for choice in self.choices]),
+            advantages,
+            returns,
         )
         return Batch(*(torch.from_numpy(field) for field in fields))
-
-
-def _ordered(parts: Sequence[np.ndarray], order: np.ndarray) -> np.ndarray:
-    """The rows of all parts in this order, with one copy."""
-    out = np.empty((len(order), *parts[0].shape[1:]), parts[0].dtype)
-    place = np.argsort(order)
-    first = 0
-    for part in parts:
-        out[place[first : first + len(part)]] = part
-        first += len(part)
-    return out
 
 
 Group = Sequence[tuple[Hand, int]]
@@ -218,16 +228,21 @@ def play(
     seed: int,
     options: PpoOptions,
     share: float = 0.0,
+    buffer: Buffer | None = None,
 ) -> Hands:
-    """Play ``hands`` hands at once. The learner draws its actions and gets ``share`` of the hidden features."""
+    """Play ``hands`` hands at once. The learner draws its actions and gets ``share`` of the hidden features.
+
+    ``buffer``: memory for the observations of the result, to be used again after that. None: its own.
+    """
     rng = np.random.default_rng([seed, 1])
     table = new_hands(game, opponents, hands, seed)
-    memory = _Memory()
+    memory = _Memory(buffer or Buffer())
 
     def decide(group: Group) -> Sequence[int]:
-        observations, legal = observe([(hand.state, seat) for hand, seat in group], share, rng)
+        positions = [(hand.state, seat) for hand, seat in group]
+        observations, legal = observe(positions, share, rng, memory.buffer.reserve(memory.size, len(group)))
         choice = choose(learner, observations, legal, rng)
-        for (hand, seat), at in zip(group, memory.add(observations, legal, choice), strict=True):
+        for (hand, seat), at in zip(group, memory.add(legal, choice), strict=True):
             hand.decisions[seat].append(at)
         actions: list[int] = choice.actions.tolist()
         return actions

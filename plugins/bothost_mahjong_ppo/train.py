@@ -27,7 +27,7 @@ from bothost_mahjong_ppo.imitate import Teacher, fit_critic, imitate
 from bothost_mahjong_ppo.logged import MahjongHands
 from bothost_mahjong_ppo.model import MahjongNet, graph
 from bothost_mahjong_ppo.oracle import DropoutOptions, share_given
-from bothost_mahjong_ppo.selfplay import CURRICULUM, Hands, Opponents, play, stage_after
+from bothost_mahjong_ppo.selfplay import CURRICULUM, Buffer, Hands, Opponents, play, stage_after
 from bothost_mahjong_ppo.vine import BranchedHands, BranchOptions, play_branching
 
 DEFAULT_MINUTES = 60.0
@@ -174,7 +174,8 @@ class MahjongLearner(Learner):
         torch.manual_seed(seed)
         self.options, self.seed, self.extra = options, seed, extra
         self.model, self.past = (MahjongNet(look_ahead=options.look_ahead) for _ in range(2))
-        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=options.learning_rate, eps=1e-5)
+        self.buffer = Buffer()
+        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=options.learning_rate, eps=1e-5, fused=True)
         self.game = game("mahjong", preset=options.preset)
         self.weights = Coefficients(entropy=options.ppo.entropy_coef) if options.adaptive else None
         self.stage, self.scores = options.first_stage or 0, list[float]()
@@ -224,7 +225,7 @@ class MahjongLearner(Learner):
         opponents, seed = Opponents(seats, self.past), int(rng.integers(2**62))
         if options.branches.candidates:
             return play_branching(self.game, self.model, opponents, options.hands, seed, options.branches, share)
-        return play(self.game, self.model, opponents, options.hands, seed, self._ppo, share)
+        return play(self.game, self.model, opponents, options.hands, seed, self._ppo, share, self.buffer)
 
     def update(self, iteration: Iteration, collected: Hands | BranchedHands) -> Outcome:
         """Learn from the hands, then choose coefficients and stage of the next iteration."""

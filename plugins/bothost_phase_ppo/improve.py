@@ -163,7 +163,7 @@ class ExpertLearner(Learner):
         torch.manual_seed(seed)
         self.options, self.game = options, game
         self.model, self.first = CandidateNet(), CandidateNet()
-        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=options.learning_rate, eps=1e-5)
+        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=options.learning_rate, eps=1e-5, fused=True)
         self.symmetries, self.rotations = Symmetries(24), Symmetries(4)
         self.folder = out / "choices" if options.choices is None else Path(options.choices)
         self.collecting = options.collecting if options.choices is None else 0.0

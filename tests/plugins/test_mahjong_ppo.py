@@ -27,6 +27,7 @@ from bothost_mahjong_ppo.encode import (
     ACTIONS,
     ORDER_START,
     PACKED,
+    PACKED_STATE,
     PLAIN,
     PROSPECT,
     REWARD_SCALE,
@@ -171,9 +172,9 @@ def test_a_network_without_look_ahead_ignores_it_also_when_shipped():
     observations = torch.rand(3, OBSERVATION)
     changed = observations.clone()
     changed[:, PLAIN:ORDER_START] = torch.rand(3, ORDER_START - PLAIN)
-    changed[:, STATE : STATE + PACKED] = torch.rand(3, PACKED)
+    changed[:, PACKED_STATE : PACKED_STATE + PACKED] = torch.rand(3, PACKED)
     assert torch.equal(net(observations)[0], net(changed)[0])
-    observations[:, STATE + PACKED :] = 0
+    observations[:, PACKED_STATE + PACKED :] = 0
     for mine, shipped in zip(net(observations), net.deployed()(changed), strict=True):
         torch.testing.assert_close(mine, shipped)
 

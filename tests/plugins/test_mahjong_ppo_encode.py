@@ -8,13 +8,14 @@ from bothost import rules
 from bothost.rules import mahjong
 from bothost_mahjong_ppo.encode import (
     ACTIONS,
+    KINDS,
     MOVE_OF,
     ORDER_START,
     PACKED,
+    PACKED_STATE,
     PLAIN,
     PROSPECT,
     ROWS,
-    STATE,
     TILE_OF,
     WIN,
     encode,
@@ -91,14 +92,16 @@ def test_every_action_has_its_move_and_tile():
         np.testing.assert_array_equal(TILE_OF[legal], np.where(with_tile, one_hot[:, 8:].argmax(axis=1), 34))
 
 
-def test_packed_prospects_are_those_of_the_legal_actions():
+def test_packed_states_and_prospects_are_those_of_the_legal_actions():
     views = [state.view(seat) for state, seat in positions()]
     legal = [view.legal() for view in views]
     packed = np.full((len(views), PACKED), np.nan, np.float32)
-    states = np.empty((len(views), STATE), np.float32)
+    states = np.full((len(views), PACKED_STATE), np.nan, np.float32)
     encode_packed_into(views, legal, states, packed)
     of_states, prospects = encode(views, legal)
-    np.testing.assert_array_equal(states, of_states)
+    np.testing.assert_array_equal(states[:, :ORDER_START], of_states[:, :ORDER_START])
+    one_hot = np.eye(KINDS + 1, dtype=np.float32)[states[:, ORDER_START:].astype(int)][:, :, 1:]
+    np.testing.assert_array_equal(one_hot.reshape(len(views), -1), of_states[:, ORDER_START:])
     rows, numbers = packed[:, : ROWS * PROSPECT].reshape(-1, ROWS, PROSPECT), packed[:, ROWS * PROSPECT :]
     unpacked = np.zeros_like(prospects)
     for i, actions in enumerate(legal):
@@ -131,11 +134,13 @@ def test_a_hand_of_fourteen_kinds_that_could_win_fits():
     legal = view.legal()
     assert len(legal) == 15 and WIN in legal
     packed = np.empty((1, PACKED), np.float32)
-    encode_packed_into([view], [legal], np.empty((1, STATE), np.float32), packed)
+    encode_packed_into([view], [legal], np.empty((1, PACKED_STATE), np.float32), packed)
     assert packed[0, ROWS * PROSPECT :].tolist() == [*(legal + 1), 0]
 
 
 def test_more_legal_actions_than_fit_are_an_error():
     view = GAME.new_state(4).view(0)
     with pytest.raises(ValueError, match="17 legal actions; packed prospects hold at most 16"):
-        encode_packed_into([view], [np.arange(17)], np.empty((1, STATE), np.float32), np.empty((1, PACKED), np.float32))
+        encode_packed_into(
+            [view], [np.arange(17)], np.empty((1, PACKED_STATE), np.float32), np.empty((1, PACKED), np.float32)
+        )

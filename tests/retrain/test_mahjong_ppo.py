@@ -20,9 +20,9 @@ from bothost.training.metrics import read
 from bothost.training.offpolicy import LoggedHands, behaviour
 from bothost.training.ppo import PpoOptions
 from bothost_mahjong_ppo.decide import MahjongPpo
-from bothost_mahjong_ppo.encode import PACKED, PROSPECT, REWARD_SCALE, ROWS, encode
+from bothost_mahjong_ppo.encode import ORDER_START, PACKED, PACKED_STATE, PROSPECT, REWARD_SCALE, ROWS, encode
 from bothost_mahjong_ppo.logged import MahjongHands
-from bothost_mahjong_ppo.model import OBSERVATION, STATE, MahjongNet
+from bothost_mahjong_ppo.model import OBSERVATION, MahjongNet
 from bothost_mahjong_ppo.train import MahjongPpoTrainer, Options
 
 from .conftest import fill, hand
@@ -69,10 +69,11 @@ def test_a_logged_hand_is_a_trajectory_that_ends_with_its_score(hands):
     encoded = MahjongHands()(played)
     assert encoded.observations.shape == (len(played.steps), OBSERVATION)
     assert encoded.rewards[-1] == pytest.approx(REWARD_SCALE * played.scores[played.seat])
-    assert not encoded.rewards[:-1].any() and not encoded.observations[:, STATE + PACKED :].any()
+    assert not encoded.rewards[:-1].any() and not encoded.observations[:, PACKED_STATE + PACKED :].any()
     states, prospects = encode([s.view for s in played.steps], [s.legal for s in played.steps])
-    np.testing.assert_array_equal(encoded.observations[:, :STATE], states)
-    for step, packed, of in zip(played.steps, encoded.observations[:, STATE : STATE + PACKED], prospects, strict=True):
+    np.testing.assert_array_equal(encoded.observations[:, :ORDER_START], states[:, :ORDER_START])
+    rest = encoded.observations[:, PACKED_STATE : PACKED_STATE + PACKED]
+    for step, packed, of in zip(played.steps, rest, prospects, strict=True):
         n = len(step.legal)
         rows, actions = packed[: ROWS * PROSPECT].reshape(ROWS, PROSPECT), packed[ROWS * PROSPECT :]
         np.testing.assert_array_equal(rows[:n], of[step.legal])
