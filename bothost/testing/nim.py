@@ -6,6 +6,7 @@ Two seats take 1 to 3 stones in turn. Who takes the last stone wins 1 point plus
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -61,13 +62,9 @@ class Nim:
         return NimView(self, _whole(seat, 0, NUM_SEATS - 1))
 
     def view_from_bytes(self, data: bytes) -> NimView:
-        """Version, seat, seq, bonus, number of moves, the moves, and both bonuses once they are revealed."""
-        _require(len(data) >= 3 and data[0] == self.format_version, "bytes of another format")
-        view = self.new_view(data[1])
-        if len(data) > 3:
-            _require(len(data) >= 4 and len(data) >= 4 + data[3], "bytes end too early")
-            moves, rest = data[4 : 4 + data[3]], data[4 + data[3] :]
-            self._fold(view, data[2], list(moves), list(rest) or None)
+        """The version, then the JSON."""
+        _require(data[:1] == bytes([self.format_version]), "bytes of another format")
+        view = self.view_from_json(json.loads(data[1:]))
         _require(view.to_bytes() == data, "these are not bytes of a view")
         return view
 
@@ -79,19 +76,17 @@ class Nim:
     def view_from_snapshot(self, data: Json) -> NimView:
         _require(isinstance(data, dict), "a view must be an object")
         view = self.new_view(_whole(data.get("seat"), 0, NUM_SEATS - 1))
-        moves, reveal = data.get("moves"), data.get("reveal")
-        if data.get("bonus") is not None:
-            _require(isinstance(moves, list) and len(moves) <= MOST_STONES, "moves must be a list")
-            _require(reveal is None or isinstance(reveal, list), "reveal must be a list")
-            self._fold(view, data["bonus"], data["moves"], reveal)
-        return view
-
-    def _fold(self, view: NimView, bonus: Any, moves: list[Any], reveal: list[Any] | None) -> None:
+        bonus, moves, reveal = data.get("bonus"), data.get("moves"), data.get("reveal")
+        if bonus is None:
+            return view
+        _require(isinstance(moves, list) and len(moves) <= MOST_STONES, "moves must be a list")
+        _require(reveal is None or isinstance(reveal, list), "reveal must be a list")
         view.observe(f"deal {view.seat} {_whole(bonus, 0, MOST_BONUS)}")
-        for i, taken in enumerate(moves):
+        for i, taken in enumerate(data["moves"]):
             view.observe(f"take {i % NUM_SEATS} {_whole(taken, 1, 3)}")
         if reveal is not None:
             view.observe("reveal - " + ",".join(str(_whole(b, 0, MOST_BONUS)) for b in reveal))
+        return view
 
     def replay(self, deal: Json, actions: Sequence[tuple[int, int]]) -> NimState:
         state = self.state_from_deal(deal)
@@ -272,11 +267,7 @@ class NimView:
         raise ValueError("nim has no action blocks")
 
     def to_bytes(self) -> bytes:
-        if self.bonus is None:
-            return bytes([self.game.format_version, self.seat, 0])
-        return bytes(
-            [self.game.format_version, self.seat, self.bonus, len(self.moves), *self.moves, *(self.reveal or [])]
-        )
+        return bytes([self.game.format_version]) + json.dumps(self.to_json()).encode()
 
     def to_json(self) -> Json:
         return {"seat": self.seat, "bonus": self.bonus, "moves": list(self.moves), "reveal": self.reveal}
