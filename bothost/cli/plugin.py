@@ -282,8 +282,7 @@ def release(
     json: options.Json = False,
 ) -> None:
     """End the quarantine of a strategy in the running host: it gets new tables again."""
-    from bothost.cli.status import host_settings
-    from bothost.host.control import ask
+    from bothost.cli.status import ask_host
 
-    found = ask(host_settings(config_file).data_dir, "release", strategy=strategy)
+    found = ask_host(config_file, "release", strategy=strategy)
     output.emit(found, json, f"{strategy} gets new tables again")

@@ -10,6 +10,9 @@ import typer
 from bothost import config
 from bothost.cli import options, output
 
+ANSWER_S = 5.0
+"""How long the host may take to answer."""
+
 
 def command(
     config_file: options.Config = None,
@@ -17,9 +20,7 @@ def command(
     check: Annotated[bool, typer.Option("--check", help="End with exit code 1 when something is wrong.")] = False,
 ) -> None:
     """Ask the host that runs with this configuration's data_dir."""
-    from bothost.host.control import ask
-
-    status = ask(host_settings(config_file).data_dir, "status")
+    status = ask_host(config_file, "status")
     output.emit(status, json, as_text(status))
     if check and not is_well(status):
         raise typer.Exit(1)
@@ -30,6 +31,13 @@ def is_well(status: dict[str, Any]) -> bool:
     if "workers" in status:
         return all(worker["status"] is not None and is_well(worker["status"]) for worker in status["workers"])
     return not status["health"]
+
+
+def ask_host(config_file: Path | None, command: str, **arguments: str) -> dict[str, Any]:
+    """The answer of the running host. Raises UsageError if none runs, or if it refuses."""
+    from bothost.host.control import ask
+
+    return ask(host_settings(config_file).data_dir, command, ANSWER_S, **arguments)
 
 
 def host_settings(config_file: Path | None) -> config.HostSettings:
