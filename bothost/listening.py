@@ -11,15 +11,11 @@ from typing import Protocol
 from bothost.errors import ConfigError
 
 
-class _Descriptor(Protocol):
-    def fileno(self) -> int: ...
-
-
 class Listening(Protocol):
     """An ``asyncio.Server`` or a wrapper of one."""
 
     @property
-    def sockets(self) -> Iterable[_Descriptor]:
+    def sockets(self) -> Iterable[socket.socket]:
         """The listening sockets."""
 
 

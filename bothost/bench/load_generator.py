@@ -22,6 +22,7 @@ import struct
 import sys
 import time
 from collections import deque
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, cast
 
@@ -36,22 +37,20 @@ STAGGER = 45
 """Most moves of a first hand before the host joins. Hands of Dou Dizhu have about 60."""
 
 
+@dataclass(slots=True, eq=False)
 class LoadTable:
     """A table that plays one hand after another, with one seat for the host."""
 
-    __slots__ = ("asked", "due", "game", "hand", "name", "peer", "since", "state", "waiting")
-
-    def __init__(self, peer: Peer, name: str, game: Game) -> None:
-        self.peer = peer
-        self.name = name
-        self.game = game
-        self.hand = 0
-        self.asked = 0
-        self.since = 0
-        self.due = 0.0
-        self.waiting = b""
-        """The next frame. In open loop it is kept until it is due."""
-        self.state: State
+    peer: Peer
+    name: str
+    game: Game
+    state: State = field(init=False)
+    hand: int = 0
+    asked: int = 0
+    since: int = 0
+    due: float = 0.0
+    waiting: bytes = b""
+    """The next frame. In open loop it is kept until it is due."""
 
 
 class Load:

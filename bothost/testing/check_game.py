@@ -79,14 +79,10 @@ def _play(game: Game, seed: int) -> list[tuple[Broken, int]]:
                 return list(broken.values())
             _act(at)
             played += 1
-            _ends(played)
+            with law("Every hand ends.") as hold:
+                hold(played < game_laws.LONGEST_HAND, f"no end after {played} actions of random play")
     except Broken as e:  # the hand cannot continue
         return [*broken.values(), (e, played)]
-
-
-def _ends(played: int) -> None:
-    with law("Every hand ends.") as hold:
-        hold(played < game_laws.LONGEST_HAND, f"no end after {played} actions of random play")
 
 
 def _begin(game: Game, seed: int, rng: random.Random) -> Position:

@@ -27,9 +27,8 @@ from bothost.children import resident_bytes
 from bothost.errors import ANY_FAILURE
 from bothost.plugins import Resolved
 from bothost.rules import ActionArray, Game, View
+from bothost.testing.game_laws import LONGEST_HAND
 
-LONGEST_HAND = 20_000
-"""Decisions after which a hand counts as endless."""
 QUICK_MS = 5.0
 """What ``Player.quick`` may take: processor time at the median, and by the clock at its fastest."""
 TOO_LATE = 3

@@ -138,6 +138,3 @@ def _own(samples: Samples) -> SparseRows:
 
 def _players(samples: Samples, players: IntArray | None) -> IntArray:
     return np.full(len(samples), UNKNOWN, np.int32) if players is None else players.astype(np.int32, copy=False)
-
-
-__all__ = ["UNKNOWN", "ConditionalMachine", "Shape", "extended"]

@@ -36,7 +36,7 @@ class Bot(msgspec.Struct, frozen=True):
     name: str
     token: str
     address: str
-    """Options of its strategy."""
+    """Address of its strategy."""
 
 
 def bots_of(addresses: Sequence[str], room: str) -> list[Bot]:

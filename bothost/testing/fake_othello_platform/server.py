@@ -140,12 +140,10 @@ class FakeOthelloPlatform(FakeServer):
         return self._reply(request, 201, room.described())
 
     async def _room_call(self, request: Request) -> Response:
-        user, room = (
-            self.accounts.of_header(request.headers.get("authorization", "")),
-            self.rooms.by_id.get(request.path_params["room"]),
-        )
+        user = self.accounts.of_header(request.headers.get("authorization", ""))
         if user is None:
             return self._reply(request, 401, "AUTH_REQUIRED")
+        room = self.rooms.by_id.get(request.path_params["room"])
         if room is None:
             return self._reply(request, 404, "ROOM_NOT_FOUND")
         if request.path_params["what"] == "join":
