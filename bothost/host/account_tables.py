@@ -92,9 +92,13 @@ class AccountTables:
             if type(event) is TableEnded and self._ended is not None and len(self._ended) < MAX_ENDED:
                 self._ended[event.table] = event
             return
-        outputs = session.feed(event, now)
-        if outputs:
-            self._runner.perform(session, outputs)
+        try:
+            outputs = session.feed(event, now)
+            if outputs:
+                self._runner.perform(session, outputs)
+        except ANY_FAILURE:
+            self.fail(session)
+            return
         kind = type(event)
         if kind is HandStarted or kind is Snapshot:
             self.talk.hand_started(session, now)
@@ -219,10 +223,11 @@ class AccountTables:
     def resync(self, table: str) -> None:
         self._connection.feed(Resync(table))
 
-    def hand_over(self, session: Session) -> None:
+    def hand_over(self, session: Session, *, aborted: bool) -> None:
         """Handle the end of a hand: leave the table if we drain or the manners require it."""
-        self._seeking.succeeded()
-        self._connection.progress()
+        if not aborted:
+            self._seeking.succeeded()
+            self._connection.progress()
         self._manners.played(session.players)
         if session.hand is not None or session.key.table not in self.sessions:
             return
@@ -242,6 +247,11 @@ class AccountTables:
         self._connection.feed(Leave(table))
         if (session := self.sessions.get(table)) is not None:
             self._runner.perform(session, session.abort())
+
+    def fail(self, session: Session) -> None:
+        """Leave a table because of the error that is being handled, such as one of a plugin's game. Others play on."""
+        _log.exception("table_failed", account=self._name, table=session.key.table, game=session.game.name)
+        self.leave_table(session.key.table, "it failed")
 
     def drain(self, *, at_once: bool) -> None:
         """Leave the tables that are between two hands; ``at_once``: all tables."""

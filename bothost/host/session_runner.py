@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from bothost.errors import described, raised_at
+from bothost.errors import ANY_FAILURE, described, raised_at
 from bothost.hookspecs import DecisionMade, TableClosed
 from bothost.host.deadlines import DeadlineTimer
 from bothost.host.hooks import HookThread
@@ -89,7 +89,7 @@ class SessionRunner:
         self._loop = asyncio.get_running_loop()
         self._random = random.Random()  # seeded once, because asking the system costs a system call per hand
         self._deadlines = DeadlineTimer(self._expire)
-        self._lookup = Lookup(find, self._opened, lambda error: self.fatal(error))
+        self._lookup = Lookup(find, self._looked_up, lambda error: self.fatal(error))
         self._owners: dict[Session, AccountTables] = {}
         self._sessions: dict[Hand, Session] = {}
         """The session of each open hand."""
@@ -154,12 +154,18 @@ class SessionRunner:
             session = self._sessions.get(job.hand)
             if session is None:
                 continue  # the hand is over
-            outputs = session.requests.decided(job, ticket, decision, error, now, by)
-            if not outputs:
-                continue
-            if outputs[0] is job and job.reason is not None:
-                self._failed(job, cause)
-            self.perform(session, outputs)
+            try:
+                outputs = session.requests.decided(job, ticket, decision, error, now, by)
+                if outputs and outputs[0] is job and job.reason is not None:
+                    self._failed(job, cause)
+                self.perform(session, outputs)
+            except ANY_FAILURE:
+                self._fail(session)
+
+    def _fail(self, session: Session) -> None:
+        """Give up a table because of the error that is being handled."""
+        if (owner := self._owners.get(session)) is not None:
+            owner.fail(session)
 
     def _failed(self, job: Job, cause: BaseException | None) -> None:
         loaded = job.hand.actor.plan.strategy
@@ -241,6 +247,12 @@ class SessionRunner:
             self.recorder.snapshot(event)
         self.perform(session, session.opened(hand, found.moves if found is not None else ()))
 
+    def _looked_up(self, session: Session, hand: Hand, found: RecoveredHand | None) -> None:
+        try:
+            self._opened(session, hand, found)
+        except ANY_FAILURE:
+            self._fail(session)
+
     def _snapshot(self, session: Session, event: SnapshotTaken) -> None:
         if event.hand.game_id:
             self.recorder.snapshot(event)
@@ -264,7 +276,7 @@ class SessionRunner:
             closed = TableClosed(hand.actor.table, hand.game_id.hex(), event.reason, event.scores)
             self.hooks.fire("bothost_table_closed", event=closed)
             self.workers.close_hand(hand)
-            self._owners[session].hand_over(session)
+            self._owners[session].hand_over(session, aborted=event.reason == "aborted")
 
     def let_go(self, session: Session) -> None:
         """Release a session's hand, which another host continues. A hand that is still looked up is not opened."""
@@ -302,8 +314,12 @@ class SessionRunner:
         return Counter(hand.actor.plan.strategy for hand in self._sessions)
 
     def _expire(self, hand: Hand, now: float) -> None:
-        if (session := self._sessions.get(hand)) is not None:
+        if (session := self._sessions.get(hand)) is None:
+            return
+        try:
             self.perform(session, session.requests.expire(hand, now))
+        except ANY_FAILURE:
+            self._fail(session)
 
     def close(self) -> None:
         """Stop the deadlines and the look-ups."""

@@ -1,5 +1,6 @@
 """A bad plugin costs its own tables a fallback move, and nobody else anything."""
 
+import asyncio
 import linecache
 import threading
 import time
@@ -9,6 +10,7 @@ import structlog
 
 from bothost import rules
 from bothost.config import RouteSettings
+from bothost.host.games import Games
 from bothost.host.plans import Plans
 from bothost.plugins import Plugins
 from bothost.strategy import Decision
@@ -185,6 +187,63 @@ async def test_statistics_that_are_no_json_cost_no_move_and_the_log_says_why(kit
     assert (
         kit.count(f"decisions WHERE strategy = '{BAD}cyclic' AND value IS NULL AND stats LIKE '%RecursionError%'") > 0
     )
+
+
+class Faulty:
+    """A game, or its view, as a plugin may make it: after a while one method raises."""
+
+    def __init__(self, of, method, after):
+        self._of, self._method, self._left = of, method, after
+
+    def __getattr__(self, name):
+        if name != self._method:
+            return getattr(self._of, name)
+        self._left -= 1
+        if self._left < 0:
+            raise RuntimeError("a bug in a game")
+        return getattr(self._of, name)
+
+    def new_view(self, seat):
+        return Faulty(self._of.new_view(seat), self._method, self._left)
+
+    def view_from_snapshot(self, view):
+        return Faulty(self._of.view_from_snapshot(view), self._method, self._left)
+
+    def clone(self):
+        return Faulty(self._of.clone(), self._method, self._left)
+
+
+@pytest.mark.parametrize(("method", "after"), [("observe_all", 2), ("legal", 1), ("to_bytes", 1), ("is_legal", 0)])
+async def test_a_game_that_raises_costs_its_own_table_and_no_other_of_the_connection(kit, monkeypatch, method, after):
+    made = Games.make
+    faulty = []
+
+    def make(games, name, options):
+        faulty.append(name)
+        return Faulty(made(games, name, options), method, after) if len(faulty) == 1 else made(games, name, options)
+
+    monkeypatch.setattr(Games, "make", make)
+    async with kit.lobby(grant_ms=3000, bank_ms=0):
+        settings = kit.settings(wishes=("pairing",), accounts=2, tables=3)
+        with structlog.testing.capture_logs() as logs:
+            async with kit.running(settings) as host:
+                await kit.until(lambda: host.runner.counters.hands >= 12, 30)
+                assert [account.connection.reconnects for account in host.accounts] == [0, 0]
+    (failed,) = [line for line in logs if line["event"] == "table_failed"]
+    assert failed["game"] == "pairing" and failed["exc_info"]
+
+
+async def test_tables_that_fail_one_after_another_are_sought_ever_more_slowly(kit, monkeypatch):
+    made = Games.make
+    monkeypatch.setattr(Games, "make", lambda games, *of: Faulty(made(games, *of), "legal", 0))
+    monkeypatch.setattr("random.Random.uniform", lambda self, low, high: high)
+    async with kit.lobby(robots_after_s=0.0):
+        with structlog.testing.capture_logs() as logs:
+            async with kit.running(kit.settings(wishes=("pairing",), accounts=1), drain=False) as host:
+                await kit.until(lambda: host.runner.counters.hands >= 2)
+                await asyncio.sleep(2.5)
+    failed = sum(line["event"] == "table_failed" for line in logs)
+    assert 2 <= failed <= 6, "pauses of 0.3, 0.5, 0.9, 1.7 s"
 
 
 class Mute(Exception):
