@@ -28,12 +28,12 @@ class WholeHand(msgspec.Struct, frozen=True):
 def whole_hands(store: Store, query: HandQuery, left_out: Counter[str]) -> Iterator[WholeHand]:
     """Yield the revealed hands of a query. ``left_out`` counts the others by reason."""
     games = GameCache()
-    done: set[tuple[str, str, str, int]] = set()
+    done: dict[int, set[tuple[str, str, str]]] = {}  # the last minutes, and the hands that began in them
     for timeline in iter_timelines(store, iter_hands(store, query)):
         record = timeline.hand.game
         minute = record.started_us // TOGETHER_US
         place = record.lobby, record.table, record.hand
-        if any((*place, minute + near) in done for near in (-1, 0, 1)):
+        if any(place in done.get(minute + near, ()) for near in (-1, 0, 1)):
             continue
         game = games.get(record.game, record.rules)
         if game is None:
@@ -49,5 +49,6 @@ def whole_hands(store: Store, query: HandQuery, left_out: Counter[str]) -> Itera
         if found is None:
             left_out["that were never revealed"] += 1
             continue
-        done.add((*place, minute))
+        done = {near: places for near, places in done.items() if near >= minute - 1}
+        done.setdefault(minute, set()).add(place)
         yield WholeHand(game, timeline, *found)
