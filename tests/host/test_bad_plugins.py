@@ -241,7 +241,9 @@ async def test_tables_that_fail_one_after_another_are_sought_ever_more_slowly(ki
         with structlog.testing.capture_logs() as logs:
             async with kit.running(kit.settings(wishes=("pairing",), accounts=1), drain=False) as host:
                 await kit.until(lambda: host.runner.counters.hands >= 2)
-                await asyncio.sleep(2.5)
+                for _ in range(50):
+                    host.accounts[0].tick(time.monotonic())
+                    await asyncio.sleep(0.05)
     failed = sum(line["event"] == "table_failed" for line in logs)
     assert 2 <= failed <= 6, "pauses of 0.3, 0.5, 0.9, 1.7 s"
 
