@@ -128,6 +128,10 @@ class Registry:
         known = self._find(models.c.strategy == strategy, models.c.sha256 == sha256)
         if known is not None:
             return known
+        packaged = weights.manifest(plays)
+        if packaged is not None and (version in packaged.versions or version in packaged.retired):
+            # An alias that stands for the package's version would stand for this one.
+            raise ModelError(f"{strategy}:{version} comes with the package", advice="choose another name")
         for name, sha in sorted(files.items()):
             self._store_file(source / name, sha)
         for _ in range(20):

@@ -87,6 +87,14 @@ def test_a_version_cannot_be_named_like_an_alias_or_a_path(sqlite_registry, name
         add(sqlite_registry, 1, version=name)
 
 
+def test_a_version_cannot_take_the_name_of_one_of_the_package(sqlite_registry):
+    """The champion would be another model without a promotion."""
+    sqlite_registry.point(PhasePpo, "champion", VERSIONS[1], reason="better")
+    with pytest.raises(ModelError, match="comes with the package"):
+        add(sqlite_registry, 2, version=VERSIONS[1])
+    assert sqlite_registry.resolve("phase-ppo", "champion") == VERSIONS[1]
+
+
 def test_aliases_move_forward_and_back_and_keep_their_history(registry):
     for number in (1, 2, 3):
         add(registry, number)
