@@ -125,8 +125,8 @@ class Origin(msgspec.Struct, frozen=True):
 def seated(record: HandRecord, seats: int, origin: Origin) -> tuple[tuple[PlayerInfo, ...], bool]:
     """Return a player for each seat, and whether all were named. Raises BadRecord."""
     named = {player.seat: player for player in record.players}
-    if any(seat is None or not 0 <= seat < seats for seat in named):
-        raise BadRecord(f"the record names players of seats that {record.game} does not have")
+    if any(seat is None or not 0 <= seat < seats for seat in (*named, *record.away)):
+        raise BadRecord(f"the record names seats that {record.game} does not have")
     infos = []
     for seat in range(seats):
         given = origin.names[seat] if seat < len(origin.names) else f"seat-{seat}"
@@ -144,7 +144,7 @@ def rows(record: HandRecord, played: Played, origin: Origin, now_us: int | None 
     now_us = time.time_ns() // 1000 if now_us is None else now_us
     started = record.started_us if record.started_us is not None else now_us
     if not 0 <= started <= now_us + 86_400_000_000:
-        raise BadRecord("the time at which it started lies in the future")
+        raise BadRecord("the time at which it started lies before 1970 or in the future")
     digest = record.digest()
     game_id = _uuid7(started, f"{origin.lobby}\0{digest}")
     about: Json = {"format": origin.format, "file": origin.file, "line": origin.line, "named": named}
