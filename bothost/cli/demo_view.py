@@ -175,7 +175,7 @@ def _tables(board: Board) -> Table:
     from rich.text import Text
 
     table = Table("game", "players", "last moves", box=None, header_style="dim", expand=True)
-    for column, ratio in zip(table.columns, (1, 3, 5), strict=True):
+    for column, ratio in zip(table.columns, (None, 3, 5), strict=True):  # the game is never cut
         column.ratio, column.no_wrap, column.overflow = ratio, True, "ellipsis"
     shown = sorted(board.tables.values(), key=lambda one: (one.game, one.started_us))
     for one in shown[:TABLES]:

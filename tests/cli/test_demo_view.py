@@ -75,3 +75,14 @@ def test_the_view_shows_open_tables_with_their_newest_move_first(board):
     line = next(line for line in text.splitlines() if ", ".join(table.names) in line)
     assert table.moves[-1] in line
     assert "refused" in text and "\x1b" not in text
+
+
+def test_a_narrow_terminal_never_cuts_the_game(board):
+    board, _hands = board
+    (table,) = board.tables.values()
+    table.game = "doudizhu"
+    table.names = ["a-strategy-with-a-long-name", "another-strategy"]
+    out = io.StringIO()
+    Console(file=out, width=80).print(render(board, STATUS, 12.0, None))
+    (line,) = [line for line in out.getvalue().splitlines() if "a-strat" in line]
+    assert line.split()[0] == "doudizhu" and len(line) <= 80
