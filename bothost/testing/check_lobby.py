@@ -100,6 +100,8 @@ def find_kit(adapter: type[LobbyAdapter], name: str | None = None) -> LobbyKit:
     """The kit of an adapter, or the kit ``name`` (``module:name``). Raises UsageError."""
     module, _, attribute = (name or adapter.kit).partition(":")
     if not attribute:
+        if name is not None:
+            raise UsageError(f"--kit {name!r} is not MODULE:NAME", advice="for example: --kit my_package.fake:KIT")
         advice = 'write kit = "my_package.fake:KIT" in the class, or name it with --kit'
         raise UsageError(f"the adapter {adapter.name} has no LobbyKit", advice=advice)
     try:

@@ -112,6 +112,8 @@ def test_check_of_an_adapter_says_what_is_missing(run: Callable[..., tuple[int, 
     assert "name one thing to check" in run("plugin", "check")[2]
     code, _, err = run("plugin", "check", "--lobby", "embeded")
     assert code != 0 and "embedded" in err
+    code, _, err = run("plugin", "check", "--lobby", "embedded", "--kit", "bothost.nowhere")
+    assert code == 2 and "'bothost.nowhere' is not MODULE:NAME" in err
     code, _, err = run("plugin", "check", "--lobby", "embedded", "--kit", "bothost.nowhere:KIT")
     assert code == 2 and "cannot be imported" in err
 

@@ -66,7 +66,9 @@ def test_an_alias_is_moved_and_moved_back_and_both_are_in_the_audit_log(operator
 def test_what_cannot_be_moved_is_refused_in_words(operator):
     wanted = {"strategy": "phase-ppo", "alias": "challenger", "version": "no-such"}
     answer = operator.post("/api/models/promote", json=wanted, headers=OURS)
-    assert answer.status_code >= 400 and "no-such" in answer.json()["error"]
+    assert answer.status_code == 400 and "no-such" in answer.json()["error"]
+    unmoved = operator.post("/api/models/rollback", json={**wanted, "version": None}, headers=OURS)
+    assert unmoved.status_code == 400 and "never moved" in unmoved.json()["error"]
 
 
 def test_curves_of_a_training_are_thinned_out(operator, tmp_path):
