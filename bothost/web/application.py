@@ -19,7 +19,7 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from bothost.errors import BothostError, ModelError, PluginError, StoreUnavailable, UsageError
+from bothost.errors import BothostError, ModelError, StoreUnavailable, StrategyNotFound, UsageError
 from bothost.rules.game import Json
 from bothost.store.query import HandQuery, Result
 from bothost.store.reader import Timeline
@@ -259,6 +259,6 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 async def _failed(request: Request, error: Exception) -> Response:
     assert isinstance(error, BothostError)
-    asked = isinstance(error, UsageError | ModelError | PluginError)  # for what does not exist, or cannot be done
+    asked = isinstance(error, UsageError | ModelError | StrategyNotFound)  # for what does not exist, or cannot be done
     status = 503 if isinstance(error, StoreUnavailable) else 400 if asked else 500
     return JSONResponse({"error": str(error), "advice": error.advice}, status)
