@@ -17,6 +17,7 @@ from bothost.config import StoreSettings
 from bothost.errors import UsageError
 from bothost.store import models
 from bothost.store.partitions import KEY_OF, least_key, partitions
+from bothost.store.query import started_us_of
 from bothost.store.store import Store
 
 HAND_OF = {"chat": "game_id", **KEY_OF}
@@ -58,9 +59,13 @@ def prune(settings: StoreSettings, before: datetime, *, dry_run: bool = False) -
 
 
 def _crossing(bound: UUID) -> Any:
-    """Decisions that were made after the bound in hands that started before it."""
-    d = models.decisions
-    return sa.select(d.c.id).where(d.c.game_id < bound.bytes, d.c.id >= bound.bytes)
+    """Decisions that were made after the bound in hands that started before it. Few hands are still played then."""
+    d, g, e = models.decisions, models.games, models.game_ends
+    over = sa.exists().where(
+        e.c.game_id == g.c.game_id, e.c.seat == g.c.seat, e.c.ended_us < started_us_of(bound.bytes)
+    )
+    hands = sa.select(g.c.game_id).where(g.c.game_id < bound.bytes, ~over)
+    return sa.select(d.c.id).where(d.c.game_id.in_(hands), d.c.id >= bound.bytes)
 
 
 def _count(store: Store, bound: UUID) -> dict[str, int]:
@@ -95,9 +100,12 @@ def _drop(store: Store, names: list[str]) -> None:
 
 
 def _delete_crossing_outcomes(store: Store, bound: UUID) -> None:
-    outcomes = models.outcomes
-    with store.begin() as connection:
-        connection.execute(outcomes.delete().where(outcomes.c.decision_id.in_(_crossing(bound))))
+    key = models.outcomes.c.decision_id
+    with store.begin() as connection:  # the search may take long, so it has no write lock
+        ids = connection.execute(_crossing(bound)).scalars().all()
+    for at in range(0, len(ids), HANDS_AT_ONCE):
+        with store.begin() as connection:
+            connection.execute(models.outcomes.delete().where(key.in_(ids[at : at + HANDS_AT_ONCE])))
 
 
 def _delete_hands(store: Store, bound: UUID) -> None:

@@ -2,6 +2,8 @@
 
 import json
 import random
+import sqlite3
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -10,7 +12,7 @@ import sqlalchemy as sa
 from bothost.cli import main
 from bothost.errors import UsageError
 from bothost.store import DecisionLog, partitions, retention
-from bothost.store.engine import make_engine
+from bothost.store.engine import make_engine, sqlite_path
 from bothost.testing.sample_rows import sample_hand
 
 NOW = datetime.now(UTC)
@@ -68,6 +70,25 @@ async def test_hands_before_the_date_go_and_later_ones_stay(any_settings, tmp_pa
     assert left == {name: before[name] - told.rows[name] for name in TABLES}
     assert (left["games"], left["decisions"], left["outcomes"]) == (2, 7, 7)
     assert sum(retention.prune(any_settings, cut).rows.values()) == 0
+
+
+async def test_what_stays_is_not_read(settings, tmp_path):
+    """It may be all but a thousandth of a large log."""
+    cut = NOW - timedelta(days=30)
+    await fill(settings, tmp_path, [at(cut - timedelta(minutes=1), 4, timedelta(minutes=4)), at(cut, 2)])
+    read = []
+
+    def note(_connection, _cursor, statement, parameters, *_rest):
+        if " decisions" in statement:
+            read.append((statement, parameters))
+
+    sa.event.listen(sa.Engine, "before_cursor_execute", note)
+    retention.prune(settings, cut)
+    sa.event.remove(sa.Engine, "before_cursor_execute", note)
+    with closing(sqlite3.connect(sqlite_path(settings.url))) as database:
+        plans = [database.execute(f"EXPLAIN QUERY PLAN {query}", values).fetchall() for query, values in read]
+    steps = [step[-1] for plan in plans for step in plan if " decisions " in step[-1]]
+    assert steps and not [step for step in steps if "(id>" in step or step.startswith("SCAN")]
 
 
 async def test_partitions_that_are_old_as_a_whole_are_dropped(postgres_settings, tmp_path):
