@@ -202,7 +202,11 @@ class ModelWatch:
                 return None
             if time.monotonic() - self._refused.get((address, repr(options), sha256 or ""), -AGAIN_S) < AGAIN_S:
                 return None
-            loaded = Loaded(resolved)
+            new = Loaded(resolved)
+            loaded = self._host.plans.equal(address, options, new)
+            if loaded is not new:  # its last hands are still played, so its instances are there
+                self._retired = [kept for kept in self._retired if kept is not loaded]
+                return loaded
             if warm and loaded.execution == "process":
                 workers.pools.warm(loaded)
                 await workers.processes_ready()

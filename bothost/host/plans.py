@@ -93,11 +93,15 @@ class Plans:
         """Resolve an address to this strategy from now on. Open hands keep their strategy. If an equal strategy is
         already loaded, returns and uses that object."""
         asked = _asked(address, options)
-        loaded = self._loaded.setdefault((*asked, loaded.version, loaded.resolved.pinned), loaded)
+        loaded = self._loaded.setdefault(_key(address, options, loaded), loaded)
         if len(self._recent) > MOST_ADDRESSES:
             self._recent.clear()
         self._recent[asked] = (self._clock(), loaded, options)
         return loaded
+
+    def equal(self, address: str, options: Mapping[str, Any], loaded: Loaded) -> Loaded:
+        """The strategy that is already loaded for this address and equal to this one; otherwise this one."""
+        return self._loaded.get(_key(address, options, loaded), loaded)
 
     def forget(self, loaded: Loaded) -> None:
         """Drop a strategy that no hand uses, unless an address still resolves to it."""
@@ -153,6 +157,10 @@ class Plans:
                 self._reported.clear()
             self._reported[address] = now
             _log.error("strategy_unavailable", strategy=address, error=error, advice=advice)
+
+
+def _key(address: str, options: Mapping[str, Any], loaded: Loaded) -> tuple[Any, ...]:
+    return *_asked(address, options), loaded.version, loaded.resolved.pinned
 
 
 def _asked(address: str, options: Mapping[str, Any]) -> tuple[str, str]:

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import ClassVar
 
+import msgspec
 import pytest
 
 import bothost_phase_ppo
@@ -164,6 +165,53 @@ async def test_loading_a_slow_model_delays_no_move(kit, stubborn):
         await kit.until(lambda: last_model(kit) == made.sha256)
     assert_nothing_was_lost(kit)
     assert kit.rows("SELECT max(elapsed_ms) FROM decisions")[0][0] < 1400  # loading takes 1,500
+
+
+async def test_a_model_to_which_the_alias_returns_while_it_still_plays_is_not_made_again(kit):
+    class Counted(Stubborn):
+        """Its version "slow" waits half a minute with each move, so that its first hand stays open."""
+
+        name = "counted"
+        made, closed = [], []
+
+        def __init__(self, options, model=None):
+            super().__init__(options, model)
+            self.made.append(self.version_name)
+
+        @property
+        def version_name(self):
+            return self.model.version if self.model is not None else "none"
+
+        def player(self, table):
+            player = _First(self.model, table)
+            decide = player.decide
+            wait_ms = 30_000.0 if self.version_name == "slow" else None
+            player.decide = lambda *of: msgspec.structs.replace(decide(*of), wait_ms=wait_ms)
+            return player
+
+        def close(self):
+            self.closed.append(self.version_name)
+
+    wanted = PAIRING | {"routes": (RouteSettings(strategy="counted"),)}
+    async with (
+        kit.lobby(grant_ms=60_000),
+        following(kit, wanted, kit.module("counted_plugin", Counted)) as (host, registry),
+    ):
+        hands = {}
+        for version in ("slow", "other"):
+            hands[version] = registry.add(
+                Counted, *model_folder(kit, version), encoder_version=1, lineage={}, version=version
+            ).sha256
+        for trials in (Counted.made, Counted.closed):
+            trials.clear()
+        registry.point(Counted, "champion", "slow", reason="")
+        await kit.until(lambda: last_model(kit) == hands["slow"])
+        registry.point(Counted, "champion", "other", reason="")
+        await kit.until(lambda: "other" in Counted.made)
+        registry.back(Counted, "champion", reason="")
+        await kit.until(lambda: "other" in Counted.closed, 40)
+        assert Counted.made.count("slow") == 1 and "slow" not in Counted.closed
+        host.interrupt()
 
 
 async def test_a_shadow_decides_every_position_is_logged_and_never_plays(kit):
