@@ -77,6 +77,8 @@ class WorkerProcess:
         self._command = command
         self._backoff = Backoff(0.5, 30.0)
         self._process: asyncio.subprocess.Process | None = None
+        self._ends = False
+        """Whether it was told to end."""
 
     @property
     def pid(self) -> int | None:
@@ -93,12 +95,15 @@ class WorkerProcess:
             _log.error("worker_not_started", worker=self.number, error=str(error))
             self.code = os.EX_OSERR
             return self._backoff.next(0.5)
+        if self._ends:  # the signal came while the process was made
+            self.signal(signal.SIGTERM)
         self.code = await self._process.wait()
         if time.monotonic() - began >= STEADY_S:
             self._backoff.reset()
         return self._backoff.next()
 
     def signal(self, number: int) -> None:
+        self._ends |= number == signal.SIGTERM
         if self._process is not None and self._process.returncode is None:
             self._process.send_signal(number)
 

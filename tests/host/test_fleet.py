@@ -120,6 +120,19 @@ async def test_a_worker_that_cannot_be_started_is_tried_again_and_costs_no_other
     assert len(starts) == 3
 
 
+async def test_a_signal_while_a_worker_is_being_started_ends_it(tmp_path, monkeypatch):
+    create = asyncio.create_subprocess_exec
+
+    async def interrupted(*command, **options):
+        process = await create(*command, **options)
+        parent.interrupt()
+        return process
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", interrupted)
+    parent = fleet.Fleet(config.load(configuration(tmp_path)), 1, scripted("import time; time.sleep(60)"))
+    assert await asyncio.wait_for(parent.run(), 30) == 0
+
+
 def test_exit_codes_of_signals_are_those_of_a_shell():
     assert [fleet.exit_code(code) for code in (None, 0, 78, -9)] == [0, 0, 78, 137]
 
