@@ -6,6 +6,8 @@ The lobby's protocol is close to :mod:`bothost.messages`, so this is the smalles
 
 from __future__ import annotations
 
+from collections import deque
+
 from bothost import messages as m
 from bothost.lobbies.base import Account, Capabilities, LobbyAdapter
 from bothost.lobbies.embedded import protocol as wire
@@ -42,6 +44,8 @@ class EmbeddedLobby(LobbyAdapter):
         super().__init__(account, options)
         self._session = Session(account, options, self._session_ended)
         self._tables: dict[str, EmbeddedTable] = {}
+        self._left: deque[str] = deque(maxlen=256)
+        """Tables that we left. Later frames of theirs are ignored."""
         self._seeks: set[str] = set()
         self._known: tuple[str, ...] = ()
 
@@ -90,6 +94,9 @@ class EmbeddedLobby(LobbyAdapter):
             return [table.sync()] if table is not None else []
         if isinstance(item, m.Seek | m.Create | m.Join):
             self._seeks.add(item.seek)
+        if isinstance(item, m.Leave):
+            self._tables.pop(item.table, None)
+            self._left.append(item.table)
         frame = _command_frame(item)
         return [] if frame is None else [self._session.send(frame)]
 
@@ -102,7 +109,7 @@ class EmbeddedLobby(LobbyAdapter):
             return [unknown(item.data)]
         if type(frame) is wire.Events:
             table = self._tables.get(frame.table)
-            return table.events(frame, item.data) if table is not None else [unknown(item.data)]
+            return table.events(frame, item.data) if table is not None else self._stray(frame.table, item.data)
         match frame:
             case wire.Welcome():
                 return self._session.welcome(frame)
@@ -135,7 +142,11 @@ class EmbeddedLobby(LobbyAdapter):
                 return [ended] if ours else []
             case _:
                 table = self._tables.get(frame.table)
-                return table.frame(frame, item.data) if table is not None else [unknown(item.data)]
+                return table.frame(frame, item.data) if table is not None else self._stray(frame.table, item.data)
+
+    def _stray(self, table: str, raw: str | bytes) -> list[m.Output]:
+        """A frame of a table that is not ours."""
+        return [] if table in self._left else [unknown(raw)]
 
     def _error(self, frame: wire.Error) -> list[m.Output]:
         self._session.last_error = frame

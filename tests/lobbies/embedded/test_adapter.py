@@ -237,6 +237,20 @@ def test_every_frame_is_told(message, events):
     assert [msgspec.structs.replace(e, raw=None) if isinstance(e, m.ActionRequest) else e for e in heard] == events
 
 
+def test_tables_that_we_left_are_forgotten_and_what_still_comes_from_them_is_ignored():
+    """A lobby that seats us again and again would fill the memory, and the next hello with tables."""
+    adapter = playing()
+    for number in range(1000):
+        adapter.feed(frame(wire.Seated(f"t-{number}", "claims", {}, 0, ())))
+        adapter.feed(m.Leave(f"t-{number}"))
+    for late in (wire.Events("t-999", "1", 0, ("e0",)), wire.Presence("t-999", "bob", 1, True)):
+        assert adapter.feed(frame(late)) == []
+    assert adapter.feed(frame(wire.TableEnded("t-999", "left"))) == []
+    assert isinstance(adapter.feed(frame(wire.Events("other", "1", 0, ("e0",))))[0], m.Unknown)
+    adapter.feed(m.Resume(("t",)))
+    assert said(adapter.feed(m.SocketOpened(2)))[0].known.keys() == {"t"}
+
+
 def test_a_refused_seek_has_ended():
     adapter = ready()
     adapter.feed(m.Seek("s", m.Wish("chess")))
