@@ -241,10 +241,18 @@ class Hand:
 
     def refuse(self, answer: Answer, action: int) -> None:
         """Record that the lobby refused our answer, so that the action is not tried again at this position."""
-        self.answer, self.due_at = None, NEVER
+        self.close_answer()
+        if self.job is not None and self.job.seq != answer.seq:
+            return  # the lobby asks at another position by now
         if self.attempt_seq != answer.seq:
             self.attempt_seq, self.attempt, self.rejected = answer.seq, answer.attempt + 1, []
         self.rejected.append(action)
+
+    def close_answer(self) -> None:
+        """Wait no longer for a sign that our answer arrived. A request that is open keeps its deadline."""
+        self.answer = None
+        if self.job is None:
+            self.due_at = NEVER
 
     def take_events(self) -> tuple[int, list[str]]:
         """Take the events that were not given to the log yet: the number of the first, and the lines."""

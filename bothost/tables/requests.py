@@ -217,4 +217,4 @@ class Requests:
         answer = hand.answer
         if answer is not None and request_id in (None, answer.request_id):
             out.append(Outcome(answer, kind, detail))
-            hand.answer, hand.due_at = None, NEVER
+            hand.close_answer()

@@ -124,6 +124,9 @@ class Session:
             return
         out.append(SnapshotTaken(hand, view.seq, event.view, hand.take_events()))
         hand.drop_job()
+        if (answer := hand.answer) is not None and answer.sent_in < 0 and answer.seq != view.seq:
+            out.append(Outcome(answer, "superseded"))  # it waited to be sent, and play went on without it
+            hand.close_answer()
         hand.view, hand.lent, hand.unlogged_seq = view, False, view.seq
         self.trust.fresh = True
         self.requests.start_held(hand, out)

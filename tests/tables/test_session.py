@@ -21,6 +21,7 @@ from bothost.messages import (
     TableEnded,
 )
 from bothost.strategy import Decision
+from bothost.tables.clock import NEVER
 from bothost.tables.conduct import Conduct, TableKey
 from bothost.tables.hand import (
     Answer,
@@ -299,6 +300,30 @@ def test_after_a_crash_a_new_decision_has_another_number_than_the_logged_one():
     assert seat.session.requests.may_send(again)
     seat.feed(RequestWithdrawn("t", "r"))
     assert seat.job(request_id="r2").attempt == 3
+
+
+@pytest.mark.parametrize(
+    "late", [Rejected("t", "r", "stale"), RequestWithdrawn("t", "r"), ServerActedForUs("t", "r", None)]
+)
+def test_late_news_of_an_earlier_answer_leaves_the_open_request_its_deadline_and_its_actions(seat, late):
+    answer = seat.answer(request_id="r")
+    assert seat.session.requests.may_send(answer)
+    seat.play(answer.actions[0])
+    [job] = seat.ask("next")
+    due_at = job.hand.due_at
+    assert kinds(seat.feed(late)) == [Outcome]
+    assert job.hand.due_at == due_at < NEVER
+    assert job.hand.rejected == [], "nothing was refused at this position"
+
+
+def test_an_answer_that_waited_through_a_reconnect_is_not_sent_at_another_position(seat):
+    """It waited for the database or the tempo of a person, and the lobby moved for us."""
+    answer = seat.answer(request_id="r")
+    seat.session.disconnected()
+    seat.state.apply(seat.seat, seat.game.parse(answer.actions[0]))
+    outputs = seat.snapshot()
+    assert [output.kind for output in outputs if isinstance(output, Outcome)] == ["superseded"]
+    assert not seat.session.requests.may_send(answer)
 
 
 def test_a_rejection_that_needs_a_resync_waits_for_it(seat):
