@@ -72,6 +72,11 @@ def shown(url: str) -> str:
     return make_url(url).render_as_string(hide_password=True)
 
 
+def storable(text: str) -> str:
+    """Return the text as PostgreSQL can store it. A lobby may send names with NUL and lone surrogates."""
+    return text.replace("\0", "\ufffd").encode(errors="replace").decode()
+
+
 def set_up_sqlite(connection: sqlite3.Connection, *, synchronous: str = "normal", busy_ms: int = 5000) -> None:
     """Apply our settings to a new connection.
 

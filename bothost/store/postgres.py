@@ -20,7 +20,7 @@ from psycopg import sql
 from bothost.config import StoreSettings
 from bothost.errors import StoreError, StoreUnavailable
 from bothost.store import partitions, schema
-from bothost.store.engine import full_url, shown
+from bothost.store.engine import full_url, shown, storable
 from bothost.store.models import COLUMNS, Key, metadata
 from bothost.store.postgres_connection import TimedConnection, connect
 from bothost.store.sinks import BadRow, Chunk
@@ -101,10 +101,9 @@ class PostgresSink:
             try:
                 return self._write(connection, chunks)
             except (psycopg.DataError, UnicodeError):
-                storable: list[Chunk] = [
-                    (table, columns, [_storable(row) for row in rows]) for table, columns, rows in chunks
-                ]
-                return self._write(connection, storable)
+                return self._write(
+                    connection, [(t, columns, list(map(_storable, rows))) for t, columns, rows in chunks]
+                )
         except (psycopg.Error, OverflowError, UnicodeError, TypeError, ValueError) as error:
             raise self._translated(error) from error
 
@@ -148,11 +147,7 @@ def _insert(cursor: psycopg.Cursor[Any], table: str, columns: tuple[str, ...], r
 
 
 def _storable(row: Sequence[Any]) -> list[Any]:
-    """Replace what PostgreSQL cannot store, NUL and lone surrogates, with U+FFFD. A lobby may send both in names."""
-    return [
-        value.replace("\0", "\ufffd").encode(errors="replace").decode() if isinstance(value, str) else value
-        for value in row
-    ]
+    return [storable(value) if isinstance(value, str) else value for value in row]
 
 
 def _copy(

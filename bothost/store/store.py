@@ -16,7 +16,7 @@ from sqlalchemy.exc import IntegrityError
 from bothost.config import StoreSettings
 from bothost.messages import Json
 from bothost.store import models, schema
-from bothost.store.engine import WRITES, make_engine, reaching
+from bothost.store.engine import WRITES, make_engine, reaching, storable
 from bothost.store.records import GameRecord, LoggedMove
 
 T = TypeVar("T")
@@ -78,9 +78,11 @@ class Store:
     ) -> dict[tuple[str, str], GameRecord]:
         """Return those of the hands (table, hand) that have not ended. If names repeat, the newest hand counts."""
         c = models.games.c
-        named = (c.table.in_({table for table, _ in hands}), c.hand.in_({hand for _, hand in hands}))
-        found = self._live(lobby, account, *named)
-        return {name: game for game in found if (name := (game.table, game.hand)) in hands}
+        logged = storable if self.engine.dialect.name == "postgresql" else str
+        named = {(logged(table), logged(hand)): (table, hand) for table, hand in hands}
+        conditions = (c.table.in_({table for table, _ in named}), c.hand.in_({hand for _, hand in named}))
+        found = self._live(lobby, account, *conditions)
+        return {named[name]: game for game in found if (name := (game.table, game.hand)) in named}
 
     def unfinished_hands(self, lobby: str, account: str, before_us: int) -> list[GameRecord]:
         """Return the account's hands that started before this time and have not ended, oldest first."""

@@ -39,6 +39,18 @@ async def test_a_live_hand_is_found_and_an_ended_one_is_not(store, any_settings,
     assert store.open_hands("home", "ada", []) == {}
 
 
+async def test_a_hand_is_found_under_a_name_that_postgresql_cannot_store(store, any_settings, tmp_path):
+    """The lobby chooses it. One such hand must not stop the lookup of all others."""
+    odd, plain = sample_hand(RNG, ended=False), sample_hand(RNG, ended=False)
+    odd[0].table = "t\0one"
+    await log_rows(any_settings, tmp_path, odd + plain)
+    found = store.open_hands("home", "ada", {("t\0one", "1"), (plain[0].table, "1")})
+    assert {name: game.game_id for name, game in found.items()} == {
+        ("t\0one", "1"): odd[0].game_id,
+        (plain[0].table, "1"): plain[0].game_id,
+    }
+
+
 async def test_of_two_hands_of_one_name_the_later_is_found(store, any_settings, tmp_path):
     first = sample_game(RNG, started_us=10**15)
     second = sample_game(RNG, started_us=2 * 10**15)
