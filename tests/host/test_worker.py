@@ -1,14 +1,20 @@
 """One thread that plays, without a host."""
 
 import threading
+import time
 
-from bothost.host.worker import Worker
-from bothost.testing.hosting import RandomStrategy
+from table_seat import Seat
+
+from bothost.host.worker import QueuedJob, Worker
+from bothost.plugins.address import Resolved
+from bothost.strategy import Table
+from bothost.tables.actor import Actor, Loaded, Plan
+from bothost.testing.hosting import RandomPlayer, RandomStrategy
 
 
 def test_an_instance_that_was_only_being_made_when_its_thread_was_given_up_is_closed_after_all():
     """Nobody else knows it: a strategy's process would live on for as long as the host."""
-    loaded, other = object(), object()
+    loaded, other = (Loaded(Resolved(name, RandomStrategy, None)) for name in ("loaded", "other"))
     making, go_on, back = threading.Event(), threading.Event(), threading.Event()
     closed = []
 
@@ -31,3 +37,44 @@ def test_an_instance_that_was_only_being_made_when_its_thread_was_given_up_is_cl
     assert back.wait(10)
     assert closed == [worker.instances[loaded]] and taken_over not in closed
     worker.join(10)
+
+
+def test_a_decision_does_not_wait_for_the_next_table_s():
+    """A search of seconds at one table would make the quick decision of another late."""
+    searches, done = threading.Event(), threading.Event()
+
+    class Searches(RandomPlayer):
+        def decide(self, view, legal, budget):
+            searches.set()
+            assert done.wait(30)
+            return super().decide(view, legal, budget)
+
+    class Searching(RandomStrategy):
+        execution = "thread"
+
+        def player(self, table):
+            return RandomPlayer(1) if table.table == "quick" else Searches(1)
+
+    def task(name):
+        seat = Seat()
+        seat.now = time.monotonic()
+        job = seat.start().job(grant_ms=60_000.0)
+        actor = job.hand.actor = Actor(Plan(loaded, None, None))
+        actor.table = Table(lobby="l", table=name, game=seat.game, seat=seat.seat, seed=1)
+        return QueuedJob(job, job.ticket)
+
+    loaded = Loaded(Resolved("searching", Searching, None))
+    quick, slow = task("quick"), task("slow")
+    posted, back = [], threading.Event()
+
+    def post(worker, results):
+        posted.extend(result.job for result in results)
+        back.set()
+
+    worker = Worker("test", post, lambda worker: None, make=lambda loaded: Searching(None, None))
+    worker.submit({loaded: [quick, slow]})
+    assert searches.wait(10) and back.wait(10) and posted == [quick.job]
+    done.set()
+    worker.stop()
+    worker.join(10)
+    assert posted == [quick.job, slow.job]
