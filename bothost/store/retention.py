@@ -14,7 +14,7 @@ import msgspec
 import sqlalchemy as sa
 
 from bothost.config import StoreSettings
-from bothost.errors import UsageError
+from bothost.errors import StoreError, StoreUnavailable, UsageError
 from bothost.store import models
 from bothost.store.partitions import KEY_OF, least_key, partitions
 from bothost.store.query import started_us_of
@@ -25,6 +25,9 @@ HAND_OF = {"chat": "game_id", **KEY_OF}
 YOUNGEST = timedelta(days=1)
 """Hands that started more recently may still be running."""
 HANDS_AT_ONCE = 100
+LOCK_WAIT_MS = 1000
+LOCK_NOT_AVAILABLE = "55P03"
+"""PostgreSQL's code of a lock that could not be had in time."""
 
 
 class Pruned(msgspec.Struct, frozen=True):
@@ -93,10 +96,23 @@ def _old_partitions(store: Store, bound: UUID) -> list[str]:
 
 
 def _drop(store: Store, names: list[str]) -> None:
-    """Drop each partition in its own transaction, so that locks on the table are short."""
+    """Drop each partition in its own transaction, so that locks on the table are short.
+
+    Whoever waits for such a lock keeps everybody else waiting, hosts that write too. So it does not wait for a reader
+    that takes hours. Raises StoreError then.
+    """
     for name in names:
-        with store.begin() as connection:
-            connection.exec_driver_sql(f"DROP TABLE IF EXISTS {name}")
+        try:
+            with store.begin() as connection:
+                connection.exec_driver_sql(f"SET LOCAL lock_timeout = {LOCK_WAIT_MS}")
+                connection.exec_driver_sql(f"DROP TABLE IF EXISTS {name}")
+        except StoreUnavailable as error:
+            if getattr(getattr(error.__cause__, "orig", None), "sqlstate", "") != LOCK_NOT_AVAILABLE:
+                raise
+            advice = "wait until it is done, as pg_dump is after a while, then run the command again"
+            raise StoreError(
+                f"another process reads the log, so {name} cannot be dropped now", advice=advice
+            ) from error
 
 
 def _delete_crossing_outcomes(store: Store, bound: UUID) -> None:

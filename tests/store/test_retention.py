@@ -1,5 +1,6 @@
 """Old hands are deleted with all that belongs to them, and nothing else is."""
 
+import asyncio
 import json
 import random
 import sqlite3
@@ -10,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 
 from bothost.cli import main
-from bothost.errors import UsageError
+from bothost.errors import StoreError, UsageError
 from bothost.store import DecisionLog, partitions, retention
 from bothost.store.engine import make_engine, sqlite_path
 from bothost.testing.sample_rows import sample_hand
@@ -91,10 +92,10 @@ async def test_what_stays_is_not_read(settings, tmp_path):
     assert steps and not [step for step in steps if "(id>" in step or step.startswith("SCAN")]
 
 
-async def test_partitions_that_are_old_as_a_whole_are_dropped(postgres_settings, tmp_path):
-    long_ago = partitions.month_of(NOW, -5)
-    engine = make_engine(postgres_settings)
-    with engine.begin() as connection:  # as if the database had been made then
+def as_if_made_five_months_ago(settings):
+    """Give the tables a partition for each month since then."""
+    engine = make_engine(settings)
+    with engine.begin() as connection:
         for table in TABLES:
             until = partitions.partitions(lambda query: connection.exec_driver_sql(query).all(), table)[0].name
             connection.exec_driver_sql(f"DROP TABLE {until}")
@@ -109,12 +110,33 @@ async def test_partitions_that_are_old_as_a_whole_are_dropped(postgres_settings,
                 name = f"{table}_{month:%Y_%m}"
                 partitions.make(execute, table, name, partitions.least_key(month), partitions.least_key(following))
     engine.dispose()
+
+
+async def test_partitions_that_are_old_as_a_whole_are_dropped(postgres_settings, tmp_path):
+    as_if_made_five_months_ago(postgres_settings)
     months = [partitions.month_of(NOW, later) for later in range(-5, 0)]
     await fill(postgres_settings, tmp_path, [at(month + timedelta(days=9), 3) for month in months])
     done = retention.prune(postgres_settings, months[2] + timedelta(days=10))
     assert set(done.partitions) == {f"{table}_{month:%Y_%m}" for table in TABLES for month in months[:2]}
     assert done.rows["games"] == 3 and rows(postgres_settings)["games"] == 2
-    assert long_ago == months[0]
+
+
+async def test_hosts_can_write_while_a_long_read_keeps_partitions_from_being_dropped(
+    postgres_settings, tmp_path, monkeypatch
+):
+    """As pg_dump does. Who waits for its lock keeps all others waiting."""
+    monkeypatch.setattr(retention, "LOCK_WAIT_MS", 100)
+    as_if_made_five_months_ago(postgres_settings)
+    engine = make_engine(postgres_settings)
+    with engine.begin() as reader:
+        for table in TABLES:
+            reader.exec_driver_sql(f"SELECT count(*) FROM {table}")
+        with pytest.raises(StoreError, match="another process reads the log"):
+            await asyncio.wait_for(asyncio.to_thread(retention.prune, postgres_settings, NOW - timedelta(days=99)), 30)
+        await fill(postgres_settings, tmp_path, [at(NOW, 3)])
+        assert rows(postgres_settings)["games"] == 1
+    engine.dispose()
+    assert retention.prune(postgres_settings, NOW - timedelta(days=99)).partitions
 
 
 def test_hands_that_may_still_be_played_are_not_deleted(any_settings):
