@@ -10,6 +10,7 @@ import msgspec
 from bothost.rules.game import Game, View
 from bothost.store.hand_report import revealed
 from bothost.store.reader import Timeline, iter_views
+from bothost.web.drawn import drawn
 
 Json = dict[str, Any]
 
@@ -54,10 +55,5 @@ def _of_our_seat(game: Game, timeline: Timeline) -> Iterator[Position]:
 
 def _position(views: list[View], mover: int | None = None, notation: str | None = None) -> Position:
     return Position(
-        {view.seat: _shown(view) for view in views}, {view.seat: view.seq for view in views}, mover, notation
+        {view.seat: drawn(view) for view in views}, {view.seat: view.seq for view in views}, mover, notation
     )
-
-
-def _shown(view: View) -> Json:
-    """What a board draws. The list of events is left out: it grows with the hand, and no board reads it."""
-    return {key: value for key, value in view.to_json().items() if key != "events"}

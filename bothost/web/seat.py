@@ -8,6 +8,7 @@ from typing import Any, Literal
 from bothost.lobbies.embedded import protocol as wire
 from bothost.lobbies.frames import plain_text
 from bothost.rules.game import Game, View
+from bothost.web.drawn import drawn
 from bothost.web.viewers import MOST_CHAT
 
 Json = dict[str, Any]
@@ -32,7 +33,9 @@ class Seat:
         """When ``ask`` came, monotonic."""
         self.scores: tuple[float, ...] | None = None
         self.notice = ""
-        """The last thing that the player should know: a refusal, a move that the clock made."""
+        """The last thing that the player should know, such as a refusal."""
+        self.acted: Json | None = None
+        """The move that the lobby made for this seat since its last answer: ``reason``, ``action``."""
         self.chat: list[Json] = []
         """What the others at the table said: ``player``, ``text``."""
         self._token = token
@@ -49,7 +52,7 @@ class Seat:
             raise ValueError("this question is not open any more")
         if not self.view.is_legal(self.view.parse(notation)):
             raise ValueError(f"{notation[:40]!r} is not legal now")
-        self.ask, self.notice = None, ""
+        self.ask, self.notice, self.acted = None, "", None
         return wire.encode(wire.Act(self.table, ask, notation))
 
     def leave(self) -> bytes:
@@ -80,7 +83,7 @@ class Seat:
             case wire.Withdrawn():
                 self.ask = None
             case wire.ServerActed() as frame:
-                self.ask, self.notice = None, f"{frame.reason}: {frame.action}"
+                self.ask, self.acted = None, {"reason": frame.reason, "action": frame.action}
             case wire.HandEnded() as frame:
                 self.ask, self.scores = None, frame.scores
             case wire.TableEnded() as frame:
@@ -126,12 +129,13 @@ class Seat:
             "table": self.table,
             "seat": self.seat,
             "names": self.names,
-            "view": None if view is None else {k: v for k, v in view.to_json().items() if k != "events"},
+            "view": None if view is None else drawn(view),
             "legal": [{"action": action, "notation": view.notation(action)} for action in legal] if view else [],
             "ask": None if self.ask is None else self.ask.id,
             "left_ms": self._left_ms(now),
             "scores": self.scores,
             "notice": self.notice,
+            "acted": self.acted,
             "chat": self.chat,
         }
 

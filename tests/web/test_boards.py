@@ -12,6 +12,20 @@ from bothost.web.application import Web
 from bothost.web.site import Site
 from bothost.web.viewers import Viewers
 
+DRAW = """async ({ module, view, legal = [] }) => {
+    const [{ render, html }, { Board }, { t }] = await Promise.all(
+        ["html", `boards/${module}`, "i18n"].map((name) => import(`/static/${name}.js`)));
+    const place = document.createElement("div");
+    const position = { seat: 0, players: ["a", "b", "c", "d"], view };
+    const moves = legal.map((notation, action) => ({ action, notation }));
+    window.chosen = [];
+    const onAct = ({ notation }) => window.chosen.push(notation);
+    const board = () => html`<${Board} position=${position} legal=${moves} onAct=${onAct} t=${t} />`;
+    document.body.replaceChildren(place);
+    render(board(), place);
+    render(board(), place); // runs the effects of the first: a board listens to keys
+}"""
+"""Draws a board alone; what is chosen of its legal moves is in ``window.chosen``."""
 GUIDE = Path(__file__).parents[2] / "docs/guide/write-a-board.md"
 FILES = {"python": "__init__.py", "js": "board/board.js", "css": "board/board.css"}
 
@@ -147,41 +161,69 @@ def test_a_board_reaches_no_other_server(chromium, served, plugin, hand):
 
 def test_the_board_of_dou_dizhu_shows_bids_until_the_first_play(page, served):
     page.goto(f"{served}/")
-    for history, shown in (([], ["no bid", "call"]), ([[0, "3"]], [])):
-        page.evaluate(
-            """async history => {
-            const { render, html } = await import("/static/html.js");
-            const { Board } = await import("/static/boards/doudizhu.js");
-            const { t } = await import("/static/i18n.js");
-            const bids = [[0, "call"], [1, "bid0"]];
-            const view = { bids, history, counts: [2, 2, 2], hand: "34", bottom: "", turn: 2 };
-            const position = { seat: 2, players: ["a", "b", "c"], view };
-            document.body.replaceChildren();
-            render(html`<${Board} position=${position} t=${t} />`, document.body);
-        }""",
-            history,
-        )
-        assert page.locator(".played.pass").all_inner_texts() == shown
+    for history, words, cards in (([], ["no bid", "call"], 0), ([[0, "3"]], [], 1)):
+        bids = [[0, "call"], [1, "bid0"]]
+        view = {"bids": bids, "history": history, "counts": [2, 2, 2], "hand": "34", "bottom": "", "turn": 2}
+        page.evaluate(DRAW, {"module": "doudizhu", "view": view})
+        assert page.locator(".played.pass").all_inner_texts() == words
+        assert page.locator(".played .card").count() == cards
 
 
 def test_enter_plays_the_chosen_cards_and_presses_the_button_that_has_the_focus(page, served):
     page.goto(f"{served}/")
-    page.evaluate("""async () => {
-        const { render, html } = await import("/static/html.js");
-        const { Board } = await import("/static/boards/doudizhu.js");
-        const view = { history: [], counts: [2, 2, 2], hand: "34", bottom: "", turn: 0 };
-        const position = { seat: 0, players: ["a", "b", "c"], view };
-        const legal = [{ action: 0, notation: "pass" }, { action: 1, notation: "3" }];
-        window.chosen = [];
-        const onAct = ({ notation }) => window.chosen.push(notation);
-        document.body.replaceChildren();
-        const board = () => html`<${Board} position=${position} legal=${legal} onAct=${onAct} t=${(text) => text} />`;
-        render(board(), document.body);
-        render(board(), document.body); // runs the effects of the first: the board listens to keys
-    }""")
+    view = {"history": [], "counts": [2, 2, 2], "hand": "34", "bottom": "", "turn": 0}
+    page.evaluate(DRAW, {"module": "doudizhu", "view": view, "legal": ["pass", "3"]})
     page.keyboard.press("3")
     page.wait_for_selector("[aria-label='3'][aria-pressed=true]")
     page.keyboard.press("Enter")
     page.get_by_role("button", name="pass").focus()
     page.keyboard.press("Enter")
     assert page.evaluate("window.chosen") == ["3", "pass"]
+
+
+def test_keys_that_come_faster_than_the_board_is_drawn_all_count(page, served):
+    page.goto(f"{served}/")
+    view = {"history": [], "counts": [3, 2, 2], "hand": "334", "turn": 0}
+    page.evaluate(DRAW, {"module": "doudizhu", "view": view, "legal": ["3", "33"]})
+    for keys in (["4", "Escape"], ["3", "3", "Enter"]):
+        page.evaluate("keys => keys.forEach((key) => dispatchEvent(new KeyboardEvent('keydown', { key })))", keys)
+    assert page.evaluate("window.chosen") == ["33"]
+
+
+def test_a_chosen_card_of_the_pairing_game_is_seen_whole(page, served):
+    view = {"hands": [["g1", "r2"], ["?"]], "pool": ["g5"], "deck": [], "libraries": [[], []], "selected": ["g1"]}
+    view |= {"scores": [0, 0], "charges": [[0, 0], [0, 0]], "to_move": 0}
+    page.goto(f"{served}/")
+    page.evaluate(DRAW, {"module": "pairing", "view": view})
+    assert page.evaluate("""async () => {
+        const card = document.querySelector(".card.selected");
+        await Promise.all(card.getAnimations().map((moving) => moving.finished));
+        const { left, top } = card.getBoundingClientRect();
+        return card.contains(document.elementFromPoint(left + 10, top + 2));
+    }""")
+
+
+def test_the_board_of_mahjong_says_how_the_hand_was_won(page, served):
+    fans = [
+        {"name": "all-pungs", "chinese": "碰碰和", "points": 6, "times": 1},
+        {"name": "dragon-pung", "chinese": "箭刻", "points": 2, "times": 2},
+    ]
+    view = {
+        **{"hand": ["W1"], "drawn": None, "last_tile": "J1", "actor": 3, "phase": "over", "prevalent_wind": "east"},
+        **{"hand_sizes": [1, 13, 13, 13], "wall_left": [9] * 4, "melds": [[]] * 4, "discards": [[]] * 4},
+    }
+    page.goto(f"{served}/")
+    for win, shown in (
+        (
+            {"seat": 0, "tile": "J1", "from": 3, "valid": True, "fans": fans},
+            ["a wins with", "from d", "fan points: 10 ="],
+        ),
+        ({"seat": 0, "tile": "J1", "from": 0, "valid": True, "fans": fans}, ["self-drawn", "dragon pung 2 × 2"]),
+        ({"seat": 1, "tile": "J1", "from": 3, "valid": False, "fans": []}, ["b wins wrongly with"]),
+        (None, ["The wall is used up."]),
+    ):
+        page.evaluate(DRAW, {"module": "mahjong", "view": {**view, "win": win}})
+        text = page.locator(".win").inner_text()
+        assert all(words in text for words in shown), text
+    assert page.locator(".seat.turn").count() == 0
+    assert page.get_by_role("img", name="13 hidden tiles").count() == 3

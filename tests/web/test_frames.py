@@ -27,7 +27,7 @@ FRAME_KEYS = {
 }
 PLAY_KEYS = {
     *("state", "game", "table", "seat", "names", "view", "legal", "ask", "left_ms", "scores", "notice", "id", "review"),
-    *("left", "ended", "chat"),
+    *("left", "ended", "chat", "acted"),
 }
 
 
@@ -182,4 +182,7 @@ def check_person(timeline, positions, person):
     for frame in person.frames:
         assert set(frame) == PLAY_KEYS
     for frame in shown:
-        assert frame["seat"] == seat and frame["view"] in own
+        view = frame["view"]
+        if (win := view.pop("win", None)) is not None:  # public: the event is everybody's
+            assert timeline.hand.scores[win["seat"]] == max(timeline.hand.scores)
+        assert frame["seat"] == seat and view in own

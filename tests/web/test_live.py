@@ -238,6 +238,20 @@ def test_markup_in_the_chat_is_text(page, served, logged, played, where):
         page.wait_for_selector(".said td:has-text('well played')")
 
 
+def test_a_player_learns_which_move_the_lobby_made_for_them_until_their_next_answer():
+    game = rules.game("othello")
+    seat, events = Seat(game, "token", {}), tuple(game.new_state(1).events(0, 0))
+    for frame in (
+        wire.HandStarted("t1", "h1", 0, ()),
+        wire.ServerActed("t1", "1", "d3", "timeout"),
+        wire.Events("t1", "h1", 0, events, ask=wire.Ask(id="2", grant_ms=None, bank_ms=0)),
+    ):
+        seat.receive(wire.encode(frame), 0.0)
+    assert seat.shown(0.0)["acted"] == {"reason": "timeout", "action": "d3"} and seat.shown(0.0)["notice"] == ""
+    seat.act("2", "d3")
+    assert seat.shown(0.0)["acted"] is None
+
+
 def test_a_player_reads_what_the_others_at_the_table_say():
     seat = Seat(rules.game("othello"), "token", {})
     seat.table = "t1"

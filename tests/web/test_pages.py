@@ -38,8 +38,10 @@ def test_every_label_has_a_chinese_entry():
         label
         for file in STATIC.rglob("*.js")
         if "vendor" not in file.parts
-        for label in re.findall(r'\bt\("((?:[^"\\]|\\.)*)"\)', file.read_text())
+        for label in re.findall(r'\bt\("((?:[^"\\]|\\.)*)"[,)]', file.read_text())
     }
+    for file in STATIC.parent.glob("*.py"):  # what the server refuses in fixed words
+        used.update(re.findall(r'HTTPException\(\d+, "([^"]+)"\)', file.read_text()))
     assert len(used) > 80
     assert used - names == set()
 
@@ -68,11 +70,29 @@ def serious(page, options):
     ]
 
 
+def test_a_clock_that_runs_out_can_be_read_in_light_and_dark(page, served):
+    opened(page, f"{served}/")
+    page.evaluate("document.querySelector('main').innerHTML = '<h1>x <span class=\"badge bad\">3 s</span></h1>'")
+    page.evaluate(AXE.read_text())
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        assert serious(page, {"runOnly": ["color-contrast"]}) == [], scheme
+
+
 def test_the_language_can_be_changed(page, served):
     opened(page, f"{served}/hands")
     page.get_by_label("language").select_option("zh")
     page.wait_for_selector("h1:has-text('牌局')")
     assert page.evaluate("document.documentElement.lang") == "zh"
+    opened(page, f"{served}/health")
+    page.wait_for_selector("main:has-text('中没有宿主在运行。启动命令：bothost run。')")
+    assert (
+        page.evaluate("""async () => {
+        const { explained } = await import("/static/api.js");
+        return explained({ message: "eve is playing already", advice: "choose another name" });
+    }""")
+        == "eve 已在对局中：请换一个名字"
+    )
 
 
 def test_a_page_is_reached_by_keyboard(page, served):
@@ -186,6 +206,32 @@ def test_hands_are_found_by_game_day_and_fallback(page, served, hands):
     for query in ("until=2001-01-01", "fallbacks=1", "results=drawn&games=othello"):
         opened(page, f"{served}/hands?{query}")
         page.wait_for_selector("text=no hand matches")
+
+
+def test_a_day_is_one_of_the_readers_own_clock(chromium, served, hands):
+    """22:13 UTC on the 14th is the morning of the 15th in Shanghai."""
+    context = chromium.new_context(timezone_id="Asia/Shanghai", locale="en-GB")
+    shown = context.new_page()
+    for query, found in (("since=2023-11-15&until=2023-11-15", 4), ("until=2023-11-14", 0)):
+        opened(shown, f"{served}/hands?{query}")
+        shown.wait_for_selector("tbody tr" if found else "text=no hand matches")
+        assert shown.locator("tbody tr").count() == found, query
+    assert "'noon' is no day or time" in shown.evaluate(
+        "fetch('/api/hands?since=noon').then((answer) => answer.text())"
+    )
+    context.close()
+
+
+def test_a_server_that_does_not_answer_is_named(visitor, served):
+    opened(visitor, f"{served}/health")
+    for path in ("**/api/**", "**/pages/models.js"):
+        visitor.route(path, lambda route: route.abort())
+    visitor.wait_for_selector("[role=alert]:has-text('The server does not answer.')")
+    visitor.get_by_role("link", name="models").click()
+    visitor.wait_for_selector("[role=alert]:has-text('This page cannot be loaded.')")
+    visitor.unroute_all()
+    visitor.get_by_role("link", name="Try again.").click()
+    visitor.wait_for_selector("h2:has-text('deep-mc')")
 
 
 def test_what_a_person_enters_stays_while_a_search_runs(page, served, hands):

@@ -203,6 +203,7 @@ def test_who_leaves_can_play_again_at_once_and_the_lobby_plays_their_hand(page, 
     assert page.evaluate("() => fetch('/api/play').then((answer) => answer.json())")["running"] == []
     page.get_by_role("link", name="review this hand").wait_for(timeout=120_000)
     page.get_by_role("link", name="play again").click()
+    page.wait_for_function("() => document.querySelector('select[name=game]')?.value === 'othello'")  # as before
     page.get_by_role("button", name="start").click()
     page.wait_for_selector(".turn-note:has-text('Your turn.')", timeout=60_000)
     (hand,) = [hand for hand in iter_hands(site.store) if hand.end is not None]
@@ -221,6 +222,7 @@ def test_a_whole_hand_by_clicking(page, served, site, game, monkeypatch):
     page.get_by_role("button", name="start").click()
     page.wait_for_selector(".board", timeout=60_000)
     play_out(page, game)
+    assert page.locator("h2").all_inner_texts()[0] in ("You won.", "You lost.", "A draw.")
     page.get_by_role("link", name="review this hand").click(timeout=60_000)
     page.wait_for_selector(".steps")
     timeline = next(iter_timelines(site.store, iter_hands(site.store)))

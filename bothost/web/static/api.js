@@ -1,4 +1,5 @@
 // Requests to the server that served this page, and its stream of changes.
+import { said, t } from "./i18n.js";
 
 const RETRY_MS = 1000;
 
@@ -9,19 +10,27 @@ export class ApiError extends Error {
   }
 }
 
+/** What went wrong and what to do about it, in one line. */
+export const explained = (error) => [error.message, error.advice].filter(Boolean).map(said).join(t(": "));
+
+/** `fetch`, with an error that people understand where no server is reached. */
+const fetched = (path, options) => fetch(path, options).catch((error) => {
+  throw error.name === "AbortError" ? error : new ApiError(503, "The server does not answer.");
+});
+
 async function answered(answer) {
   const body = await answer.json().catch(() => ({}));
   if (!answer.ok) throw new ApiError(answer.status, body.error ?? answer.statusText, body.advice);
   return body;
 }
 
-/** `fetch`, once more in a new session where the server has forgotten this one, as it does when it restarts. */
+/** The answer, asked for once more in a new session where the server has forgotten this one, as it does when it restarts. */
 async function asked(path, options) {
-  const answer = await fetch(path, options);
+  const answer = await fetched(path, options);
   if (answer.status !== 401 || path === "/api/login") return answer;
-  const { viewer } = await fetch("/api/session").then(answered);
+  const { viewer } = await fetched("/api/session").then(answered);
   dispatchEvent(new Event("newsession")); // with another view of the pages, or the need to log in
-  return viewer ? fetch(path, options) : answer;
+  return viewer ? fetched(path, options) : answer;
 }
 
 export const get = (path, query = {}) => {

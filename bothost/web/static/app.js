@@ -1,6 +1,6 @@
 // The frame of every page: navigation, settings, and which page a path shows.
 import { html, render, useEffect, useRef, useState } from "./html.js";
-import { get, post } from "./api.js";
+import { explained, get, post } from "./api.js";
 import { currentLanguage, setLanguage, t } from "./i18n.js";
 
 const PAGES = [
@@ -67,7 +67,7 @@ function Login({ onDone }) {
   useEffect(() => { field.current.focus(); }, []);
   const submit = (event) => {
     event.preventDefault();
-    post("/api/login", { password: new FormData(event.target).get("password") }).then(onDone, (error) => setProblem(error.message));
+    post("/api/login", { password: new FormData(event.target).get("password") }).then(onDone, (error) => setProblem(explained(error)));
   };
   return html`<form class="panel" onSubmit=${submit}><h1>${t("log in")}</h1>
     <label>${t("password")}<input type="password" name="password" autocomplete="current-password" required ref=${field} /></label>
@@ -77,14 +77,14 @@ function Login({ onDone }) {
 
 function Page({ page, here, session, onTitle }) {
   const [shown, setShown] = useState(null);
-  const [problem, setProblem] = useState(null);
+  const [problem, setProblem] = useState(false);
   useEffect(() => {
     setShown(null);
-    setProblem(null);
-    if (page) import(page.module).then((module) => setShown(() => module.Page), setProblem);
+    setProblem(false);
+    if (page) import(page.module).then((module) => setShown(() => module.Page), () => setProblem(true));
   }, [page]);
-  if (!page) return html`<h1>${t("not found")}</h1><p>${t("This page does not exist.")} <a href="/">${t("Go to the tables.")}</a></p>`;
-  if (problem) return html`<p class="notice bad">${problem.message}</p>`;
+  if (!page) return html`<h1>${t("not found")}</h1><p>${t("This page does not exist.")}${t(" ")}<a href="/">${t("Go to the tables.")}</a></p>`;
+  if (problem) return html`<h1>${t(page.title)}</h1><p class="notice bad" role="alert">${t("This page cannot be loaded.")}${t(" ")}<a href=${here} target="_self">${t("Try again.")}</a></p>`;
   const Shown = shown;
   return Shown ? html`<${Shown} here=${here} session=${session} onTitle=${onTitle} t=${t} go=${go} />` : html`<p class="dim">…</p>`;
 }
@@ -94,7 +94,7 @@ function App() {
   const [session, setSession] = useState(null);
   const [language, setLanguageShown] = useState(currentLanguage());
   const [about, setAbout] = useState({}); // the title that a page gives an address: a game, its players
-  const load = () => get("/api/session").then(setSession, () => setSession({ viewer: null }));
+  const load = () => get("/api/session").then(setSession, (error) => setSession((old) => old ?? { problem: explained(error) }));
   useEffect(() => {
     load();
     addEventListener("newsession", load);
@@ -107,6 +107,7 @@ function App() {
   const title = about.path === path ? about.title : t(login ? "log in" : page?.title ?? "not found");
   useEffect(() => { document.title = `${title} · bothost`; }, [title, language]);
   if (!session) return null;
+  if (session.problem) return html`<main id="main"><p class="notice bad" role="alert">${session.problem}${t(" ")}<a href=${here} target="_self">${t("Try again.")}</a></p></main>`;
   if (!session.viewer) return html`<main id="main"><${Login} onDone=${load} /></main>`;
   const hidden = PAGES.includes(page) && !session.pages.includes(page.path); // from everybody but operators
   return html`<a class="skip" href="#main">${t("Skip to the page")}</a>

@@ -24,8 +24,8 @@ function shownOf(actions) {
 export function Bars({ actions, describe, mark = "played", t }) {
   const length = lengthOf(actions);
   if (!length) {
-    return html`${mark && html`<p>${t("chosen")}: <strong>${actions.filter((action) => action.chosen).map((action) => describe(action.notation, t))}</strong></p>`}
-      <p class="dim">${t("This strategy does not rate its actions.")} ${t("legal moves")}: ${actions.length}</p>`;
+    return html`${mark && html`<p>${t("chosen")}${t(": ")}<strong>${actions.filter((action) => action.chosen).map((action) => describe(action.notation, t))}</strong></p>`}
+      <p class="dim">${t("This strategy does not rate its actions.")}${t(" ")}${t("legal moves")}${t(": ")}${actions.length}</p>`;
   }
   const shown = shownOf(actions);
   const left = actions.length - shown.length;
@@ -45,7 +45,7 @@ export function Logged({ decision, describe, t }) {
   return html`<section class="panel" aria-label=${t("candidates")}>
     <h2>${t("candidates")}</h2>
     <p class="count">${decision.strategy} · ${decision.elapsed_ms.toFixed(1)} ms${decision.value !== null ? ` · ${t("value")} ${figure(decision.value)}` : ""}</p>
-    ${decision.fallback && html`<p class="notice bad"><strong>${t("fallback")}: ${t(`because ${decision.fallback}`)}</strong></p>`}
+    ${decision.fallback && html`<p class="notice bad"><strong>${t("fallback")}${t(": ")}${t(`because ${decision.fallback}`)}</strong></p>`}
     ${reason && html`<p>${reason}</p>`}
     <${Bars} actions=${decision.actions} describe=${describe} t=${t} /></section>`;
 }

@@ -1,6 +1,6 @@
 // A long command that the server runs: its progress while it runs, then what came of it.
 import { html, useEffect, useState } from "./html.js";
-import { stream } from "./api.js";
+import { explained, stream } from "./api.js";
 
 /** `children`: what to show of the results once it is done, a function of them. */
 export function Job({ id, onDone = () => {}, children, t }) {
@@ -9,7 +9,7 @@ export function Job({ id, onDone = () => {}, children, t }) {
     const stop = stream(`/api/jobs/${id}`, (message) => {
       setJob(message);
       if (message.state !== "running") { stop(); onDone(message); }
-    }, (connected, refused) => { if (refused) setJob({ state: "failed", problem: refused.message }); });
+    }, (connected, refused) => { if (refused) setJob({ state: "failed", problem: explained(refused) }); });
     return stop;
   }, [id]);
   if (!job) return html`<p class="dim">…</p>`;

@@ -3,7 +3,7 @@
 /** All addresses of strategies: each by itself, then its levels. */
 export const addresses = (strategies) => strategies.flatMap(({ name, levels }) => [name, ...levels.map((level) => `${name}:${level}`)]);
 
-const named = (strategy, alias, t) => (alias ? `${strategy} (${alias.replace(/^level-(\d+)$/, `${t("level")} $1`)})` : strategy);
+const named = (strategy, alias, t) => (alias ? t("{text} ({more})", { text: strategy, more: alias.replace(/^level-(\d+)$/, `${t("level")} $1`) }) : strategy);
 
 /** "deep-mc:level-2" → "deep-mc (level 2)" */
 export function strategyName(address, t) {

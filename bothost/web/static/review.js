@@ -58,11 +58,11 @@ export function ReviewPanel({ hand, review, describe, at, onMove, t }) {
     ${review.of !== null && html`<p class="count" role="status">${review.done} / ${review.of} ${t("decisions")} · ${strategyName(review.address, t)}</p>
       <progress value=${review.done} max=${review.of || 1} aria-label=${t("review")}></progress>`}
     ${review.problem && html`<p class="notice bad" role="alert">${t(review.problem)}</p>`}
-    ${rated.length > 0 && rated.every((judged) => judged.measure === null) && html`<p class="notice">${t("This strategy does not rate its actions.")} ${t("Moves that differ are listed without a loss.")}</p>`}
+    ${rated.length > 0 && rated.every((judged) => judged.measure === null) && html`<p class="notice">${t("This strategy does not rate its actions.")}${t(" ")}${t("Moves that differ are listed without a loss.")}</p>`}
     ${review.of !== null && !review.running && !review.problem && html`<p>${SEVERITIES.map((name) => html`<${Severity} severity=${name} t=${t} /> ${found.filter((judged) => judged.severity === name).length} · `)} ${t("same move")} ${rated.filter((judged) => judged.best === judged.played).length} / ${rated.length}</p>`}
     ${found.length > 0 && html`<ol class="mistakes">${found.map((judged) => html`<li key=${judged.position}>
       <a href=${`?at=${judged.position}`} aria-current=${judged.position === at ? "true" : undefined} onClick=${(event) => { event.preventDefault(); onMove(judged.position); }}>
-        <${Severity} severity=${judged.severity} t=${t} /> ${hand.names[judged.seat]}: ${describe(judged.played, t)} → ${describe(judged.best, t)}
+        <${Severity} severity=${judged.severity} t=${t} /> ${hand.names[judged.seat]}${t(": ")}${describe(judged.played, t)} → ${describe(judged.best, t)}
         ${" "}<span class="count">−${judged.measure === "probability" ? `${(100 * judged.lost).toFixed(0)} %` : figure(judged.lost)}</span></a></li>`)}</ol>
       <p class="count">${t("Keys n and p go to the next and the previous mistake.")}</p>`}
   </section>`;

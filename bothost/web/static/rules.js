@@ -56,6 +56,24 @@ export const RULES = {
   },
 };
 
+/** Game → how it is played. */
+export const HOW = {
+  doudizhu: [
+    "One landlord plays against two peasants. The side of the player who gets rid of all cards first wins.",
+    "Beat the last play by a higher one of the same kind and length, or pass. Four of a kind are a bomb: it beats everything but a higher bomb and the rocket, which is both jokers.",
+    "From low to high: 3 to 10, J, Q, K, A, 2, black joker, red joker. Suits do not count.",
+  ],
+  mahjong: [
+    "Chinese Official rules: four sets and a pair win if their fans are worth enough points, usually 8.",
+    "Draw and discard in turn. Claim a discard for a chow (only from the player before you), a pung, a kong or the win.",
+  ],
+  othello: ["Place a disc so that it encloses discs of the other colour in a straight line: they turn over. Who cannot do so passes. Most discs win."],
+  pairing: [
+    "In each turn, collect a pair: a card of your hand and a card of the pool that has its colour. High cards count more; all four of a rank and six of a colour count extra.",
+    "Before that you may swap a hand card with the deck, and pair any two cards whatever their colour, once each. If nothing matches, discard.",
+  ],
+};
+
 const options = (labels, chosen, t) => Object.entries(labels).map(([value, label]) => html`<option value=${value} selected=${value === chosen}>${t(label)}</option>`);
 
 /** The choice of a preset; nothing where a game has one alone. */

@@ -43,15 +43,15 @@ export async function page({ hand, board, review, seat, everything, at, t }) {
     const [decision, judged] = [decisions.get(i), review.judged.get(i)];
     return drawn(html`<section class="position" hidden><div class="columns"><div>
       <${board.Board} t=${t} position=${{ seat: shown, view: position.views[shown], views: everything ? position.views : undefined, players: hand.names }} />
-      ${position.notation && html`<p>${hand.names[position.mover]}: ${board.describe(position.notation, t)}</p>`}</div>
+      ${position.notation && html`<p>${hand.names[position.mover]}${t(": ")}${board.describe(position.notation, t)}</p>`}</div>
       <aside>${decision && html`<${Logged} decision=${decision} describe=${board.describe} t=${t} />`}
         ${judged && html`<${Judgement} judged=${judged} address=${review.address} describe=${board.describe} t=${t} />`}</aside></div></section>`);
   });
   const list = mistakes(review).map((judged) => drawn(html`<button class="act" data-to=${judged.position}>${t(judged.severity)} · ${judged.position}</button>`));
   return `<!doctype html><html lang="${document.documentElement.lang}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
-<title>${escaped(`${t(hand.game)}: ${hand.names.join(", ")}`)}</title><style>${style}</style></head><body data-at="${at}"><div hidden>${tiles}</div><main>
-<h1>${escaped(t(hand.game))} <span class="count">${escaped(hand.names.join(", "))} · ${escaped(new Date(hand.started).toLocaleString())}</span></h1>
+<title>${escaped(`${t(hand.game)}${t(": ")}${hand.names.join(t(", "))}`)}</title><style>${style}</style></head><body data-at="${at}"><div hidden>${tiles}</div><main>
+<h1>${escaped(t(hand.game))} <span class="count">${escaped(hand.names.join(t(", ")))} · ${escaped(new Date(hand.started).toLocaleString())}</span></h1>
 <div class="actions"><button class="act" data-by="-1">◀</button><span id="where" class="count"></span><button class="act" data-by="1">▶</button>${list.join("")}</div>
 ${sections.join("\n")}</main><script>(${step})()</script></body></html>`;
 }

@@ -1,5 +1,5 @@
 // Dou Dizhu: own hand below, the next player to the right, the previous one to the left.
-import { html, useState, useEffect } from "../html.js";
+import { html, useReducer, useEffect, useRef } from "../html.js";
 import { Backs, Card, Hand } from "./cards.js";
 
 const RANKS = "3456789TJQKA2BR";
@@ -16,6 +16,11 @@ export function cardsOf(text) {
 }
 
 const sorted = (text) => [...text].sort((a, b) => RANKS.indexOf(a) - RANKS.indexOf(b)).join("");
+
+const counted = (count, t) => `${count} ${t(count === 1 ? "card" : "cards")}`;
+
+/** Whether the hand goes on. The winner may be seat 0. */
+const isOpen = (view) => view.winner === null || view.winner === undefined;
 
 /** The last play of each seat since it last had the turn, or its last bid before the first play: seat → notation. */
 function lastPlays(view) {
@@ -34,32 +39,38 @@ function Seat({ seat, place, position, t }) {
   const { view, views, players } = position;
   const known = views?.[seat]?.hand;
   const role = view.landlord === null || view.landlord === undefined ? null : seat === view.landlord ? "landlord" : "peasant";
-  return html`<section class=${`seat ${place}${view.turn === seat && !view.winner ? " turn" : ""}`} aria-label=${players[seat]}>
+  return html`<section class=${`seat ${place}${isOpen(view) && view.turn === seat ? " turn" : ""}`} aria-label=${players[seat]}>
     <header><strong>${players[seat]}</strong>${role && html`<span class=${`badge ${role}`}>${t(role)}</span>`}
-      <span class="count">${view.counts[seat]} ${t("cards")}</span></header>
-    ${known !== undefined ? html`<${Hand} cards=${cardsOf(known)} small label=${t("hand")} />` : html`<${Backs} count=${view.counts[seat]} label=${`${view.counts[seat]} ${t("cards")}`} />`}
+      <span class="count">${counted(view.counts[seat], t)}</span></header>
+    ${known !== undefined ? html`<${Hand} cards=${cardsOf(known)} small label=${t("hand")} />` : html`<${Backs} count=${view.counts[seat]} label=${counted(view.counts[seat], t)} />`}
     <${Play} text=${lastPlays(view)[seat]} t=${t} />
   </section>`;
 }
 
-/** Choose cards by click or key, then play them. `legal`: [{action, notation}]. */
+/** Choose cards by click or key, then play them. `legal`: [{action, notation}]; while others move it is empty. */
 function Chooser({ hand, legal, onAct, t }) {
   const cards = cardsOf(hand);
-  const [chosen, setChosen] = useState(new Set());
-  useEffect(() => setChosen(new Set()), [hand, legal]);
-  const text = sorted([...chosen].map((i) => cards[i].id).join(""));
-  const matches = legal.filter(({ notation }) => notation !== "pass" && sorted(notation) === text);
+  const state = useRef({ hand, chosen: new Set() }); // no state of a drawing: a key may come before the next one
+  const [, draw] = useReducer((n) => n + 1, 0);
+  if (state.current.hand !== hand) state.current = { hand, chosen: new Set() };
+  const { chosen } = state.current;
+  const matching = () => {
+    const text = sorted([...chosen].map((i) => cards[i].id).join(""));
+    return legal.filter(({ notation }) => notation !== "pass" && sorted(notation) === text);
+  };
+  const matches = matching();
   const pass = legal.find(({ notation }) => notation === "pass");
   const others = legal.filter(({ notation }) => notation !== "pass" && WORDS.test(notation));
-  const toggle = (i) => setChosen((old) => { const next = new Set(old); next.has(i) ? next.delete(i) : next.add(i); return next; });
+  const toggle = (i) => { if (!chosen.delete(i)) chosen.add(i); draw(); };
   useEffect(() => {
     const onKey = (event) => {
       if (event.target.closest?.("input, select, textarea") || event.ctrlKey || event.metaKey) return;
       if (event.key === "Enter" && event.target.closest?.("a, .act")) return; // it is meant
       const rank = { 1: "T", 0: "T" }[event.key] ?? event.key.toUpperCase();
-      if (event.key === "Enter" && matches.length) { onAct(matches[0]); event.preventDefault(); }
+      const [match] = event.key === "Enter" ? matching() : [];
+      if (match) { onAct(match); event.preventDefault(); }
       else if ((event.key === " " || event.key === "p") && pass && event.target.tagName !== "BUTTON") { onAct(pass); event.preventDefault(); }
-      else if (event.key === "Escape") setChosen(new Set());
+      else if (event.key === "Escape") { chosen.clear(); draw(); }
       else {
         const free = cards.findIndex((card, i) => card.id === rank && !chosen.has(i));
         if (free >= 0) toggle(free);
@@ -78,6 +89,7 @@ function Chooser({ hand, legal, onAct, t }) {
           : html`<button type="button" class="act primary" disabled=${!matches.length} onClick=${() => onAct(matches[0])}>${t("play")}</button>`}
         ${pass && html`<button type="button" class="act" onClick=${() => onAct(pass)}>${t("pass")}</button>`}`}
     </div>
+    <p class="count keys">${t("Keys: ranks choose cards (0: 10, B and R: jokers), Enter plays, the space bar passes, Esc clears.")}</p>
   </div>`;
 }
 
@@ -89,20 +101,23 @@ export function Board({ position, legal, onAct, t }) {
     <div class="middle">
       <span>${t("bottom cards")}</span>
       ${view.bottom ? html`<${Hand} cards=${cardsOf(view.bottom)} small label=${t("bottom cards")} />` : html`<${Backs} count=${3} label="3" />`}
-      ${view.stake ? html`<span class="count">${t("stake")} × ${view.stake}${view.bombs ? ` · ${t("bombs")}: ${view.bombs}` : ""}</span>` : null}
+      ${view.stake ? html`<span class="count">${t("stake")} × ${view.stake}${view.bombs ? ` · ${t("bombs")} ${view.bombs}` : ""}</span>` : null}
     </div>
     <${Seat} seat=${previous} place="left" position=${position} t=${t} />
     <${Seat} seat=${next} place="right" position=${position} t=${t} />
-    <section class=${`seat own${view.turn === seat && !view.winner ? " turn" : ""}`} aria-label=${position.players[seat]}>
+    <section class=${`seat own${isOpen(view) && view.turn === seat ? " turn" : ""}`} aria-label=${position.players[seat]}>
       <${Play} text=${lastPlays(view)[seat]} t=${t} />
       <header><strong>${position.players[seat]}</strong>
         ${view.landlord !== null && view.landlord !== undefined && html`<span class=${`badge ${view.landlord === seat ? "landlord" : "peasant"}`}>${t(view.landlord === seat ? "landlord" : "peasant")}</span>`}
-        <span class="count">${view.counts[seat]} ${t("cards")}</span></header>
-      ${onAct && legal?.length ? html`<${Chooser} hand=${own} legal=${legal} onAct=${onAct} t=${t} />`
+        <span class="count">${counted(view.counts[seat], t)}</span></header>
+      ${legal && own && isOpen(view) ? html`<${Chooser} hand=${own} legal=${legal} onAct=${onAct} t=${t} />`
         : own ? html`<${Hand} cards=${cardsOf(own)} label=${t("hand")} />` : html`<${Backs} count=${view.counts[seat]} label=${t("hand")} />`}
     </section>
   </div>`;
 }
+
+/** The last moves of all, the newest last: [seat, notation]. */
+export const recent = (view) => (view.history.length ? view.history : view.bids ?? []).slice(-2);
 
 /** A move as people write it. */
 export const describe = (notation, t) =>

@@ -12,7 +12,7 @@ function guarded(module) {
   const Board = (props) => {
     const [error] = useErrorBoundary();
     if (!error) return html`<${module.Board} ...${props} />`;
-    return html`<p class="notice bad" role="alert">${props.t("The board of this game has failed.")} ${String(error.message ?? error)}</p><${generic.Board} ...${props} />`;
+    return html`<p class="notice bad" role="alert">${props.t("The board of this game has failed.")}${props.t(" ")}${String(error.message ?? error)}</p><${generic.Board} ...${props} />`;
   };
   const describe = (notation, t) => {
     try { return module.describe?.(notation, t) ?? notation; } catch { return notation; }

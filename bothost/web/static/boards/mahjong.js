@@ -1,5 +1,6 @@
 // Chinese mahjong: four seats round the table, rivers in the middle, own hand below.
 import { html } from "../html.js";
+import { currentLanguage } from "../i18n.js";
 
 const WINDS = ["east", "south", "west", "north"];
 const ORDER = "WTBFJH";
@@ -35,28 +36,44 @@ function Melds({ melds, t }) {
 }
 
 function River({ tiles, last, t }) {
-  return html`<div class="river" aria-label=${t("discards")}>${tiles.map((tile, i) => html`<${Tile} key=${i} small tile=${tile} selected=${last && i === tiles.length - 1} t=${t} />`)}</div>`;
+  return html`<div class="river" role="group" aria-label=${t("discards")}>${tiles.map((tile, i) => html`<${Tile} key=${i} small tile=${tile} selected=${last && i === tiles.length - 1} t=${t} />`)}</div>`;
 }
 
 function Hidden({ count, t }) {
-  return Array.from({ length: count }, (_, i) => html`<${Tile} key=${i} small t=${t} />`);
+  return html`<div class="tiles" role="img" aria-label=${t("{n} hidden tiles", { n: count })}>${Array.from({ length: count }, (_, i) => html`<span key=${i} class="tile small back"></span>`)}</div>`;
 }
+
+const moves = (view, seat) => view.actor === seat && view.phase !== "over";
 
 function Opponent({ seat, place, position, t }) {
   const { view, views, players } = position;
   const hand = views?.[seat]?.hand;
-  return html`<section class=${`seat ${place}${view.actor === seat ? " turn" : ""}`} aria-label=${players[seat]}>
+  return html`<section class=${`seat ${place}${moves(view, seat) ? " turn" : ""}`} aria-label=${players[seat]}>
     <header><span class="badge">${t(WINDS[seat])}</span><strong>${players[seat]}</strong></header>
-    <div class="tiles">${hand ? [...hand].sort(bySuit).map((tile, i) => html`<${Tile} key=${i} small tile=${tile} t=${t} />`)
-      : html`<${Hidden} count=${view.hand_sizes[seat]} t=${t} />`}</div>
+    ${hand ? html`<div class="tiles">${[...hand].sort(bySuit).map((tile, i) => html`<${Tile} key=${i} small tile=${tile} t=${t} />`)}</div>`
+      : html`<${Hidden} count=${view.hand_sizes[seat]} t=${t} />`}
     <${Melds} melds=${view.melds[seat]} t=${t} />
     <${River} tiles=${view.discards[seat]} last=${view.last_tile && view.actor === seat} t=${t} />
   </section>`;
 }
 
+/** How the hand was won: by whom, with which tile, from whom, and its fans. */
+function Win({ win, players, t }) {
+  const name = ({ name: english, chinese }) => (currentLanguage() === "zh" ? chinese : english.replaceAll("-", " "));
+  const source = win.from === win.seat ? t("self-drawn") : t("from {player}", { player: players[win.from] });
+  const sum = win.fans.reduce((points, fan) => points + fan.points * fan.times, 0);
+  const parts = win.fans.map((fan) => `${name(fan)} ${fan.points}${fan.times > 1 ? ` × ${fan.times}` : ""}`).join(" + ");
+  return html`<section class="win"><p><strong>${players[win.seat]}</strong> ${t(win.valid ? "wins with" : "wins wrongly with")} <${Tile} small tile=${win.tile} t=${t} /> ${source}</p>
+    ${parts && html`<p class="count">${t("fan points")}${t(": ")}${sum} = ${parts}</p>`}</section>`;
+}
+
+/** The last discard: [seat, notation]. */
+export const recent = (view) => (view.last_tile ? [[view.actor, `play:${view.last_tile}`]] : []);
+
 /** "chi:B2" → words. A discard is its tile. */
 export function describe(notation, t) {
   const [kind, tile] = notation.split(":");
+  if (kind === "pass") return t("pass claim");
   return kind === "play" ? tileName(tile, t) : tile ? `${t(kind)} ${tileName(tile, t)}` : t(kind);
 }
 
@@ -75,7 +92,7 @@ export function Board({ position, legal, onAct, t }) {
     <${Opponent} seat=${(seat + 2) % 4} place="across" position=${position} t=${t} />
     <${Opponent} seat=${(seat + 3) % 4} place="left" position=${position} t=${t} />
     <${Opponent} seat=${(seat + 1) % 4} place="right" position=${position} t=${t} />
-    <section class=${`seat own${view.actor === seat ? " turn" : ""}`} aria-label=${players[seat]}>
+    <section class=${`seat own${moves(view, seat) ? " turn" : ""}`} aria-label=${players[seat]}>
       <${River} tiles=${view.discards[seat]} t=${t} />
       <header><span class="badge">${t(WINDS[seat])}</span><strong>${players[seat]}</strong></header>
       ${others.length && onAct ? html`<div class="actions">${others.map((action) => html`<button type="button" class=${`act${action.notation === "pass" ? "" : " primary"}`}
@@ -87,5 +104,6 @@ export function Board({ position, legal, onAct, t }) {
         <${Melds} melds=${view.melds[seat]} t=${t} />
       </div>
     </section>
+    ${view.win ? html`<${Win} win=${view.win} players=${players} t=${t} />` : view.win === null && html`<p class="win">${t("The wall is used up.")}</p>`}
   </div>`;
 }

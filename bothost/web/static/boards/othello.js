@@ -34,8 +34,8 @@ export function Board({ position, legal, onAct, t }) {
           ${cell !== "-" ? html`<span class=${`disc ${cell === "X" ? "black" : "white"}`}></span>` : null}</button>`;
       })}
     </div>
-    ${pass && onAct && html`<div class="actions"><button type="button" class="act primary" onClick=${() => onAct(pass)}>${t("pass")}</button></div>`}
+    ${pass && onAct && html`<div class="actions"><button type="button" class="act primary" onClick=${() => onAct(pass)}>${t("pass turn")}</button></div>`}
   </div>`;
 }
 
-export const describe = (notation, t) => (notation === "pass" ? t("pass") : notation);
+export const describe = (notation, t) => (notation === "pass" ? t("pass turn") : notation);

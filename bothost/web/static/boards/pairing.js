@@ -19,7 +19,7 @@ function Cards({ names, moves, selected, onAct, small, label, t }) {
 function Person({ seat, position, t, place, children }) {
   const { view, players } = position;
   return html`<section class=${`seat ${place}${view.to_move === seat ? " turn" : ""}`} aria-label=${players[seat]}>
-    <header><strong>${players[seat]}</strong><span class="badge">${view.scores[seat]} ${t("points")}</span>
+    <header><strong>${players[seat]}</strong><span class="badge">${view.scores[seat]} ${t(view.scores[seat] === 1 ? "point" : "points")}</span>
       <span class="count" title=${t("How often each skill can still be used")}>${t("phase A")} ${view.charges[seat][0]} × · ${t("phase B")} ${view.charges[seat][1]} ×</span></header>
     ${children}
     <${Cards} names=${view.libraries[seat]} small moves=${new Map()} label=${t("collected")} t=${t} />

@@ -1,6 +1,6 @@
 // "Clone me": train fm-clone on the viewer's own hands, see how often it agrees with them, and play against it.
 import { html, useEffect, useState } from "../html.js";
-import { get, post } from "../api.js";
+import { explained, get, post } from "../api.js";
 import { Curve } from "../curve.js";
 import { Job } from "../job.js";
 
@@ -17,7 +17,7 @@ function Agreement({ curve, t }) {
 function Clone({ clone, t }) {
   const { hands, held_out_top1: agreement } = clone.figures ?? {};
   return html`<section class="panel"><h2>${clone.version}</h2>
-    <p>${t(clone.game)} · ${t("made from")} ${hands} ${t("hands")}${agreement !== undefined ? ` · ${t("agreement with you on hands it never saw")}: ${percent(agreement)}` : ""}</p>
+    <p>${t(clone.game)} · ${t("made from {hands} hands", { hands })}${agreement !== undefined ? ` · ${t("agreement with you on hands it never saw")}${t(": ")}${percent(agreement)}` : ""}</p>
     <${Agreement} curve=${clone.curve} t=${t} />
     <div class="actions"><a class="act primary" href=${`/play?${new URLSearchParams({ game: clone.game, opponent: clone.address })}`}>${t("play against it")}</a></div></section>`;
 }
@@ -32,21 +32,21 @@ export function Page({ t }) {
   const load = () => get("/api/clone").then((about) => {
     setFound(about);
     setGame((old) => old || Object.entries(about.hands ?? {}).sort(([, a], [, b]) => b - a)[0]?.[0] || "");
-  }, (error) => setProblem(error.message));
+  }, (error) => setProblem(explained(error)));
   useEffect(() => { load(); }, []);
   const train = (event) => {
     event.preventDefault();
     setProblem("");
-    post("/api/clone", { game, consents: agreed, tempo }).then((started) => setJob(started.job), (error) => setProblem([error.message, error.advice].filter(Boolean).join(": ")));
+    post("/api/clone", { game, consents: agreed, tempo }).then((started) => setJob(started.job), (error) => setProblem(explained(error)));
   };
   if (!found) return html`<h1>${t("clone me")}</h1><p class="dim">${problem || "…"}</p>`;
-  if (!found.player) return html`<h1>${t("clone me")}</h1><p class="notice">${t("Play a hand first: then this page knows you.")} <a href="/play">${t("play a game")}</a></p>`;
+  if (!found.player) return html`<h1>${t("clone me")}</h1><p class="notice">${t("Play a hand first: then this page knows you.")}${t(" ")}<a href="/play">${t("play a game")}</a></p>`;
   const [hands, enough] = [found.hands[game], found.hands[game] >= found.needed];
   return html`<h1>${t("clone me")} <span class="count">${found.player}</span></h1>
     <p class="dim">${t("A clone learns to play as you do from the hands that you played here. Hands that it never saw tell how often it agrees with you.")}</p>
     <form class="panel setup" onSubmit=${train}>
       <label>${t("game")}<select value=${game} onChange=${(event) => setGame(event.target.value)}>${Object.keys(found.hands).map((name) => html`<option value=${name}>${t(name)}</option>`)}</select></label>
-      <p class="count">${t("hands played")}: ${hands} · ${t("needed")}: ${found.needed}${enough ? "" : html`<br />${t("Play some more hands first.")}`}
+      <p class="count">${t("hands played")}${t(": ")}${hands} · ${t("needed")}${t(": ")}${found.needed}${enough ? "" : html`<br />${t("Play some more hands first.")}`}
         <progress value=${Math.min(hands, found.needed)} max=${found.needed} aria-label=${t("hands played")}></progress></p>
       ${!found.consents && html`<label class="check"><input type="checkbox" checked=${agreed} onChange=${(event) => setAgreed(event.target.checked)} /> ${t("A strategy may be trained to imitate me. I can take this back.")}</label>`}
       <label class="check"><input type="checkbox" checked=${tempo} onChange=${(event) => setTempo(event.target.checked)} /> ${t("It also takes as long for its moves as I do.")}</label>

@@ -1,6 +1,6 @@
 // A logged hand: step through it, see what was considered at each decision, and let another strategy review it.
 import { html, useEffect, useMemo, useState } from "../html.js";
-import { get } from "../api.js";
+import { explained, get } from "../api.js";
 import { boardOf } from "../boards/index.js";
 import { Logged } from "../candidates.js";
 import { Said } from "../chat.js";
@@ -8,6 +8,7 @@ import { Curve } from "../curve.js";
 import { playerNames, strategyName } from "../names.js";
 import { Judgement, ReviewPanel, Severity, mistakes, useReview } from "../review.js";
 import { save } from "../save.js";
+import { Scores } from "../scores.js";
 
 /** The lines of the curve: each seat's own values, else those of the reviewer. */
 function linesOf(hand, review, decisions) {
@@ -37,11 +38,6 @@ function Steps({ at, last, move, label, children, t }) {
     ${button(at + 1, "▶", "next", at === last)} ${button(last, "▶|", "last", at === last)} ${children}</div>`;
 }
 
-function Result({ hand, t }) {
-  return hand.scores && html`<section class="panel"><h2>${t("result")}</h2><table class="list"><tbody>
-    ${hand.names.map((player, i) => html`<tr><td>${player}</td><td class="number">${hand.scores[i]}</td></tr>`)}</tbody></table></section>`;
-}
-
 function Hand({ hand, board, path, search, go, t }) {
   const review = useReview(hand.name);
   const [seat, setSeat] = useState(Number(new URLSearchParams(search).get("seat") ?? hand.seat));
@@ -62,9 +58,9 @@ function Hand({ hand, board, path, search, go, t }) {
   const shownSeat = position?.views[seat] ? seat : hand.seat;
   const [decision, judged] = [decisions.get(at), review.judged.get(at)];
   const share = () => navigator.clipboard?.writeText(location.href).then(() => setCopied(true), () => {});
-  const played = position?.notation ? ` · ${hand.names[position.mover]}: ${board.describe(position.notation, t)}` : "";
+  const played = position?.notation ? ` · ${hand.names[position.mover]}${t(": ")}${board.describe(position.notation, t)}` : "";
   const Board = board.Board;
-  return html`<h1>${t(hand.game)} <span class="count">${hand.names.join(", ")} · ${new Date(hand.started).toLocaleString()}</span></h1>
+  return html`<h1>${t(hand.game)} <span class="count">${hand.names.join(t(", "))} · ${new Date(hand.started).toLocaleString()}</span></h1>
     <div class="columns"><div>
       ${position ? html`<${Board} t=${t} position=${{ seat: shownSeat, view: position.views[shownSeat], views: everything ? position.views : undefined, players: hand.names }} />
         <${Steps} at=${at} last=${last} move=${move} label=${played} t=${t}>
@@ -73,15 +69,17 @@ function Hand({ hand, board, path, search, go, t }) {
             ${hand.names.map((player, i) => html`<option value=${i} disabled=${!position.views[i]}>${player}</option>`)}</select>
           <button class="act" onClick=${share}>${t(copied ? "copied" : "copy link")}</button>
           <button class="act" onClick=${() => save({ hand, board, review, seat, everything, at, t })}>${t("save as file")}</button>
-        <//>` : html`<p class="notice">${t("This hand cannot be replayed.")} ${hand.problems.join(" ")}</p>`}
-      ${judged?.severity && html`<p class="notice" role="status"><${Severity} severity=${judged.severity} t=${t} /> ${hand.names[judged.seat]}: ${board.describe(judged.played, t)}. ${strategyName(review.address, t)} ${t("would play")} <strong>${board.describe(judged.best, t)}</strong>.</p>`}
+        <//>` : html`<p class="notice">${t("This hand cannot be replayed.")}${t(" ")}${hand.problems.join(" ")}</p>`}
+      ${judged?.severity && html`<p class="notice" role="status"><${Severity} severity=${judged.severity} t=${t} /> ${hand.names[judged.seat]}${t(": ")}${board.describe(judged.played, t)}${t(".")}${t(" ")}${strategyName(review.address, t)} ${t("would play")} <strong>${board.describe(judged.best, t)}</strong>${t(".")}</p>`}
       <${Curve} lines=${linesOf(hand, review, decisions)} last=${last} at=${at} onMove=${move} t=${t} />
     </div>
     <aside>
-      ${decision ? html`<${Logged} decision=${decision} describe=${board.describe} t=${t} />` : position && html`<p class="panel dim">${t(at === last ? "The hand ends here. This is the log of" : "No decision is logged here: at this position somebody else moves. This is the log of")} ${hand.names[hand.seat]}. ${t(at === last ? "Step back to one of its moves to see what it considered." : "Step on to one of its moves to see what it considered.")}</p>`}
+      ${decision ? html`<${Logged} decision=${decision} describe=${board.describe} t=${t} />` : position && html`<p class="panel dim">${at === last
+        ? t("The hand ends here. This is the log of {player}. Step back to one of its moves to see what it considered.", { player: hand.names[hand.seat] })
+        : t("No decision is logged here: at this position somebody else moves. This is the log of {player}. Step on to one of its moves to see what it considered.", { player: hand.names[hand.seat] })}</p>`}
       ${judged && html`<${Judgement} judged=${judged} address=${review.address} describe=${board.describe} t=${t} />`}
       <${ReviewPanel} hand=${hand} review=${review} describe=${board.describe} at=${at} onMove=${move} t=${t} />
-      <${Result} hand=${hand} t=${t} />
+      ${hand.scores && html`<section class="panel"><h2>${t("result")}</h2><${Scores} names=${hand.names} scores=${hand.scores} /></section>`}
       <${Said} lines=${hand.chat} t=${t} />
     </aside></div>`;
 }
@@ -92,10 +90,10 @@ export function Page({ here, onTitle, t, go }) {
   const [found, setFound] = useState(null);
   const [board, setBoard] = useState(null);
   const [problem, setProblem] = useState("");
-  useEffect(() => { get(`/api/hands/${name}`).then(setFound, (error) => setProblem(error.message)); }, [name]);
+  useEffect(() => { get(`/api/hands/${name}`).then(setFound, (error) => setProblem(explained(error))); }, [name]);
   useEffect(() => { if (found) boardOf(found.game).then((module) => setBoard(() => module)); }, [found?.game]);
   const hand = found && { ...found, names: playerNames(found.names, found.lobby, t) };
-  const title = hand && `${t(hand.game)}: ${hand.names.join(", ")}`;
+  const title = hand && `${t(hand.game)}${t(": ")}${hand.names.join(t(", "))}`;
   useEffect(() => { if (title) onTitle(title); }, [title]);
   if (problem) return html`<h1>${t("hand")}</h1><p class="notice bad" role="alert">${problem}</p><p><a href="/hands">${t("Go to the hands.")}</a></p>`;
   if (!hand || !board) return html`<p class="dim">…</p>`;

@@ -1,7 +1,8 @@
 // Logged hands, the newest first.
 import { html, useEffect, useRef, useState } from "../html.js";
-import { get } from "../api.js";
+import { explained, get } from "../api.js";
 import { playerNames } from "../names.js";
+import { Score } from "../scores.js";
 
 const PAGE = 50;
 const FIELDS = [["games", "game"], ["strategies", "strategy"], ["players", "player"]];
@@ -25,6 +26,14 @@ function useReturn(searching) {
   }, [searching]);
 }
 
+/** The beginning of a day where the reader is, `later` days on, as a time in UTC. */
+function dayAt(text, later = 0) {
+  const day = text && new Date(`${text}T00:00`);
+  if (!day || Number.isNaN(day.getTime())) return text;
+  day.setDate(day.getDate() + later);
+  return day.toISOString();
+}
+
 /** The state of a search: {hands, next, searched_us, full, searching, problem, more(), stop()}.
  *
  * An answer that took long has not searched the whole log: the page asks for the rest until it has a page of hands.
@@ -41,7 +50,7 @@ function useSearch(query, here) {
     let wanted = shown;
     for (let next = before; ;) {
       try {
-        const page = await get("/api/hands", { ...query, before: next });
+        const page = await get("/api/hands", { ...query, since: dayAt(query.since), until: dayAt(query.until, 1), before: next });
         if (run.current !== mine) return;
         const first = next === undefined;
         setFound((old) => ({ ...page, problem: "", hands: [...(first ? [] : old.hands), ...page.hands] }));
@@ -50,7 +59,7 @@ function useSearch(query, here) {
         next = page.next;
       } catch (error) {
         if (run.current !== mine) return;
-        setFound((old) => ({ ...old, problem: [error.message, error.advice].filter(Boolean).join(": ") }));
+        setFound((old) => ({ ...old, problem: explained(error) }));
         next = null;
       }
       if (next === null || wanted <= 0) { setSearching(false); return; }
@@ -72,10 +81,10 @@ function Row({ hand, onOpen, t }) {
   const account = names[hand.players.indexOf(hand.account)] ?? hand.account;
   return html`<tr>
     <td data-label=${t("started")}><a href=${`/hand/${hand.name}`} onClick=${(event) => onOpen(hand.name, event.currentTarget)}>${new Date(hand.started_us / 1000).toLocaleString()}</a></td>
-    <td data-label=${t("game")}>${t(hand.game)}</td><td data-label=${t("players")}>${names.join(", ")}</td>
+    <td data-label=${t("game")}>${t(hand.game)}</td><td data-label=${t("players")}>${names.join(t(", "))}</td>
     <td data-label=${t("strategy")}>${account !== hand.account || account === hand.strategy ? account : html`${hand.strategy} <span class="count">${account}</span>`}</td>
     <td class="number" data-label=${t("decisions")}>${hand.decisions}</td><td class="number" data-label=${t("fallbacks")}>${hand.fallbacks || ""}</td>
-    <td class="number" data-label=${t("score")}>${hand.score === null ? t(hand.state) : html`<span class=${hand.score > 0 ? "won" : hand.score < 0 ? "lost" : ""}>${hand.score > 0 ? "+" : ""}${hand.score}</span>`}</td></tr>`;
+    <td class="number" data-label=${t("score")}>${hand.score === null ? t(hand.state) : html`<${Score} score=${hand.score} />`}</td></tr>`;
 }
 
 export function Page({ here, t, go }) {

@@ -1,6 +1,6 @@
 // Models: versions, what each alias stands for, and how it came about. Operators move aliases here.
 import { html, useEffect, useState } from "../html.js";
-import { get, post } from "../api.js";
+import { explained, get, post } from "../api.js";
 import { Job } from "../job.js";
 
 const when = (us) => (us ? new Date(us / 1000).toLocaleString() : "");
@@ -13,9 +13,9 @@ function Strategy({ found, reload, t }) {
   const change = (path, body, question) => {
     if (confirm(question)) post(path, body).then(() => { setProblem(""); reload(); }, failed);
   };
-  const failed = (error) => setProblem([error.message, error.advice].filter(Boolean).join(": "));
+  const failed = (error) => setProblem(explained(error));
   const gate = () => {
-    if (!confirm(`${found.strategy}:${version}: ${t("A match of up to 200 duplicate deals. It becomes champion only if it is shown to be better.")}`)) return;
+    if (!confirm(`${found.strategy}:${version}${t(": ")}${t("A match of up to 200 duplicate deals. It becomes champion only if it is shown to be better.")}`)) return;
     post("/api/models/gate", { strategy: found.strategy, version }).then(({ job: started }) => { setProblem(""); setJob(started); }, failed);
   };
   const aliasesOf = (name) => Object.entries(found.aliases).filter(([, stands]) => stands === name).map(([label]) => label);
@@ -40,10 +40,9 @@ function Strategy({ found, reload, t }) {
 export function Page({ t }) {
   const [found, setFound] = useState(null);
   const [problem, setProblem] = useState("");
-  const load = () => get("/api/models").then(({ strategies }) => setFound(strategies), (error) => setProblem(error.message));
+  const load = () => get("/api/models").then(({ strategies }) => setFound(strategies), (error) => setProblem(explained(error)));
   useEffect(() => { load(); }, []);
-  return html`<h1>${t("models")}</h1><p class="dim">${t("Versions of each strategy's model. An alias names the version that plays; running hosts follow within seconds.")}${" "}
-      ${t("The champion plays by default. “Play for it” plays a match on duplicate deals against the champion and promotes the version if it is shown to be better.")}</p>
+  return html`<h1>${t("models")}</h1><p class="dim">${t("Versions of each strategy's model. An alias names the version that plays; running hosts follow within seconds.")}${t(" ")}${t("The champion plays by default. “Play for it” plays a match on duplicate deals against the champion and promotes the version if it is shown to be better.")}</p>
     ${problem && html`<p class="notice bad" role="alert">${problem}</p>`}
     ${found === null ? !problem && html`<p class="dim">…</p>` : found.map((item) => html`<${Strategy} key=${item.strategy} found=${item} reload=${load} t=${t} />`)}`;
 }

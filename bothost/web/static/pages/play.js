@@ -1,46 +1,55 @@
 // Play against the bots: choose a game and opponents, then play it on the board.
-import { html, useEffect, useRef, useState } from "../html.js";
-import { get, post, stream } from "../api.js";
+import { html, useEffect, useMemo, useRef, useState } from "../html.js";
+import { explained, get, post, stream } from "../api.js";
 import { boardOf } from "../boards/index.js";
 import { Bars } from "../candidates.js";
 import { Said } from "../chat.js";
 import { Clock } from "../clock.js";
 import { addresses, playerNames, strategyName } from "../names.js";
-import { Preset, Rule, rulesOf } from "../rules.js";
+import { HOW, Preset, Rule, rulesOf } from "../rules.js";
+import { Scores } from "../scores.js";
 
 const CLOCKS = [[0, "no clock"], [20_000, "20 s a move"], [60_000, "1 minute a move"], [300_000, "5 minutes a move"]];
 const PREFERRED = { doudizhu: "deep-mc", mahjong: "mahjong-ppo", othello: "rule-othello", pairing: "phase-ppo" };
 const saved = (key) => { try { return localStorage.getItem(key) ?? ""; } catch { return ""; } };
 
+/** What was chosen for the last game: {game, preset, opponents, grant_ms}. */
+function lastChoice() {
+  try { return JSON.parse(saved("table")) ?? {}; } catch { return {}; }
+}
+
 function Setup({ t, go }) {
   const [offer, setOffer] = useState(null);
   const query = new URLSearchParams(location.search);
-  const [chosen, setChosen] = useState(query.get("game") ?? "doudizhu");
-  const [rules, setRules] = useState(""); // the chosen preset
+  const last = useMemo(lastChoice, []);
+  const [chosen, setChosen] = useState(query.get("game") ?? last.game ?? "doudizhu");
+  const [rules, setRules] = useState(last.game === chosen ? last.preset ?? "" : ""); // the chosen preset
   const [problem, setProblem] = useState("");
   const [busy, setBusy] = useState(false);
-  useEffect(() => { get("/api/play").then(setOffer, (error) => setProblem(error.message)); }, []);
-  if (!offer) return html`<p class="dim">${problem || "…"}</p>`;
+  useEffect(() => { get("/api/play").then(setOffer, (error) => setProblem(explained(error))); }, []);
+  if (!offer) return problem ? html`<h1>${t("play a game")}</h1><p class="notice bad" role="alert">${problem}</p>` : html`<p class="dim">…</p>`;
   const game = offer.games.find((item) => item.game === chosen) ?? offer.games[0];
   const [usual] = Object.keys(game.presets);
   const preset = rules in game.presets ? rules : usual;
   const { preset: _, ...options } = game.presets[preset];
   const known = addresses(game.strategies);
-  const preferred = (seat) => [seat ? null : query.get("opponent"), PREFERRED[game.game]].find((address) => known.includes(address)) ?? known[0];
+  const preferred = (seat) => [seat ? null : query.get("opponent"), last.game === game.game && last.opponents?.[seat], PREFERRED[game.game]].find((address) => known.includes(address)) ?? known[0];
   const start = (event) => {
     event.preventDefault();
     const form = event.target;
     const value = (name) => form.elements[name].value;
-    try { localStorage.setItem("player", value("name")); } catch { /* private browsing keeps nothing */ }
+    const wanted = { game: game.game, grant_ms: Number(value("clock")), opponents: Array.from({ length: game.seats - 1 }, (_, i) => value(`opponent.${i}`)) };
+    try {
+      localStorage.setItem("player", value("name"));
+      localStorage.setItem("table", JSON.stringify({ ...wanted, preset }));
+    } catch { /* private browsing keeps nothing */ }
     setBusy(true);
     setProblem("");
-    post("/api/play", {
-      name: value("name"), game: game.game, rules: { ...(preset !== usual && { preset }), ...rulesOf(form, options) }, grant_ms: Number(value("clock")), consents: form.elements.consents.checked,
-      opponents: Array.from({ length: game.seats - 1 }, (_, i) => value(`opponent.${i}`)),
-    }).then(({ id }) => go(`/play/${id}`), (error) => { setBusy(false); setProblem([error.message, error.advice].filter(Boolean).join(": ")); });
+    post("/api/play", { ...wanted, name: value("name"), rules: { ...(preset !== usual && { preset }), ...rulesOf(form, options) }, consents: form.elements.consents.checked })
+      .then(({ id }) => go(`/play/${id}`), (error) => { setBusy(false); setProblem(explained(error)); });
   };
   return html`<h1>${t("play a game")}</h1>
-    <p class="dim">${t("You take one seat, bots take the others. Afterwards the hand can be replayed and reviewed.")} ${t("A strategy without a level plays its best; level 1 is the easiest.")}</p>
+    <p class="dim">${t("You take one seat, bots take the others. Afterwards the hand can be replayed and reviewed.")}${t(" ")}${t("A strategy without a level plays its best; level 1 is the easiest.")}</p>
     ${offer.running.map((id) => html`<p class="notice"><a href=${`/play/${id}`}>${t("Go on with your game.")}</a></p>`)}
     <form class="panel setup" onSubmit=${start}>
       <label>${t("your name")}<input type="text" name="name" required maxlength="32" pattern="[A-Za-z0-9][A-Za-z0-9_.\\-]*" title=${t("letters, digits and _ . -")} defaultValue=${offer.name ?? saved("player")} autocomplete="nickname" /></label>
@@ -48,14 +57,15 @@ function Setup({ t, go }) {
         ${offer.games.map((item) => html`<option value=${item.game}>${t(item.game)}</option>`)}</select></label>
       ${Array.from({ length: game.seats - 1 }, (_, i) => html`<label key=${`${game.game}-${i}`}>${t("opponent")} ${i + 1}<select name=${`opponent.${i}`}>
         ${known.map((address) => html`<option value=${address} selected=${address === preferred(i)}>${strategyName(address, t)}</option>`)}</select></label>`)}
-      <label>${t("clock")}<select name="clock">${CLOCKS.map(([ms, label]) => html`<option value=${ms} selected=${ms === 60_000}>${t(label)}</option>`)}</select></label>
+      <label>${t("clock")}<select name="clock">${CLOCKS.map(([ms, label]) => html`<option value=${ms} selected=${ms === (last.grant_ms ?? 60_000)}>${t(label)}</option>`)}</select></label>
       <${Preset} key=${`${game.game} preset`} game=${game.game} presets=${game.presets} value=${preset} onChange=${setRules} t=${t} />
+      ${HOW[game.game] && html`<details><summary>${t("how to play")}</summary>${HOW[game.game].map((sentences) => html`<p>${t(sentences)}</p>`)}</details>`}
       <details key=${`${game.game} ${preset}`}><summary>${t("single rules")}</summary><div class="rules">${Object.entries(options).map(([name, value]) => html`<${Rule} key=${name} game=${game.game} name=${name} value=${value} t=${t} />`)}</div></details>
       <label class="check"><input type="checkbox" name="consents" /> ${t("A strategy may be trained to imitate me from my games. I can take this back.")}</label>
       <div class="actions"><button class="act primary" disabled=${busy}>${t(busy ? "one moment" : "start")}</button></div>
       ${problem && html`<p class="notice bad" role="alert">${problem}</p>`}
     </form>
-    ${offer.name && html`<p><a href="/clone">${t("clone me")}</a>: ${t("train a bot that plays as you do, from your own hands.")}</p>`}`;
+    ${offer.name && html`<p><a href="/clone">${t("clone me")}</a>${t(": ")}${t("train a bot that plays as you do, from your own hands.")}</p>`}`;
 }
 
 function Hint({ id, game, ask, describe, t }) {
@@ -72,21 +82,23 @@ function Hint({ id, game, ask, describe, t }) {
     const now = (act) => (result) => { setBusy(false); if (asked.current === ask) act(result); }; // a late answer is about another position
     setBusy(true);
     setProblem("");
-    post(`/api/play/${id}/hint`, { strategy: address || offer[0] }).then(now(setHint), now((error) => setProblem(error.message)));
+    post(`/api/play/${id}/hint`, { strategy: address || offer[0] }).then(now(setHint), now((error) => setProblem(explained(error))));
   };
   const best = hint?.actions.find((action) => action.best);
   return html`<section class="panel hint"><h2>${t("hint")}</h2><div class="actions">
       <select aria-label=${t("strategy")} value=${address} onChange=${(event) => setAddress(event.target.value)}>${offer.map((name) => html`<option value=${name}>${strategyName(name, t)}</option>`)}</select>
       <button class="act" disabled=${!ask || busy} onClick=${request}>${t(busy ? "one moment" : "hint")}</button></div>
     ${problem && html`<p class="notice bad" role="alert">${problem}</p>`}
-    ${best && html`<p role="status">${strategyName(hint.address, t)} ${t("would play")} <strong>${describe(best.notation, t)}</strong>${hint.reason ? `: ${hint.reason}` : "."}</p>
+    ${best && html`<p role="status">${strategyName(hint.address, t)} ${t("would play")} <strong>${describe(best.notation, t)}</strong>${hint.reason ? `${t(": ")}${hint.reason}` : t(".")}</p>
       <${Bars} actions=${hint.actions} describe=${describe} mark="" t=${t} />`}</section>`;
 }
 
 function Over({ shown, names, t }) {
-  return html`<section class="panel" role="status"><h2>${t(shown.left ? "You left the table." : "The hand is over.")}</h2>
+  const own = shown.scores?.[shown.seat];
+  const result = own === undefined ? "The hand is over." : own > 0 ? "You won." : own < 0 ? "You lost." : "A draw.";
+  return html`<section class="panel" role="status"><h2>${t(shown.left ? "You left the table." : result)}</h2>
     ${shown.left && !shown.review && html`<p>${t(shown.ended ? "The hand is not in the log." : "The lobby plays the rest of your hand. Then it can be reviewed.")}</p>`}
-    ${shown.scores && html`<table class="list"><tbody>${names.map((name, i) => html`<tr><td>${name}</td><td class="number">${shown.scores[i]}</td></tr>`)}</tbody></table>`}
+    ${shown.scores && html`<${Scores} names=${names} scores=${shown.scores} />`}
     <div class="actions">${shown.review && html`<a class="act primary" href=${`/hand/${shown.review}?seat=${shown.seat}`}>${t("review this hand")}</a>`}
       <a class="act" href="/play">${t("play again")}</a> <a class="act" href="/clone">${t("clone me")}</a></div></section>`;
 }
@@ -103,32 +115,35 @@ function Game({ id, onTitle, t }) {
       if (message.ended) stop();
     }, (connected, refused) => {
       setProblem(connected ? "" : t("The connection is lost. Trying again."));
-      if (refused) setGone(refused.message);
+      if (refused) setGone(explained(refused));
     });
     return stop;
   }, [id]);
   useEffect(() => { if (shown?.game) boardOf(shown.game).then((module) => setBoard(() => module)); }, [shown?.game]);
   const names = playerNames(shown?.names ?? [], "browser", t);
-  const title = shown?.game && [t(shown.game), names.join(", ")].filter(Boolean).join(": ");
+  const title = shown?.game && [t(shown.game), names.join(t(", "))].filter(Boolean).join(t(": "));
   useEffect(() => { if (title) onTitle(title); }, [title]);
   if (gone) return html`<h1>${t("play a game")}</h1><p class="notice bad" role="alert">${gone}</p><p><a href="/play">${t("Play another game.")}</a></p>`;
   if (!shown || !board) return html`<p class="dim">${problem || "…"}</p>`;
   const act = (action) => {
     if (sent === shown.ask) return; // a second click on the way
     setSent(shown.ask);
-    post(`/api/play/${id}/act`, { ask: shown.ask, action: action.notation }).then(() => setProblem(""), (error) => { setProblem(error.message); setSent(""); });
+    post(`/api/play/${id}/act`, { ask: shown.ask, action: action.notation }).then(() => setProblem(""), (error) => { setProblem(explained(error)); setSent(""); });
   };
   const leave = () => {
-    if (confirm(t("Leave the table? The lobby plays the rest of your hand."))) post(`/api/play/${id}/leave`).catch((error) => setProblem(error.message));
+    if (confirm(t("Leave the table? The lobby plays the rest of your hand."))) post(`/api/play/${id}/leave`).catch((error) => setProblem(explained(error)));
   };
   const Board = board.Board;
   const legal = shown.ask && sent !== shown.ask ? shown.legal : [];
+  const others = (shown.view && board.recent?.(shown.view) || []).filter(([seat]) => seat !== shown.seat).map(([seat, notation]) => `${names[seat]}${t(": ")}${board.describe(notation, t)}`);
+  const turn = legal.length ? t("Your turn.") : shown.state === "playing" && !shown.scores ? t("The others are thinking.") : "";
   return html`<h1>${t(shown.game)} <${Clock} leftMs=${shown.left_ms} t=${t} /></h1>
     ${shown.state === "waiting" || shown.state === "connecting" ? html`<p class="notice" role="status">${t("Your opponents are sitting down.")}</p>` : null}
     ${problem && shown.state !== "over" && html`<p class="notice bad" role="alert">${problem}</p>`}
     ${shown.notice && !shown.left && html`<p class="notice">${shown.notice}</p>`}
+    ${shown.acted && !shown.left && html`<p class="notice" role="status">${t(shown.acted.reason === "timeout" ? "Your time ran out. The lobby played" : "The lobby refused your moves. It played")} <strong>${board.describe(shown.acted.action, t)}</strong>${t(".")}</p>`}
     <div class="columns"><div>
-      <p class="turn-note" role="status">${legal.length ? t("Your turn.") : shown.state === "playing" && !shown.scores ? t("The others are thinking.") : ""}</p>
+      <p class="turn-note" role="status">${turn && others.length > 0 && html`<span class="count">${others.join(" · ")}</span> `}${turn}</p>
       ${shown.view && html`<${Board} position=${{ seat: shown.seat, view: shown.view, players: names }} legal=${legal} onAct=${legal.length ? act : undefined} t=${t} />`}</div>
       <aside>${shown.scores || shown.state === "over" ? html`<${Over} shown=${shown} names=${names} t=${t} />`
         : html`${shown.view && html`<${Hint} id=${id} game=${shown.game} ask=${shown.ask} describe=${board.describe} t=${t} />`}

@@ -1,6 +1,6 @@
 // One live table, as this viewer may see it.
 import { html, useEffect, useState } from "../html.js";
-import { stream } from "../api.js";
+import { explained, stream } from "../api.js";
 import { boardOf } from "../boards/index.js";
 import { Said } from "../chat.js";
 import { Clock } from "../clock.js";
@@ -18,23 +18,23 @@ export function Page({ here, onTitle, t }) {
       setTable((old) => (message.over ? { ...old, over: true } : message));
     }, (open, refused) => {
       setConnected(open);
-      if (refused) setGone(refused.message);
+      if (refused) setGone(explained(refused));
     });
     return stop;
   }, [name]);
   useEffect(() => { if (table?.game) boardOf(table.game).then((module) => setBoard(() => module)); }, [table?.game]);
   const names = playerNames(table?.names ?? [], table?.lobby, t);
-  const title = table?.game && `${t(table.game)}: ${names.join(", ")}`;
+  const title = table?.game && `${t(table.game)}${t(": ")}${names.join(t(", "))}`;
   useEffect(() => { if (title) onTitle(title); }, [title]);
   if (gone) return html`<h1>${t("table")}</h1><p class="notice bad" role="alert">${gone}</p><p><a href="/">${t("Go to the tables.")}</a></p>`;
   if (!table) return html`<p class="dim">…</p>`;
-  const over = html`<p class="notice" role="status">${t("The hand is over.")} <a href=${`/hand/${name}`}>${t("Replay it.")}</a></p>`;
+  const over = html`<p class="notice" role="status">${t("The hand is over.")}${t(" ")}<a href=${`/hand/${name}`}>${t("Replay it.")}</a></p>`;
   if (!table.game) return html`<h1>${t("live")}</h1>${over}`;
   const Board = board?.Board;
-  return html`<h1>${t(table.game)} <span class="count">${t("lobby")} ${table.lobby}, ${t("table")} ${table.table}</span> ${table.over ? null : html`<${Clock} leftMs=${table.left_ms} t=${t} />`}</h1>
+  return html`<h1>${t(table.game)} <span class="count">${t("lobby")} ${table.lobby}${t(", ")}${t("table")} ${table.table}</span> ${table.over ? null : html`<${Clock} leftMs=${table.left_ms} t=${t} />`}</h1>
     ${table.over && over}
     ${!connected && !table.over && html`<p class="notice bad" role="status">${t("The connection is lost. Trying again.")}</p>`}
-    ${table.view && table.moved_us && !table.over && html`<p class="dim">${t("Seen from the seat of")} ${names[table.seat] ?? table.account}. ${t("The board follows each move.")}</p>`}
+    ${table.view && table.moved_us && !table.over && html`<p class="dim">${t("Seen from the seat of {player}. The board follows each move.", { player: names[table.seat] ?? table.account })}</p>`}
     ${!table.moved_us && !table.over ? html`<p class="notice">${t("No move of this hand is in the log yet.")}</p>` : table.view && Board
       ? html`<${Board} position=${{ ...table, players: names }} t=${t} />`
       : table.over ? null : html`<p class="notice">${t("What is on this table is not public before the hand ends.")}</p>`}

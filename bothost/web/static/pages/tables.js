@@ -14,8 +14,8 @@ function useBoards(games) {
 function LastMove({ table, names, ago, describe, t }) {
   if (ago === null) return null;
   const { seat, notation } = table.last ?? {};
-  const player = seat === null || seat === undefined ? "" : `${names[seat] ?? ""}: `;
-  return html`${notation ? `${player}${describe(notation, t)} ` : ""}<span class="count">${ago} ${t("s ago")}</span>`;
+  const player = seat === null || seat === undefined ? "" : `${names[seat] ?? ""}${t(": ")}`;
+  return html`${notation ? `${player}${describe(notation, t)} ` : ""}<span class="count">${t("{n} s ago", { n: ago })}</span>`;
 }
 
 /** The log has a live hand for each seat of ours. Those of one table are one line of the list. */
@@ -40,9 +40,9 @@ function Row({ seats, now, describe, t }) {
   const ours = (player) => seats.find((seat) => seat.account === player);
   return html`<tr>
     <td data-label=${t("game")}><a href=${`/table/${table.name}`}>${t(table.game)}</a></td>
-    <td data-label=${t("players")}>${table.players.map((player, i) => html`${i ? ", " : ""}${ours(player) ? html`<a href=${`/table/${ours(player).name}`}>${names[i]}</a>` : names[i]}`)}</td>
-    <td data-label=${t("strategy")}>${[...new Set(seats.map((seat) => seat.strategy))].join(", ")}</td>
-    <td data-label=${t("clock")}>${left === null ? html`<span class="count">${t("waits")}</span>` : html`<span class=${`badge${left < 5 ? " bad" : ""}`}>${left} s</span>`}
+    <td data-label=${t("players")}>${table.players.map((player, i) => html`${i ? t(", ") : ""}${ours(player) ? html`<a href=${`/table/${ours(player).name}`}>${names[i]}</a>` : names[i]}`)}</td>
+    <td data-label=${t("strategy")}>${[...new Set(seats.map((seat) => seat.strategy))].join(t(", "))}</td>
+    <td data-label=${t("clock")}>${left === null ? html`<span class="count">${t("waits")}</span>` : html`<span class=${`badge${left < 5 ? " bad" : ""}`}>${t("{n} s", { n: left })}</span>`}
       ${table.silent && html` <span class="badge bad">${t("silent")}</span>`}</td>
     <td data-label=${t("last move")}><${LastMove} table=${table} names=${names} ago=${ago} describe=${describe} t=${t} /></td></tr>`;
 }

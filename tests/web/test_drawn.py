@@ -1,0 +1,49 @@
+"""What a board draws of a view."""
+
+import random
+
+from bothost import rules
+from bothost.web.drawn import drawn
+
+
+def ended(game, seed):
+    """A hand whose players win where they may, and else choose at random."""
+    state, rng = game.new_state(seed), random.Random(seed)
+    while not state.terminal:
+        seat = state.to_act[0]
+        legal = state.legal(seat).tolist()
+        wins = [action for action in legal if game.notation(action) == "hu"]
+        assert "win" not in drawn(state.view(seat))
+        state.apply(seat, wins[0] if wins else rng.choice(legal))
+    return state
+
+
+def test_the_end_of_a_hand_of_mahjong_names_winner_tile_and_fans():
+    game, seen = rules.game("mahjong", preset="false-win"), set()
+    for seed in range(400):
+        state = ended(game, seed)
+        shown = [drawn(state.view(seat)) for seat in range(4)]
+        assert all("events" not in view for view in shown)
+        win = shown[0]["win"]
+        assert all(view["win"] == win for view in shown)
+        if win is None:
+            assert not any(state.returns)
+            seen.add("no winner")
+            continue
+        score = state.returns[win["seat"]]
+        assert score == (max if win["valid"] else min)(state.returns)
+        points = sum(fan["points"] * fan["times"] for fan in win["fans"])
+        if win["valid"]:
+            assert score == (3 * (8 + points) if win["from"] == win["seat"] else 24 + points)
+            seen.add("win")
+        else:
+            assert win["fans"] == []
+            seen.add("false win")
+        if len(seen) == 3:
+            return
+    raise AssertionError(seen)
+
+
+def test_other_games_are_drawn_as_they_are():
+    view = rules.game("othello").new_state(1).view(0)
+    assert drawn(view) == {key: value for key, value in view.to_json().items() if key != "events"}
