@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import sqlalchemy as sa
 
 from bothost.errors import ModelError, UsageError
 from bothost.plugins import Plugins, require
@@ -30,6 +31,8 @@ from bothost.plugins.weights import find, verify
 from bothost.retrain.dataset import Dataset
 from bothost.retrain.task import DATASET, TRAINING, Learn, Request, RetrainTask, Site, learn, trainer_of
 from bothost.store.leases import JobLease
+from bothost.store.models import decisions
+from bothost.store.query import first_id
 from bothost.store.registry import CHALLENGER, Registry
 from bothost.store.store import Store
 from bothost.strategy import Model, ReportProgress, Strategy
@@ -96,14 +99,10 @@ def retrain(tools: Tools, request: Request, out: Path, report: ReportProgress, e
 
 def new_decisions(store: Store, strategy: str) -> tuple[int, int]:
     """The number of live decisions since the strategy's last dataset, and its time in microseconds (0: never)."""
-    import sqlalchemy as sa
-
-    from bothost.store.models import decisions as d
-    from bothost.store.query import first_id
-
     since = int(store.memo("", f"retrain {strategy}").get("dataset_us", 0))
+    d = decisions.c
     query = sa.select(sa.func.count()).where(
-        d.c.game_id >= first_id(since), d.c.strategy == strategy, d.c.role == "live", d.c.at_us > since
+        d.game_id >= first_id(since), d.strategy == strategy, d.role == "live", d.at_us > since
     )
     with store.begin() as connection:
         return int(connection.execute(query).scalar() or 0), since
