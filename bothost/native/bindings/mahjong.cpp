@@ -115,7 +115,7 @@ nb::tuple look_ahead_of(const AnyView& any, int depth) {
 }
 
 nb::object luck_points(const AnyState& any, const Weights& weights) {
-  const auto& state = state_of<Mahjong>(any);
+  const auto state = state_of<Mahjong>(any);  // a copy, as above
   BySeat<double> luck;
   {
     const nb::gil_scoped_release release;
@@ -125,7 +125,7 @@ nb::object luck_points(const AnyState& any, const Weights& weights) {
 }
 
 nb::tuple luck_inputs(const AnyState& any) {
-  const auto& state = state_of<Mahjong>(any);
+  const auto state = state_of<Mahjong>(any);  // a copy, as above
   std::vector<float> inputs;
   std::vector<std::int8_t> drawers;
   std::vector<std::int16_t> wall;

@@ -1,5 +1,7 @@
 """What luck gave: zero on average, exactly so over all orders of a wall, whoever plays."""
 
+import sys
+import threading
 from itertools import permutations
 
 import numpy as np
@@ -92,3 +94,28 @@ def test_states_of_other_games_and_of_unknown_walls_are_refused():
         mahjong.luck(rules.game("othello").new_state(1))
     with pytest.raises(ValueError, match="flowers"):
         mahjong.luck(rules.game("mahjong", flowers=True).new_state(1))
+
+
+def test_luck_is_that_of_the_hand_at_the_call_though_another_thread_plays_on():
+    rng = np.random.default_rng(2)
+    state = GAME.new_state(2)
+    for _ in range(60):
+        state.apply(state.to_act[0], random_action(state, rng))
+    expected, go = mahjong.luck(state.clone()), threading.Event()
+
+    def play_on():
+        go.wait()
+        finish(state, lambda state: random_action(state, rng))
+
+    other = threading.Thread(target=play_on)
+    other.start()
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(60.0)  # the other thread runs while luck has released the GIL, and not before
+    try:
+        go.set()
+        found = mahjong.luck(state)
+    finally:
+        sys.setswitchinterval(interval)
+        other.join()
+    assert state.terminal
+    np.testing.assert_array_equal(found, expected)
