@@ -8,24 +8,23 @@ import numpy.typing as npt
 
 from bothost.rules.game import ActionArray, FloatArray, Json
 
+_Indices = npt.NDArray[np.int32]
+_Offsets = npt.NDArray[np.int64]
+_Sparse = tuple[_Offsets, _Indices]
+"""Rows of indices: offsets (rows + 1,), and the rows one after the other."""
+
 def games(testing: bool = False) -> list[str]: ...
 def register_game(entry: object) -> None: ...
 def presets(name: str) -> list[str]: ...
 def make_game(name: str, options: Json) -> Game: ...
-def othello_afterstates(
-    feature_offsets: npt.NDArray[np.int64],
-    features: npt.NDArray[np.int32],
-    legal_offsets: npt.NDArray[np.int64],
-    legal: npt.NDArray[np.int32],
-    /,
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]: ...
+def othello_afterstates(features: _Sparse, legal: _Sparse, /) -> _Sparse: ...
 def othello_choose(
     view: View, depth: SupportsIndex = 6, solve_from: SupportsIndex = 12, nodes: SupportsIndex = 120000
 ) -> tuple[int, float, int, bool, int]: ...
 def othello_judge(
     view: View, depth: SupportsIndex, solve_from: SupportsIndex, nodes: SupportsIndex, weights: dict[str, Any]
 ) -> list[tuple[int, float]]: ...
-def legal_many(views: Sequence[View]) -> tuple[ActionArray, npt.NDArray[np.int64]]: ...
+def legal_many(views: Sequence[View]) -> tuple[ActionArray, _Offsets]: ...
 def othello_perft(depth: SupportsIndex) -> int:
     """Leaves of the Othello game tree after ``depth`` plies (0 .. 14); a pass is a ply, a finished game one leaf."""
 
@@ -142,21 +141,21 @@ class VecEnv:
     @property
     def seat(self) -> npt.NDArray[np.int8]: ...
     @property
-    def legal_offsets(self) -> npt.NDArray[np.int64]: ...
+    def legal_offsets(self) -> _Offsets: ...
     @property
     def legal_ids(self) -> ActionArray: ...
     @property
-    def returns(self) -> npt.NDArray[np.float32]: ...
+    def returns(self) -> FloatArray: ...
     @property
     def done(self) -> npt.NDArray[np.bool_]: ...
     def step(self, actions: ActionArray) -> None: ...
-    def encode(self, block: str, out: FloatArray, rows: npt.NDArray[np.int64] | None = None) -> None: ...
-    def encode_actions(self, block: str, out: FloatArray, rows: npt.NDArray[np.int64] | None = None) -> None: ...
+    def encode(self, block: str, out: FloatArray, rows: _Offsets | None = None) -> None: ...
+    def encode_actions(self, block: str, out: FloatArray, rows: _Offsets | None = None) -> None: ...
     def legal_mask(self, out: npt.NDArray[np.bool_]) -> None: ...
     def deal(self, index: SupportsIndex) -> Json:
         """The deal that environment ``index`` plays now, as ``Game.state_from_deal`` takes it."""
 
-    def rule_actions(self, indices: npt.NDArray[np.int64]) -> ActionArray: ...
+    def rule_actions(self, indices: _Offsets) -> ActionArray: ...
 
 class Search:
     """See ``bothost.rules.search``."""
@@ -168,7 +167,7 @@ class Search:
         True when done; False when leaves wait for ``feed`` (only with ``leaf="evaluator"``).
         """
 
-    def feed(self, values: npt.NDArray[np.float32]) -> None:
+    def feed(self, values: FloatArray) -> None:
         """Values in [-1, 1] of every action that the leaves ask about, in order, for the seat that acts there.
 
         Shape (sum of the leaves' numbers of actions,). Raises ValueError on another length.
@@ -214,22 +213,15 @@ def mahjong_rule_choice(
     view: View, simple: bool = False, acceptance_weighted: bool = False
 ) -> tuple[int, str, float]: ...
 def mahjong_branches(
-    state: State,
-    seat: SupportsIndex,
-    actions: npt.NDArray[np.int64],
-    acceptance_weighted: bool,
-    draws: int,
-    weights: npt.NDArray[np.float32],
+    state: State, seat: SupportsIndex, actions: _Offsets, acceptance_weighted: bool, draws: int, weights: FloatArray
 ) -> FloatArray: ...
 
 _Prospect = tuple[float, float, int, int, int, list[int], list[int], list[int]]
 
 def mahjong_look_ahead(view: View, depth: int) -> tuple[_Prospect, list[tuple[int, _Prospect]], int]: ...
 def mahjong_dangers(view: View) -> npt.NDArray[np.float64]: ...
-def mahjong_luck(state: State, weights: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]: ...
-def mahjong_luck_inputs(
-    state: State,
-) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int8], npt.NDArray[np.int16]]: ...
+def mahjong_luck(state: State, weights: FloatArray) -> npt.NDArray[np.float64]: ...
+def mahjong_luck_inputs(state: State) -> tuple[FloatArray, npt.NDArray[np.int8], npt.NDArray[np.int16]]: ...
 def doudizhu_move(action: SupportsIndex) -> tuple[str, str, str, int, int, int]: ...
 def doudizhu_readings(cards: str) -> list[int]: ...
 def doudizhu_abstract_map() -> npt.NDArray[np.int16]: ...
@@ -240,13 +232,7 @@ def doudizhu_partition(cards: str, shortest: bool) -> list[int]: ...
 def doudizhu_landlord_win_probability(cards: str) -> float: ...
 def doudizhu_rule_choice(view: View) -> tuple[int, str]: ...
 def doudizhu_log_likelihood(view: View, deal: State, exponent: float) -> float: ...
-def doudizhu_afterstates(
-    feature_offsets: npt.NDArray[np.int64],
-    features: npt.NDArray[np.int32],
-    legal_offsets: npt.NDArray[np.int64],
-    legal: npt.NDArray[np.int32],
-    /,
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]: ...
+def doudizhu_afterstates(features: _Sparse, legal: _Sparse, /) -> _Sparse: ...
 def doudizhu_rhcp_choice(view: View) -> tuple[int, str]: ...
 def doudizhu_habits() -> list[str]: ...
 def pairing_rule_choice(view: View, deny: float, keep: float, promise: float, force_from: float) -> tuple[int, str]: ...
@@ -278,32 +264,29 @@ class Mlp:
     ) -> None: ...
     @property
     def kernels(self) -> str: ...
-    def load(self, parameters: Sequence[npt.NDArray[np.float32]]) -> None:
+    def load(self, parameters: Sequence[FloatArray]) -> None:
         """Take a weight (outputs, inputs) and a bias (outputs,) of each layer.
 
         With a scorer, its weights (hidden, features) and (hidden,) follow.
         """
 
-    def forward(self, observations: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    def forward(self, observations: FloatArray) -> FloatArray:
         """Outputs (n, actions + 1) of observations (n, inputs + actions · features)."""
 
     def act(
-        self,
-        observations: npt.NDArray[np.float32],
-        masks: npt.NDArray[np.bool_],
-        uniform: npt.NDArray[np.float32],
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+        self, observations: FloatArray, masks: npt.NDArray[np.bool_], uniform: FloatArray
+    ) -> tuple[_Offsets, FloatArray, FloatArray]:
         """Draw legal actions (n,) by numbers in [0, 1): they, their log-probabilities, and values."""
 
     def gradients(
         self,
-        observations: npt.NDArray[np.float32],
+        observations: FloatArray,
         masks: npt.NDArray[np.bool_],
-        actions: npt.NDArray[np.int64],
-        log_probs: npt.NDArray[np.float32],
-        advantages: npt.NDArray[np.float32],
-        returns: npt.NDArray[np.float32],
-        into: Sequence[npt.NDArray[np.float32]],
+        actions: _Offsets,
+        log_probs: FloatArray,
+        advantages: FloatArray,
+        returns: FloatArray,
+        into: Sequence[FloatArray],
         clip: float,
         value_coef: float,
         entropy_coef: float,
@@ -326,155 +309,89 @@ class ActionValues:
     def __init__(self, trunk: Sequence[int], head: Sequence[int], kernels: str = "") -> None: ...
     @property
     def kernels(self) -> str: ...
-    def load(self, parameters: Sequence[npt.NDArray[np.float32]]) -> None:
+    def load(self, parameters: Sequence[FloatArray]) -> None:
         """Take the parameters, in the order of ``ActionValueNet.in_order``."""
 
-    def evaluate(
-        self,
-        positions: npt.NDArray[np.float32],
-        moves: npt.NDArray[np.float32],
-        offsets: npt.NDArray[np.int64],
-    ) -> npt.NDArray[np.float32]:
+    def evaluate(self, positions: FloatArray, moves: FloatArray, offsets: _Offsets) -> FloatArray:
         """Values (m,)."""
 
-    def forward(
-        self,
-        positions: npt.NDArray[np.float32],
-        moves: npt.NDArray[np.float32],
-        offsets: npt.NDArray[np.int64],
-    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+    def forward(self, positions: FloatArray, moves: FloatArray, offsets: _Offsets) -> tuple[FloatArray, FloatArray]:
         """Values (m,) and the last hidden layer (m, width); keeps what ``backward`` needs."""
 
-    def backward(
-        self,
-        values: npt.NDArray[np.float32],
-        representations: npt.NDArray[np.float32],
-        into: Sequence[npt.NDArray[np.float32]],
-    ) -> None:
+    def backward(self, values: FloatArray, representations: FloatArray, into: Sequence[FloatArray]) -> None:
         """Add the gradients of the parameters, given those of what the last ``forward`` returned."""
 
 def network_kernels() -> list[str]: ...
 
 @final
 class FactorizationMachine:
-    """See :mod:`bothost.training.factorization`. Rows are (offsets, items)."""
+    """See :mod:`bothost.training.factorization`."""
 
     def __init__(
-        self,
-        features: SupportsIndex,
-        classes: SupportsIndex,
-        factors: SupportsIndex,
-        shared: bool,
-        seed: SupportsIndex,
-        deviation: float,
+        self, features: int, classes: int, factors: int, shared: bool, seed: SupportsIndex, deviation: float
     ) -> None: ...
     def train(
         self,
-        feature_offsets: npt.NDArray[np.int64],
-        features: npt.NDArray[np.int32],
-        legal_offsets: npt.NDArray[np.int64],
-        legal: npt.NDArray[np.int32],
-        labels: npt.NDArray[np.int32],
-        order: npt.NDArray[np.int64],
+        features: _Sparse,
+        legal: _Sparse,
+        labels: _Indices,
+        order: _Offsets,
         rate: float,
         factor_decay: float,
         weight_decay: float,
         /,
     ) -> float: ...
-    def probabilities(
-        self,
-        feature_offsets: npt.NDArray[np.int64],
-        features: npt.NDArray[np.int32],
-        legal_offsets: npt.NDArray[np.int64],
-        legal: npt.NDArray[np.int32],
-        /,
-    ) -> FloatArray: ...
+    def probabilities(self, features: _Sparse, legal: _Sparse, /) -> FloatArray: ...
     def pair_losses(
-        self,
-        feature_offsets: npt.NDArray[np.int64],
-        features: npt.NDArray[np.int32],
-        legal_offsets: npt.NDArray[np.int64],
-        legal: npt.NDArray[np.int32],
-        labels: npt.NDArray[np.int32],
-        reading: str,
-        /,
-    ) -> tuple[float, npt.NDArray[np.int32], npt.NDArray[np.int32], list[npt.NDArray[np.float64]]]: ...
+        self, features: _Sparse, legal: _Sparse, labels: _Indices, reading: str, /
+    ) -> tuple[float, _Indices, _Indices, list[npt.NDArray[np.float64]]]: ...
     def parameters(self) -> dict[str, FloatArray]: ...
     def load(self, name: str, values: FloatArray, /) -> None: ...
 
 @final
 class ConditionalMachine:
-    """See :mod:`bothost.training.conditional`. Rows are (offsets, items)."""
+    """See :mod:`bothost.training.conditional`."""
 
     def __init__(
         self,
-        positions: SupportsIndex,
-        choices: SupportsIndex,
-        players: SupportsIndex,
-        classes: SupportsIndex,
-        quadratic: SupportsIndex,
-        rectified: SupportsIndex,
-        embedded: SupportsIndex,
+        positions: int,
+        choices: int,
+        players: int,
+        classes: int,
+        quadratic: int,
+        rectified: int,
+        embedded: int,
         seed: SupportsIndex,
         deviation: float,
         /,
     ) -> None: ...
     def train(
         self,
-        feature_offsets: npt.NDArray[np.int64],
-        features: npt.NDArray[np.int32],
-        legal_offsets: npt.NDArray[np.int64],
-        legal: npt.NDArray[np.int32],
-        choice_offsets: npt.NDArray[np.int64],
-        choices: npt.NDArray[np.int32],
-        players: npt.NDArray[np.int32],
-        labels: npt.NDArray[np.int32],
-        order: npt.NDArray[np.int64],
+        features: _Sparse,
+        legal: _Sparse,
+        choices: _Sparse,
+        players: _Indices,
+        labels: _Indices,
+        order: _Offsets,
         rate: float,
         decay: float,
-        batch: SupportsIndex,
+        batch: int,
         players_only: bool,
         /,
     ) -> float: ...
     def probabilities(
-        self,
-        feature_offsets: npt.NDArray[np.int64],
-        features: npt.NDArray[np.int32],
-        legal_offsets: npt.NDArray[np.int64],
-        legal: npt.NDArray[np.int32],
-        choice_offsets: npt.NDArray[np.int64],
-        choices: npt.NDArray[np.int32],
-        players: npt.NDArray[np.int32],
-        /,
+        self, features: _Sparse, legal: _Sparse, choices: _Sparse, players: _Indices, /
     ) -> FloatArray: ...
     def pair_losses(
-        self,
-        feature_offsets: npt.NDArray[np.int64],
-        features: npt.NDArray[np.int32],
-        legal_offsets: npt.NDArray[np.int64],
-        legal: npt.NDArray[np.int32],
-        choice_offsets: npt.NDArray[np.int64],
-        choices: npt.NDArray[np.int32],
-        players: npt.NDArray[np.int32],
-        labels: npt.NDArray[np.int32],
-        /,
-    ) -> tuple[float, npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.float64]]: ...
+        self, features: _Sparse, legal: _Sparse, choices: _Sparse, players: _Indices, labels: _Indices, /
+    ) -> tuple[float, _Indices, _Indices, npt.NDArray[np.float64]]: ...
     def anchor(self) -> None: ...
     def parameters(self) -> dict[str, FloatArray]: ...
     def load(self, name: str, values: FloatArray, /) -> None: ...
 
 def extend_choices(
-    positions: SupportsIndex,
-    choices: SupportsIndex,
-    pairs: npt.NDArray[np.int32],
-    feature_offsets: npt.NDArray[np.int64],
-    features: npt.NDArray[np.int32],
-    legal_offsets: npt.NDArray[np.int64],
-    legal: npt.NDArray[np.int32],
-    own_offsets: npt.NDArray[np.int64],
-    own: npt.NDArray[np.int32],
-    /,
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]: ...
+    positions: int, choices: int, pairs: _Indices, features: _Sparse, legal: _Sparse, own: _Sparse, /
+) -> _Sparse: ...
 def return_free_memory() -> None:
     """Return freed pages that the allocator keeps to the system; nothing with allocators other than glibc's."""
 
@@ -488,27 +405,15 @@ def linear_loss(
     weights: FloatArray,
     bias: FloatArray,
     alternatives: FloatArray,
-    feature_offsets: npt.NDArray[np.int64],
-    features: npt.NDArray[np.int32],
-    legal_offsets: npt.NDArray[np.int64],
-    legal: npt.NDArray[np.int32],
-    alternative_offsets: npt.NDArray[np.int64],
-    alternative_features: npt.NDArray[np.int32],
-    labels: npt.NDArray[np.int32],
+    features: _Sparse,
+    legal: _Sparse,
+    own: _Sparse,
+    labels: _Indices,
     /,
 ) -> tuple[float, FloatArray, FloatArray, FloatArray]:
     """See :mod:`bothost.training.logistic`. Sum of the cross-entropies, and its gradient by weights, bias and
     alternatives, flat."""
 
 def linear_probabilities(
-    weights: FloatArray,
-    bias: FloatArray,
-    alternatives: FloatArray,
-    feature_offsets: npt.NDArray[np.int64],
-    features: npt.NDArray[np.int32],
-    legal_offsets: npt.NDArray[np.int64],
-    legal: npt.NDArray[np.int32],
-    alternative_offsets: npt.NDArray[np.int64],
-    alternative_features: npt.NDArray[np.int32],
-    /,
+    weights: FloatArray, bias: FloatArray, alternatives: FloatArray, features: _Sparse, legal: _Sparse, own: _Sparse, /
 ) -> FloatArray: ...

@@ -119,7 +119,7 @@ def afterstates(
     features of the block ``move_types``. ``moves``: for each position, abstract moves 0 … 308. The kickers are those
     whose loss leaves the highest ``hand_value``. Raises ValueError for invalid rows.
     """
-    return _native.doudizhu_afterstates(*features, *moves)
+    return _native.doudizhu_afterstates(features, moves)
 
 
 def fewest_plays(cards: str) -> int:

@@ -40,7 +40,7 @@ def afterstates(
     features of the block ``squares``. ``moves``: for each position, squares 0 … 63, and 64 for the pass. Raises
     ValueError for invalid rows.
     """
-    return _native.othello_afterstates(*features, *moves)
+    return _native.othello_afterstates(features, moves)
 
 
 @dataclass(frozen=True)

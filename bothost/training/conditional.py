@@ -19,6 +19,8 @@ import numpy.typing as npt
 from bothost.native import _native
 from bothost.training.factorization import FloatArray, IntArray, OffsetArray, PairLosses, Samples, SparseRows
 
+Arrays = tuple[OffsetArray, IntArray]
+
 UNKNOWN = -1
 """Index of a player without a row."""
 
@@ -125,15 +127,11 @@ def extended(samples: Samples, pairs: IntArray, positions: int, choices: int) ->
     return SparseRows(*_native.extend_choices(positions, choices, flat, *_rows(samples)))
 
 
-def _rows(samples: Samples) -> tuple[OffsetArray, IntArray, OffsetArray, IntArray, OffsetArray, IntArray]:
-    features, legal, own = samples.features, samples.legal, _own(samples)
-    return features.offsets, features.items, legal.offsets, legal.items, own.offsets, own.items
-
-
-def _own(samples: Samples) -> SparseRows:
-    if samples.alternatives is None:
-        return SparseRows(np.zeros(len(samples.legal.items) + 1, np.int64), np.zeros(0, np.int32))
-    return samples.alternatives
+def _rows(samples: Samples) -> tuple[Arrays, Arrays, Arrays]:
+    own = samples.alternatives
+    if own is None:
+        own = SparseRows(np.zeros(len(samples.legal.items) + 1, np.int64), np.zeros(0, np.int32))
+    return samples.features.arrays, samples.legal.arrays, own.arrays
 
 
 def _players(samples: Samples, players: IntArray | None) -> IntArray:

@@ -53,6 +53,11 @@ class SparseRows:
         return SparseRows(offsets, self.items[self.places(rows)])
 
     @property
+    def arrays(self) -> tuple[OffsetArray, IntArray]:
+        """Offsets and items, as native functions take them."""
+        return self.offsets, self.items
+
+    @property
     def row_of(self) -> OffsetArray:
         """int64, shape (items,): the row of each item."""
         return np.repeat(np.arange(len(self)), np.diff(self.offsets))
@@ -147,11 +152,12 @@ class FactorizationMachine:
         """
         if order is None:
             order = np.arange(len(samples), dtype=np.int64)
-        return self._native.train(*_parts(samples), order, rate, factor_decay, weight_decay)
+        parts = samples.features.arrays, samples.legal.arrays, samples.labels
+        return self._native.train(*parts, order, rate, factor_decay, weight_decay)
 
     def probabilities(self, features: SparseRows, legal: SparseRows) -> FloatArray:
         """float32, laid out as ``legal.items``: each row sums to 1."""
-        return self._native.probabilities(features.offsets, features.items, legal.offsets, legal.items)
+        return self._native.probabilities(features.arrays, legal.arrays)
 
     def pair_losses(self, samples: Samples, reading: Reading = "nested") -> PairLosses:
         """Return the exact loss without each pair's terms.
@@ -159,7 +165,8 @@ class FactorizationMachine:
         ``pair``: without <i, j>. ``nested``: without <i, j>; without <i, j> and w_i; without <i, j> and w_j.
         ``separate``: without <i, j>; without w_i; without w_j.
         """
-        base, first, second, losses = self._native.pair_losses(*_parts(samples), reading)
+        parts = samples.features.arrays, samples.legal.arrays, samples.labels
+        base, first, second, losses = self._native.pair_losses(*parts, reading)
         return PairLosses(base, first, second, tuple(losses))
 
     def parameters(self) -> dict[str, FloatArray]:
@@ -171,8 +178,3 @@ class FactorizationMachine:
         """Load parameters. Raises ValueError for a wrong name or size."""
         for name, values in parameters.items():
             self._native.load(name, np.ascontiguousarray(values, np.float32).reshape(-1))
-
-
-def _parts(samples: Samples) -> tuple[OffsetArray, IntArray, OffsetArray, IntArray, IntArray]:
-    features, legal = samples.features, samples.legal
-    return features.offsets, features.items, legal.offsets, legal.items, samples.labels

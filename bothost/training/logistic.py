@@ -52,9 +52,7 @@ class Linear:
         self, features: SparseRows, legal: SparseRows, alternatives: SparseRows | None = None
     ) -> FloatArray:
         """float32, laid out as ``legal.items``: each row sums to 1."""
-        return _native.linear_probabilities(
-            *self._flat, features.offsets, features.items, legal.offsets, legal.items, *_own(alternatives)
-        )
+        return _native.linear_probabilities(*self._flat, features.arrays, legal.arrays, _own(alternatives))
 
     @property
     def _flat(self) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -62,9 +60,7 @@ class Linear:
 
 
 def _own(alternatives: SparseRows | None) -> tuple[OffsetArray, IntArray]:
-    if alternatives is None:
-        return np.zeros(1, np.int64), np.zeros(0, np.int32)
-    return alternatives.offsets, alternatives.items
+    return (np.zeros(1, np.int64), np.zeros(0, np.int32)) if alternatives is None else alternatives.arrays
 
 
 @dataclass(frozen=True)
@@ -84,16 +80,8 @@ class Penalties:
 
 def loss_and_gradient(model: Linear, samples: Samples) -> tuple[float, Linear]:
     """Return the sum of the cross-entropies (nats), and its gradient with respect to the model."""
-    features, legal = samples.features, samples.legal
-    loss, weights, bias, own = _native.linear_loss(
-        *model._flat,
-        features.offsets,
-        features.items,
-        legal.offsets,
-        legal.items,
-        *_own(samples.alternatives),
-        samples.labels,
-    )
+    rows = samples.features.arrays, samples.legal.arrays, _own(samples.alternatives)
+    loss, weights, bias, own = _native.linear_loss(*model._flat, *rows, samples.labels)
     return loss, Linear(weights.reshape(model.weights.shape), bias, own.reshape(model.alternatives.shape))
 
 

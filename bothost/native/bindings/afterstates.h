@@ -1,7 +1,8 @@
-// Features of what each legal class leads to, of many samples.
+// Sparse rows, and features of what each legal class of many samples leads to.
 #pragma once
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/pair.h>
 
 #include <cstdint>
 #include <span>
@@ -13,18 +14,19 @@
 
 namespace bothost::python {
 
-using SparseOffsets = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using SparseItems = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Offsets = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Indices = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+/// Rows of indices: offsets, and the rows one after the other.
+using Sparse = std::pair<Offsets, Indices>;
+
+inline fm::Rows rows_of(const Sparse& rows) { return {span_of(rows.first), span_of(rows.second)}; }
 
 /// Offsets and items: a row for each legal class of each sample. `position(features)` makes of a sample's
 /// features what `mark(position, class, items)` appends the features of a class by, ascending.
 template <class Position, class Mark>
-nb::tuple afterstates(const SparseOffsets& fo, const SparseItems& fi, const SparseOffsets& lo,
-                      const SparseItems& li, int num_features, int num_classes, Position position,
-                      Mark mark) {
-  const fm::Samples samples{{{fo.data(), fo.shape(0)}, {fi.data(), fi.shape(0)}},
-                            {{lo.data(), lo.shape(0)}, {li.data(), li.shape(0)}},
-                            {}};
+nb::tuple afterstates(const Sparse& features, const Sparse& legal, int num_features, int num_classes,
+                      Position position, Mark mark) {
+  const fm::Samples samples{rows_of(features), rows_of(legal), {}};
   samples.check(num_features, num_classes);
   std::vector<std::int64_t> offsets{0};
   std::vector<std::int32_t> items;

@@ -83,6 +83,12 @@ const typename G::State& state_of(const AnyState& state) {
   return own->native();
 }
 
-inline std::span<const Action> span_of(const ActionArray& array) { return {array.data(), array.shape(0)}; }
+template <class T, class... Options>
+std::span<const T> span_of(const nb::ndarray<const T, Options...>& array) {
+  return {array.data(), array.size()};
+}
+
+/// The integer, which must lie within low .. high; `what` names it in the error.
+std::int64_t within(nb::handle object, const char* what, std::int64_t low, std::int64_t high);
 
 }  // namespace bothost::python

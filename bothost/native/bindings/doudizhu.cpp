@@ -93,15 +93,14 @@ double likelihood(const AnyView& view, const AnyState& deal, double exponent) {
   return explain(view_of<Doudizhu>(view), state_of<Doudizhu>(deal)).log_likelihood(exponent);
 }
 
-nb::tuple afterstates_of(const SparseOffsets& fo, const SparseItems& fi, const SparseOffsets& lo,
-                         const SparseItems& li) {
+nb::tuple afterstates_of(const Sparse& features, const Sparse& legal) {
   const auto position = [](std::span<const std::int32_t> features) {
     return std::pair(features, hand_of(features));
   };
   const auto mark = [](const auto& from, int abstract, std::vector<std::int32_t>& out) {
     mark_afterstate(from.first, from.second, abstract, out);
   };
-  return afterstates(fo, fi, lo, li, kMoveTypeFeatures, kAbstractActions, position, mark);
+  return afterstates(features, legal, kMoveTypeFeatures, kAbstractActions, position, mark);
 }
 
 }  // namespace

@@ -89,10 +89,9 @@ NB_MODULE(_native, m) {
   m.def(
       "othello_perft",
       [](nb::handle depth) {
-        const std::int64_t plies = integer(depth);
-        if (plies < 0 || plies > 14) throw InvalidInput("depth must be 0 .. 14");
+        const auto plies = static_cast<int>(within(depth, "depth", 0, 14));
         nb::gil_scoped_release release;
-        return othello::perft(othello::kStart, static_cast<int>(plies));
+        return othello::perft(othello::kStart, plies);
       },
       nb::arg("depth"), "Leaves of the Othello game tree; a pass is a ply, a finished game one leaf.");
 }

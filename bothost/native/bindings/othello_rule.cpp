@@ -19,14 +19,6 @@ namespace nb = nanobind;
 namespace bothost::python {
 namespace {
 
-std::int64_t within(nb::handle value, const char* name, std::int64_t low, std::int64_t high) {
-  const std::int64_t number = integer(value);
-  if (number < low || number > high)
-    throw InvalidInput(std::string(name) + ": " + std::to_string(number) + " is not within " +
-                       std::to_string(low) + " .. " + std::to_string(high));
-  return number;
-}
-
 othello::SearchLimits limits_of(nb::handle depth, nb::handle solve_from, nb::handle nodes) {
   othello::SearchLimits limits;
   limits.depth = static_cast<int>(within(depth, "depth", 1, 30));
@@ -55,9 +47,8 @@ othello::Weights weights_of(const Json& json) {
 
 othello::Board board_asked(const AnyView& view) { return asked_view<Othello>(view).hand().now.board; }
 
-nb::tuple afterstates_of(const SparseOffsets& fo, const SparseItems& fi, const SparseOffsets& lo,
-                         const SparseItems& li) {
-  return afterstates(fo, fi, lo, li, 3 * Othello::kSquares, Othello::kSquares + 1, othello::board_of,
+nb::tuple afterstates_of(const Sparse& features, const Sparse& legal) {
+  return afterstates(features, legal, 3 * Othello::kSquares, Othello::kSquares + 1, othello::board_of,
                      othello::mark_afterstate);
 }
 

@@ -37,14 +37,11 @@ ActionList valued(const Pairing::View& view, const std::optional<ActionArray>& w
 
 nb::object rule_returns(const AnyView& view, nb::handle deals_object, nb::handle seed_object,
                         const std::optional<ActionArray>& wanted) {
-  const std::int64_t deals = integer(deals_object);
-  if (deals < 1 || deals > 100000)
-    throw InvalidInput("deals: " + std::to_string(deals) + " is not within 1 .. 100000");
+  const auto rows = static_cast<std::size_t>(within(deals_object, "deals", 1, 100'000));
   Rng rng(seed(seed_object));
   // A copy: another thread may fold events into `view` meanwhile.
   const Pairing::View own = asked_view<Pairing>(view);
   const ActionList actions = valued(own, wanted);
-  const auto rows = static_cast<std::size_t>(deals);
   std::vector<float> leads;
   {
     nb::gil_scoped_release release;
