@@ -130,6 +130,8 @@ def test_bad_input_is_refused_in_words():
     view = asked_view(game)
     with pytest.raises(ValueError, match='no option "depth"'):
         rules.search(view, depth=3)
+    with pytest.raises(ValueError, match='leaf: "oracle" is not one of rollout, evaluator'):
+        rules.search(view, leaf="oracle")
     with pytest.raises(ValueError, match="threads"):
         rules.search(view, threads=0)
     with pytest.raises(ValueError, match="needs iterations"):
@@ -281,8 +283,9 @@ def test_a_committed_search_goes_on_below_its_action_alone():
     search.run(iterations=50)
     after = {action: visits for action, visits, _ in search.root_actions}
     assert after == {**before, legal[2]: before[legal[2]] + 50}
-    with pytest.raises(ValueError, match="not legal"):
-        search.commit(0)
+    for wrong in (0, 2**32 + legal[2], -(2**40)):  # the second is a legal action in its lowest 32 bits
+        with pytest.raises(ValueError, match="not legal"):
+            search.commit(wrong)
 
 
 @pytest.mark.parametrize("policy", [doudizhu.rule_choice, doudizhu.rhcp_choice])

@@ -3,6 +3,7 @@
 #include <nanobind/stl/unique_ptr.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "bindings/bind.h"
@@ -18,52 +19,40 @@ namespace {
 using search::AnySearch;
 
 search::Options options_of(const Json& json) {
-  search::Options options;
+  search::Options o;
+  const std::array<std::pair<std::string_view, double*>, 6> numbers{{{"exploration", &o.exploration},
+                                                                     {"playout_noise", &o.playout_noise},
+                                                                     {"widening", &o.widening},
+                                                                     {"points_scale", &o.points_scale},
+                                                                     {"prior_visits", &o.prior_visits},
+                                                                     {"mixing", &o.mixing}}};
+  using Names = std::array<std::string_view, 2>;
   for (const auto& [key, value] : json.object("options")) {
-    if (key == "exploration") {
-      options.exploration = value.number(key);
-    } else if (key == "leaf") {
-      const auto& name = value.text(key);
-      if (name != "rollout" && name != "evaluator")
-        throw InvalidInput("leaf must be \"rollout\" or \"evaluator\"");
-      options.leaf = name == "rollout" ? search::Leaf::rollout : search::Leaf::evaluator;
-    } else if (key == "utility") {
-      const auto& name = value.text(key);
-      if (name != "sign" && name != "points") throw InvalidInput("utility must be \"sign\" or \"points\"");
-      options.utility = name == "sign" ? search::Utility::sign : search::Utility::points;
-    } else if (key == "playout") {
-      const auto& name = value.text(key);
-      if (name != "random" && name != "rule") throw InvalidInput("playout must be \"random\" or \"rule\"");
-      options.playout = name == "random" ? search::Playout::random : search::Playout::rule;
-    } else if (key == "playout_noise") {
-      options.playout_noise = value.number(key);
-    } else if (key == "belief") {
-      options.belief = static_cast<int>(value.integer(key, 0, 100'000));
-    } else if (key == "others") {
-      const auto& name = value.text(key);
-      if (name != "tree" && name != "policy") throw InvalidInput("others must be \"tree\" or \"policy\"");
-      options.others = name == "tree" ? search::Others::tree : search::Others::policy;
-    } else if (key == "widening") {
-      options.widening = value.number(key);
-    } else if (key == "points_scale") {
-      options.points_scale = value.number(key);
-    } else if (key == "prior_visits") {
-      options.prior_visits = value.number(key);
-    } else if (key == "mixing") {
-      options.mixing = value.number(key);
-    } else if (key == "leaf_moves") {
-      options.leaf_moves = static_cast<int>(value.integer(key, 0, 1 << 20));
-    } else if (key == "leaf_batch") {
-      options.leaf_batch = static_cast<int>(value.integer(key, 1, 4096));
-    } else if (key == "threads") {
-      options.threads = static_cast<int>(value.integer(key, 1, 256));
-    } else if (key == "max_nodes") {
-      options.max_nodes = static_cast<std::uint32_t>(value.integer(key, 1, 1 << 28));
-    } else {
+    const auto* number = std::ranges::find(numbers, key, &std::pair<std::string_view, double*>::first);
+    if (number != numbers.end())
+      *number->second = value.number(key);
+    else if (key == "leaf")
+      o.leaf = static_cast<search::Leaf>(value.one_of(key, Names{"rollout", "evaluator"}));
+    else if (key == "utility")
+      o.utility = static_cast<search::Utility>(value.one_of(key, Names{"sign", "points"}));
+    else if (key == "playout")
+      o.playout = static_cast<search::Playout>(value.one_of(key, Names{"random", "rule"}));
+    else if (key == "others")
+      o.others = static_cast<search::Others>(value.one_of(key, Names{"tree", "policy"}));
+    else if (key == "belief")
+      o.belief = static_cast<int>(value.integer(key, 0, 100'000));
+    else if (key == "leaf_moves")
+      o.leaf_moves = static_cast<int>(value.integer(key, 0, 1 << 20));
+    else if (key == "leaf_batch")
+      o.leaf_batch = static_cast<int>(value.integer(key, 1, 4096));
+    else if (key == "threads")
+      o.threads = static_cast<int>(value.integer(key, 1, 256));
+    else if (key == "max_nodes")
+      o.max_nodes = static_cast<std::uint32_t>(value.integer(key, 1, 1 << 28));
+    else
       throw InvalidInput("a search has no option \"" + key + "\"");
-    }
   }
-  return options;
+  return o;
 }
 
 /// The search, and a guard: with the GIL released a second thread could enter while it runs.
@@ -149,7 +138,7 @@ void bind_search(nb::module_& m) {
           "commit",
           [](Search& self, nb::handle action) {
             const auto held = self.hold();
-            self.get().commit(static_cast<Action>(integer(action)));
+            self.get().commit(integer(action));
           },
           nb::arg("action"))
       .def(

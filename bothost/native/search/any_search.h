@@ -1,4 +1,4 @@
-// The run-time interface of a search, which bindings/ shows to Python. search_of.h makes it from any `Game`.
+// The run-time interface of a search, which bindings/ shows to Python. search.h makes it from any `Game`.
 #pragma once
 #include <memory>
 #include <span>
@@ -20,7 +20,7 @@ class AnySearch {
   /// Moves the root along these actions to the view `root`.
   virtual void advance(const AnyView& root, std::span<const Action> actions) = 0;
 
-  virtual void commit(Action action) = 0;
+  virtual void commit(std::int64_t action) = 0;
   virtual void resample_determinizations(int deals) = 0;
 
   virtual std::vector<RootAction> root_actions() const = 0;

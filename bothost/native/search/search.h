@@ -8,18 +8,21 @@
 #include <thread>
 #include <vector>
 
+#include "core/erased.h"
+#include "search/any_search.h"
 #include "search/worker.h"
 
 namespace bothost::search {
 
 template <Game G>
-class Search {
+class Search final : public AnySearch {
  public:
   using View = typename G::View;
 
   /// The view's seat must be asked. Throws InvalidInput otherwise, or when an option is out of range.
-  Search(const View& root, int num_seats, const Options& options) : options_(options), root_(root) {
-    check(root);
+  Search(const erased::ViewOf<G>& root, const Options& options)
+      : game_(root.game().shared_from_this()), options_(options), root_(root.native()) {
+    check(root_);
     if (!(options.exploration >= 0) || !(options.points_scale > 0) || !(options.prior_visits >= 0) ||
         options.leaf_batch < 1 || options.leaf_batch > 4096 || options.leaf_moves < 0 ||
         options.threads < 1 || options.threads > 256 || options.max_nodes < 1)
@@ -33,22 +36,20 @@ class Search {
       throw InvalidInput("this game has no policy of its own to search with");
     std::uint64_t seed = options.seed;
     for (int i = 0; i < options.threads; ++i)
-      workers_.push_back(std::make_unique<Worker<G>>(root, num_seats, options_, splitmix64(seed)));
+      workers_.push_back(std::make_unique<Worker<G>>(root_, game_->num_seats(), options_, splitmix64(seed)));
   }
   Search(const Search&) = delete;
   Search& operator=(const Search&) = delete;
 
-  /// Runs until done (true) or until leaves() wait for feed() (false). Iterations count over all threads.
-  bool run(const Until& until) {
+  /// Iterations count over all threads.
+  bool run(const Until& until) override {
     if (!leaves_.empty()) throw InvalidInput("values are awaited: call feed() first");
     return options_.leaf == Leaf::evaluator ? run_evaluated(until) : run_playouts(until);
   }
 
-  const std::vector<PendingLeaf<G>>& leaves() const { return leaves_; }
-
   /// Values of every action that a leaf asks about, leaf after leaf, as utilities of the seat that acts
   /// there.
-  void feed(std::span<const float> values) {
+  void feed(std::span<const float> values) override {
     std::size_t wanted = 0;
     for (const auto& leaf : leaves_) wanted += leaf.asked.size();
     if (values.size() != wanted)
@@ -60,7 +61,8 @@ class Search {
   }
 
   /// Moves the root along these actions to the view `root`, and keeps the part of the tree below it.
-  void advance(const View& root, std::span<const Action> actions) {
+  void advance(const AnyView& view, std::span<const Action> actions) override {
+    const View& root = native(view);
     check(root);
     if (!leaves_.empty()) throw InvalidInput("values are awaited: call feed() first");
     root_ = root;
@@ -73,23 +75,23 @@ class Search {
 
   /// Samples and resamples this many deals now, without a deadline. A replay uses it to repeat a search that
   /// had time for only so many.
-  void resample_determinizations(int deals) {
+  void resample_determinizations(int deals) override {
     if (deals < 1 || deals > options_.belief) throw InvalidInput("deals must be within 1 and belief");
     for (auto& worker : workers_)
       worker->resample_determinizations(static_cast<std::size_t>(deals), Clock::time_point::max());
   }
 
   /// The root's seat has played this action: search only below it until advance().
-  void commit(Action action) {
+  void commit(std::int64_t action) override {
     ActionList legal;
     root_.legal(legal);
     if (!std::binary_search(legal.begin(), legal.end(), action))
       throw InvalidInput("the committed action is not legal at the root");
-    for (auto& worker : workers_) worker->commit(action);
+    for (auto& worker : workers_) worker->commit(static_cast<Action>(action));
   }
 
   /// Every legal action of the root, in ascending order, with visits and values summed over the threads.
-  std::vector<RootAction> root_actions() const {
+  std::vector<RootAction> root_actions() const override {
     ActionList legal;
     root_.legal(legal);
     std::vector<RootAction> out;
@@ -114,26 +116,41 @@ class Search {
     return out;
   }
 
-  std::uint64_t iterations() const { return iterations_; }
+  std::uint64_t iterations() const override { return iterations_; }
   /// Deals that were weighted by likelihood at this root; the least over the threads.
-  std::size_t deals() const {
+  std::size_t deals() const override {
     std::size_t fewest = workers_.front()->deals();
     for (const auto& worker : workers_) fewest = std::min(fewest, worker->deals());
     return fewest;
   }
   /// The exponent of the deals' weights, averaged over the threads.
-  double tempering_exponent() const {
+  double tempering_exponent() const override {
     double sum = 0;
     for (const auto& worker : workers_) sum += worker->tempering_exponent();
     return sum / static_cast<double>(workers_.size());
   }
-  std::size_t nodes() const {
+  std::size_t nodes() const override {
     std::size_t sum = 0;
     for (const auto& worker : workers_) sum += worker->tree().size();
     return sum;
   }
 
+  std::size_t num_leaves() const override { return leaves_.size(); }
+  std::unique_ptr<AnyView> leaf(std::size_t index) const override {
+    return std::make_unique<erased::ViewOf<G>>(std::static_pointer_cast<const erased::GameOf<G>>(game_),
+                                               leaves_.at(index).view);
+  }
+  const ActionList& leaf_legal(std::size_t index) const override { return leaves_.at(index).asked; }
+
  private:
+  /// Throws InvalidInput when the view is one of another game.
+  const View& native(const AnyView& view) const {
+    const auto* own = dynamic_cast<const erased::ViewOf<G>*>(&view);
+    if (!own || (&own->game() != game_.get() && own->game().rules() != game_->rules()))
+      throw InvalidInput("the view belongs to another game than the search");
+    return own->native();
+  }
+
   static void check(const View& root) {
     if (!root.asked()) throw InvalidInput("a search starts where its seat is asked");
   }
@@ -188,6 +205,7 @@ class Search {
     return more > most - iterations_ ? most : iterations_ + more;
   }
 
+  std::shared_ptr<const AnyGame> game_;
   Options options_;
   View root_;
   std::vector<std::unique_ptr<Worker<G>>> workers_;

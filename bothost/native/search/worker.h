@@ -449,7 +449,6 @@ class Worker {
   View root_;
   int num_seats_;
   const Options& options_;
-  static constexpr Action kNoAction = -1;
 
   Rng rng_;
   /// Deal n is stream n of this family.
