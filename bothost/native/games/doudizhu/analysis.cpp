@@ -38,7 +38,6 @@ struct Rest {
 };
 
 // --- fewest plays
-// -----------------------------------------------------------------------------------------------
 
 /// Units left over once the bodies took kickers: every plane and four takes all of its kickers or none, trios
 /// take one unit each. A pair may be broken into two solos.
@@ -76,7 +75,6 @@ int close_fewest(const Rest& r) {
 }
 
 // --- best partition
-// ---------------------------------------------------------------------------------------------
 
 struct Units {
   RankMask solos, pairs;
@@ -130,7 +128,6 @@ int close_value(const Rest& r) {
 }
 
 // --- walk over sets of chains
-// -----------------------------------------------------------------------------------
 
 /// What is asked of the partitions of a hand.
 enum class Target { fewest, value };
@@ -261,26 +258,10 @@ int fewest_plays_bound(Cards hand) {
 
 int play_value(const Move& m) {
   const int top = m.rank + m.length - 1;
-  switch (m.kind) {
-    case Kind::pass:
-    case Kind::call:
-      return 0;
-    case Kind::trio_chain:
-    case Kind::plane_solo:
-    case Kind::plane_pair:
-    case Kind::quad_solo:
-    case Kind::quad_pair:
-      return top;
-    case Kind::bomb:
-    case Kind::shuttle:
-    case Kind::shuttle_solo:
-    case Kind::shuttle_pair:
-      return 2 * (top + 7);
-    case Kind::rocket:
-      return 40;
-    default:
-      return 2 * (top - 7);
-  }
+  if (m.kind == Kind::pass || m.kind == Kind::call) return 0;
+  if (m.kind == Kind::rocket) return 40;
+  if (m.kind >= Kind::bomb) return 2 * (top + 7);  // and shuttles
+  return m.kind >= Kind::trio_chain ? top : 2 * (top - 7);
 }
 
 int hand_value(Cards hand) {

@@ -102,10 +102,7 @@ Explanation explain(const View& view, const State& deal) {
       return out;
     }
     if (seat != view.seat()) {
-      const Generator generator(hand, view.rules().allowed);
-      Action* const end =
-          table.last == 0 ? generator.lead(room.data()) : generator.follow(u[table.last], room.data());
-      const std::span<const Action> moves{room.data(), end};
+      const std::span<const Action> moves{room.data(), legal_of(table, view.rules(), hand, room.data())};
       const Cards unseen = kDeck - hand - table.played[0] - table.played[1] - table.played[2];
       if (moves.size() > 1)
         add_logs({view.rules(), table, seat, hand, unseen}, moves, action,

@@ -28,42 +28,11 @@ constexpr int kCompactSize = 9 * kCardVector + 3 * 20 + 15 + 4 + 3 * 6 + 1;
 
 Seat relative(Seat s, int k) { return static_cast<Seat>((s + k) % 3); }
 
-/// Row of a move's type among rows 4..13 of the plane, or -1 for a pass. Wings and fours with two count as
-/// the nearest: planes with wings and shuttles as a sequence of threes, four with two solos as three + 1,
-/// four with two pairs as three + 2.
-int type_row(Kind k) {
-  switch (k) {
-    case Kind::solo:
-      return 4;
-    case Kind::pair:
-      return 5;
-    case Kind::trio:
-      return 6;
-    case Kind::trio_solo:
-    case Kind::quad_solo:
-      return 7;
-    case Kind::trio_pair:
-    case Kind::quad_pair:
-      return 8;
-    case Kind::solo_chain:
-      return 9;
-    case Kind::pair_chain:
-      return 10;
-    case Kind::trio_chain:
-    case Kind::plane_solo:
-    case Kind::plane_pair:
-    case Kind::shuttle:
-    case Kind::shuttle_solo:
-    case Kind::shuttle_pair:
-      return 11;
-    case Kind::bomb:
-      return 12;
-    case Kind::rocket:
-      return 13;
-    default:
-      return -1;
-  }
-}
+/// Row of a move's type among rows 4..13 of the plane, by kind; -1 for a pass and a call. Wings and fours
+/// with two count as the nearest: planes with wings and shuttles as a sequence of threes, four with two solos
+/// as three + 1, four with two pairs as three + 2.
+constexpr std::array<std::int8_t, kKindNames.size()> kTypeRows = {-1, 4, 5, 6,  7,  8,  9,  10, 11, 11,
+                                                                  11, 7, 8, 12, 13, 11, 11, 11, -1};
 
 /// Rows 0..3: row c - 1 of column r is 1 where rank r counts c.
 void put_cards(Cards cards, float* plane) {
@@ -74,7 +43,8 @@ void put_cards(Cards cards, float* plane) {
 void put_move(const Move& m, bool by_landlord, float* plane) {
   if (m.kind == Kind::call) return;
   put_cards(m.cards, plane);
-  if (const int row = type_row(m.kind); row >= 0) std::fill_n(plane + row * kSide, kSide, 1.0f);
+  if (const int row = kTypeRows[static_cast<std::size_t>(m.kind)]; row >= 0)
+    std::fill_n(plane + row * kSide, kSide, 1.0f);
   if (by_landlord) std::fill_n(plane + 14 * kSide, kSide, 1.0f);
 }
 
@@ -159,20 +129,14 @@ const std::vector<Block>& encoder_blocks() {
        1,
        Block::Of::view,
        "29 planes [z][y][x]. x: the ranks 3456789TJQKA2BR. y 0-3: one-hot count of the rank, row c - 1 for c "
-       "cards, "
-       "none for 0; y 4-13, all x: type of the plane's move (single, pair, three, three+1, three+2, sequence "
-       "of "
-       "singles, of pairs, of threes, bomb, rocket; planes with wings and shuttles count as a sequence of "
-       "threes, four "
-       "with two solos as three+1, four with two pairs as three+2, a pass as none); y 14, all x: the "
-       "landlord made the "
-       "move. z 0 own hand, 1 unseen cards, 2 candidate move (empty here: see move_plane), 3-5 cards played "
-       "by self, "
-       "next, previous, 6 move to beat, 7 bottom cards (empty until shown), 8-10 hand counts of self, next, "
-       "previous "
-       "(n sets the first n cells in row-major order), 11-28 the last 18 moves, newest first. Only 2, 6 and "
-       "11-28 set "
-       "y 4-14. Calls are no moves here."},
+       "cards, none for 0; y 4-13, all x: type of the plane's move (single, pair, three, three+1, three+2, "
+       "sequence of singles, of pairs, of threes, bomb, rocket; planes with wings and shuttles count as a "
+       "sequence of threes, four with two solos as three+1, four with two pairs as three+2, a pass as none); "
+       "y 14, all x: the landlord made the move. z 0 own hand, 1 unseen cards, 2 candidate move (empty here: "
+       "see move_plane), 3-5 cards played by self, next, previous, 6 move to beat, 7 bottom cards (empty "
+       "until shown), 8-10 hand counts of self, next, previous (n sets the first n cells in row-major "
+       "order), 11-28 the last 18 moves, newest first. Only 2, 6 and 11-28 set y 4-14. Calls are no moves "
+       "here."},
       {"move_plane",
        {15, 15},
        1,
@@ -184,14 +148,10 @@ const std::vector<Block>& encoder_blocks() {
        1,
        Block::Of::view,
        "Card vectors of 54 (13 ranks x 4, cell i of a rank is 1 where more than i cards are held; small "
-       "joker; big "
-       "joker): own hand, unseen, move to beat, bottom, played by self, next, previous, newest move of next, "
-       "of "
-       "previous (9 x 54); hand counts of self, next, previous, cell n - 1 (3 x 20); bombs and rockets seen "
-       "(15); role "
-       "(landlord, next after the landlord, previous to the landlord, unknown); calls bid0 bid1 bid2 bid3 "
-       "call grab of "
-       "self, next, previous (3 x 6); 1 where the turn's seat leads."},
+       "joker; big joker): own hand, unseen, move to beat, bottom, played by self, next, previous, newest "
+       "move of next, of previous (9 x 54); hand counts of self, next, previous, cell n - 1 (3 x 20); bombs "
+       "and rockets seen (15); role (landlord, next after the landlord, previous to the landlord, unknown); "
+       "calls bid0 bid1 bid2 bid3 call grab of self, next, previous (3 x 6); 1 where the turn's seat leads."},
       {"recent_moves",
        {kRecentMoves, kCardVector},
        1,
@@ -208,14 +168,10 @@ const std::vector<Block>& encoder_blocks() {
        1,
        Block::Of::view,
        "0 or 1. Abstract moves 1..308 that the own hand can make (308); abstract move to beat, 0 to lead "
-       "(309); made "
-       "by next, by previous (2); abstract moves that the unseen cards can make (308); cards left of next, "
-       "of "
-       "previous, cell n - 1 (2 x 20); landlord, next after the landlord, previous to it (3); for next and "
-       "previous: "
-       "rank of the smallest solo that it passed on (15), the same with one card left (15), of the smallest "
-       "pair with "
-       "two (13), of the smallest trio with three (13)."},
+       "(309); made by next, by previous (2); abstract moves that the unseen cards can make (308); cards "
+       "left of next, of previous, cell n - 1 (2 x 20); landlord, next after the landlord, previous to it "
+       "(3); for next and previous: rank of the smallest solo that it passed on (15), the same with one card "
+       "left (15), of the smallest pair with two (13), of the smallest trio with three (13)."},
       {"move_analysis",
        {kMoveAnalysis},
        1,

@@ -249,22 +249,10 @@ class Generator {
 
   Action* planes_with_solos(int length, int above, Action* out) const {
     detail::each_bit(detail::runs(m_.three & kChainMask, length) >> above << above, [&](int s) {
-      switch (length) {
-        case 2:
-          out = solos<2>(3, 2, s, out);
-          break;
-        case 3:
-          out = solos<3>(3, 3, s, out);
-          break;
-        case 4:
-          out = solos<4>(3, 4, s, out);
-          break;
-        case 5:
-          out = solos<5>(3, 5, s, out);
-          break;
-        default:
-          break;
-      }
+      out = length == 2   ? solos<2>(3, 2, s, out)
+            : length == 3 ? solos<3>(3, 3, s, out)
+            : length == 4 ? solos<4>(3, 4, s, out)
+                          : solos<5>(3, 5, s, out);
     });
     return out;
   }
@@ -273,19 +261,9 @@ class Generator {
     detail::each_bit(detail::runs(m_.three & kChainMask, length) >> above << above, [&](int s) {
       const RankMask pairs = m_.two & ~(((1u << length) - 1) << s);
       const Id16* ids = u_.pair_kickers(3, length, s);
-      switch (length) {
-        case 2:
-          out = detail::pair_kickers<2>(pairs, ids, out);
-          break;
-        case 3:
-          out = detail::pair_kickers<3>(pairs, ids, out);
-          break;
-        case 4:
-          out = detail::pair_kickers<4>(pairs, ids, out);
-          break;
-        default:
-          break;
-      }
+      out = length == 2   ? detail::pair_kickers<2>(pairs, ids, out)
+            : length == 3 ? detail::pair_kickers<3>(pairs, ids, out)
+                          : detail::pair_kickers<4>(pairs, ids, out);
     });
     return out;
   }

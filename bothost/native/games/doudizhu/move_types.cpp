@@ -18,31 +18,12 @@ struct Type {
 RankMask run(int rank, int length) { return ((1u << length) - 1) << rank; }
 
 Type type_of(const Move& m) {
-  Type t{m.body, run(m.rank, m.length), 0, 0, 0};
-  switch (m.kind) {
-    case Kind::trio_solo:
-      t.solos = 1;
-      break;
-    case Kind::trio_pair:
-      t.pairs = 1;
-      break;
-    case Kind::plane_solo:
-      t.solos = m.length;
-      t.scarce = ((run(m.rank, m.length) << 1) | (run(m.rank, m.length) >> 1)) & kChainMask & ~t.banned;
-      break;
-    case Kind::plane_pair:
-      t.pairs = m.length;
-      break;
-    case Kind::quad_solo:
-      t.solos = 2;
-      break;
-    case Kind::quad_pair:
-      t.pairs = 2;
-      break;
-    default:
-      break;
-  }
-  return t;
+  const RankMask body = run(m.rank, m.length);
+  const int kickers = size_of(m.cards - m.body);
+  if (m.kind == Kind::trio_pair || m.kind == Kind::plane_pair || m.kind == Kind::quad_pair)
+    return {m.body, body, 0, 0, kickers / 2};
+  const bool plane = m.kind == Kind::plane_solo;
+  return {m.body, body, plane ? ((body << 1) | (body >> 1)) & kChainMask & ~body : 0, kickers, 0};
 }
 
 const std::array<Type, kAbstractActions>& types() {

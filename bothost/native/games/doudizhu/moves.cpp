@@ -202,12 +202,6 @@ std::vector<Action> Universe::readings(Cards cards) const {
   return out;
 }
 
-Action Universe::classify(Cards cards) const {
-  const auto it = std::lower_bound(by_cards_.begin(), by_cards_.end(), cards,
-                                   [](const auto& entry, Cards c) { return entry.first < c; });
-  return it != by_cards_.end() && it->first == cards ? it->second : -1;
-}
-
 std::string Universe::notation(Action a) const {
   const Move& m = (*this)[a];
   if (m.kind == Kind::pass) return "pass";
@@ -220,16 +214,12 @@ Action Universe::parse(std::string_view text) const {
   for (std::size_t i = 0; i < kCallNames.size(); ++i)
     if (text == kCallNames[i]) return first_call_ + static_cast<Action>(i);
   const auto plus = text.find('+');
-  Action found = -1;
-  if (plus == std::string_view::npos) {
-    found = classify(cards_from_text(text));
-  } else {
-    const Cards body = cards_from_text(text.substr(0, plus));
-    for (const Action a : readings(body + cards_from_text(text.substr(plus + 1))))
-      if ((*this)[a].body == body) found = a;
-  }
-  if (found < 0) throw InvalidInput("\"" + std::string(text.substr(0, 64)) + "\" is not a move of Dou Dizhu");
-  return found;
+  const bool marked = plus != std::string_view::npos;
+  const Cards body = cards_from_text(text.substr(0, plus));
+  const Cards kickers = marked ? cards_from_text(text.substr(plus + 1)) : 0;
+  for (const Action a : readings(body + kickers))
+    if (!marked || (*this)[a].body == body) return a;
+  throw InvalidInput("\"" + std::string(text.substr(0, 64)) + "\" is not a move of Dou Dizhu");
 }
 
 }  // namespace bothost::doudizhu

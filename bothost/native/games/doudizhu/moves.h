@@ -153,8 +153,6 @@ class Universe {
 
   /// All readings of these cards as a play, the canonical one first (see `notation`).
   std::vector<Action> readings(Cards cards) const;
-  /// The canonical reading, or -1.
-  Action classify(Cards cards) const;
 
   std::string notation(Action a) const;
   /// A play in any order of cards, `pass`, or a call. `+` may stand between body and kickers and picks that

@@ -234,16 +234,7 @@ double landlord_win_probability(Cards dealt) {
 
 std::span<const Action> legal_actions(const Sight& s) {
   thread_local std::vector<Action> legal(kMoveRoom);
-  Action* end = legal.data();
-  const auto& u = Universe::get();
-  if (s.table.phase == Phase::bid) {
-    for (Action i = 0; i < 6; ++i)
-      if (s.table.is_legal_call(i, s.rules)) *end++ = u.first_call() + i;
-  } else {
-    const Generator generator(s.hand, s.rules.allowed);
-    end = s.table.last == 0 ? generator.lead(legal.data()) : generator.follow(u[s.table.last], legal.data());
-  }
-  return {legal.data(), end};
+  return {legal.data(), legal_of(s.table, s.rules, s.hand, legal.data())};
 }
 
 Choice choose(const Sight& s) {

@@ -22,40 +22,29 @@ constexpr std::array<std::string_view, 2> kAllPass = {"void", "first"}, kFirst =
 /// rlcard       RLCard's 27,472 actions; seat 0 is the landlord; points with bombs, rocket and spring.
 /// bidding      the same plays after calling 1-2-3; the first bidder is drawn.
 /// douzero      DouZero's generator: any cards out of the body are kickers, a rocket and a bomb among them;
-/// no spring. mailgyc      mailgyc/doudizhu: kickers of distinct ranks, a rocket among them; call and grab;
-/// base 150, spring x 3.
-///              Its bonus for the bottom cards, which depends on suits, is not modelled.
+///              no spring.
+/// mailgyc      mailgyc/doudizhu: kickers of distinct ranks, a rocket among them; call and grab; base 150,
+///              spring x 3. Its bonus for the bottom cards, which depends on suits, is not modelled.
 /// botzone      FightTheLandlord: kickers of distinct ranks, a rocket among them; space shuttles; who wins
-/// counts. botzone-bid  FightTheLandlord2: the same plays after calling 1-2-3.
+///              counts.
+/// botzone-bid  FightTheLandlord2: the same plays after calling 1-2-3.
 Rules preset(std::string_view name) {
-  Rules r;
-  if (name == "bidding") {
-    r.bidding = Bidding::score;
-    r.random_first = true;
-  }
-  if (name == "douzero") {
-    r.allowed = kSameRankKickers | kRocketKickers | kBombKickers | kNeighbourKickers;
-    r.spring_factor = 1;
-  }
-  if (name == "mailgyc") {
-    r.allowed = kRocketKickers;
-    r.bidding = Bidding::grab;
-    r.all_pass = AllPass::first;
-    r.random_first = true;
-    r.base = 150;
-    r.spring_factor = 3;
-  }
-  if (name == "botzone" || name == "botzone-bid") {
-    r.allowed = kRocketKickers | kShuttles;
-    if (name == "botzone") {
-      r.points = false;
-      r.landlord_double = false;
-    } else {
-      r.bidding = Bidding::score;
-      r.all_pass = AllPass::first;
-    }
-  }
-  return r;
+  if (name == "bidding") return {.bidding = Bidding::score, .random_first = true};
+  if (name == "douzero")
+    return {.allowed = kSameRankKickers | kRocketKickers | kBombKickers | kNeighbourKickers,
+            .spring_factor = 1};
+  if (name == "mailgyc")
+    return {.allowed = kRocketKickers,
+            .bidding = Bidding::grab,
+            .all_pass = AllPass::first,
+            .random_first = true,
+            .base = 150,
+            .spring_factor = 3};
+  if (name == "botzone")
+    return {.allowed = kRocketKickers | kShuttles, .points = false, .landlord_double = false};
+  if (name == "botzone-bid")
+    return {.allowed = kRocketKickers | kShuttles, .bidding = Bidding::score, .all_pass = AllPass::first};
+  return {};
 }
 
 }  // namespace

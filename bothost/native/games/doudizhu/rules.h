@@ -11,14 +11,14 @@ namespace bothost::doudizhu {
 
 /// none   the deal names the landlord
 /// score  each seat once, from the first on: bid0 or more than the bids before; 3 ends the bidding; the
-/// highest wins grab   each seat once, from the first on: decline (bid0), `call` while no seat has called,
-/// then `grab`; if another
-///        seat grabbed, the first seat that called, where it was the first to speak, may grab once more; the
-///        last to call or grab is the landlord (mailgyc/doudizhu)
+///        highest wins
+/// grab   each seat once, from the first on: decline (bid0), `call` while no seat has called, then `grab`; if
+///        another seat grabbed, the first seat that called, where it was the first to speak, may grab once
+///        more; the last to call or grab is the landlord (mailgyc/doudizhu)
 enum class Bidding : std::uint8_t { none, score, grab };
 
 /// What happens when no seat bids. first: the first seat is the landlord, for a stake of 1; void_hand: the
-/// hand ends at once and scores 0 (the table deals again). Under `grab` it is always `first`.
+/// hand ends at once and scores 0 (the table deals again).
 enum class AllPass : std::uint8_t { void_hand, first };
 
 struct Rules {

@@ -55,13 +55,13 @@ State State::from_deal(const Rules& rules, const Json& deal) {
   return s;
 }
 
-Json State::deal() const {
-  return JsonObject{{"hands", JsonArray{to_text(dealt(0)), to_text(dealt(1)), to_text(dealt(2))}},
-                    {"bottom", to_text(bottom_)},
-                    {"first", static_cast<int>(first())}};
+Json deal_json(const std::array<Cards, 4>& dealt, Seat first) {
+  return JsonObject{{"hands", JsonArray{to_text(dealt[0]), to_text(dealt[1]), to_text(dealt[2])}},
+                    {"bottom", to_text(dealt[3])},
+                    {"first", static_cast<int>(first)}};
 }
 
-namespace {
+Json State::deal() const { return deal_json({dealt(0), dealt(1), dealt(2), bottom_}, first()); }
 
 Action* legal_of(const Public& pub, const Rules& rules, Cards hand, Action* out) {
   if (pub.phase == Phase::bid) {
@@ -73,6 +73,8 @@ Action* legal_of(const Public& pub, const Rules& rules, Cards hand, Action* out)
   const Generator generator(hand, rules.allowed);
   return pub.last == 0 ? generator.lead(out) : generator.follow(Universe::get()[pub.last], out);
 }
+
+namespace {
 
 bool is_legal_of(const Public& pub, const Rules& rules, Cards hand, Action action) {
   const auto& u = Universe::get();

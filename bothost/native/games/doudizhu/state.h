@@ -8,6 +8,11 @@ namespace bothost::doudizhu {
 
 class View;
 
+/// Legal actions of the seat to act, whose hand this is; `out` has room for kMoveRoom. Returns the end.
+Action* legal_of(const Public& pub, const Rules& rules, Cards hand, Action* out);
+/// A deal as `State::from_deal` takes it; hands, then bottom.
+Json deal_json(const std::array<Cards, 4>& dealt, Seat first);
+
 /// Trivially copyable, about 0.5 KB: searches copy it freely.
 class State {
  public:

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <span>
+#include <vector>
 
 #include "core/rng.h"
 
@@ -12,12 +13,6 @@ namespace {
 using Habits = std::array<double, kHabitNames.size()>;
 
 constexpr int kAceRank = 11, kNineRank = 6;
-
-bool has_kickers(Kind kind) {
-  return kind == Kind::trio_solo || kind == Kind::trio_pair || kind == Kind::plane_solo ||
-         kind == Kind::plane_pair || kind == Kind::quad_solo || kind == Kind::quad_pair ||
-         kind == Kind::shuttle_solo || kind == Kind::shuttle_pair;
-}
 
 int high_cards(Cards cards) {
   int out = 0;
@@ -53,7 +48,7 @@ class Situation {
     const int size = size_of(m.cards);
     const bool big = m.kind == Kind::bomb || m.kind == Kind::rocket;
     say(Habit::bombs, big && m.cards != s_.hand && enemy_holds_ > bombs_from);
-    say(Habit::kickers, has_kickers(m.kind));
+    say(Habit::kickers, m.cards != m.body);
     if (!big) say(Habit::control, high_cards(m.cards));
     if (!leads_) {
       say(Habit::aggression, !partner_leads_);
@@ -100,12 +95,6 @@ void bend(const Sight& s, const Style& style, std::span<const Action> moves, std
 }
 
 }  // namespace
-
-void styled_preferences(const Sight& s, const Style& style, std::span<const Action> moves,
-                        std::span<float> out) {
-  preferences(s, moves, out);
-  bend(s, style, moves, out);
-}
 
 StyledChoice choose_in_style(const Sight& s, const Style& style, std::uint64_t mood) {
   const auto moves = legal_actions(s);

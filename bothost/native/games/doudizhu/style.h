@@ -1,9 +1,7 @@
 // Players of Dou Dizhu with a style of their own: the rule player's judgement, bent by a few habits.
 #pragma once
 #include <array>
-#include <span>
 #include <string_view>
-#include <vector>
 
 #include "doudizhu/policy.h"
 
@@ -47,10 +45,6 @@ struct StyledChoice {
   /// What each habit says for `action`, in half points.
   std::array<double, kHabitNames.size()> habits;
 };
-
-/// How much a player of this style likes each of the moves, in half points; `out` is aligned with `moves`.
-void styled_preferences(const Sight& sight, const Style& style, std::span<const Action> moves,
-                        std::span<float> out);
 
 /// The player's action; the seat must be to act. `mood` decides what it draws: equal moods, equal actions.
 StyledChoice choose_in_style(const Sight& sight, const Style& style, std::uint64_t mood);

@@ -41,7 +41,7 @@ std::string Event::text() const {
     case Kind::landlord:
       return out + " " + to_text(cards[0]);
     case Kind::reveal:
-      for (const Cards c : cards) out += " " + to_text(c);
+      for (const Cards c : cards) (out += ' ') += to_text(c);
       return out + " " + std::to_string(first);
     default:
       return out + " " + Universe::get().notation(action);

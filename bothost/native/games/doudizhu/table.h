@@ -18,9 +18,11 @@ enum class Phase : std::uint8_t {
 inline constexpr std::array<std::string_view, 5> kPhaseNames = {"deal", "bid", "bottom", "play", "end"};
 
 /// deal SEAT HAND FIRST          to SEAT alone: its 17 cards; FIRST bids first (without bidding: is the
-/// landlord) bid SEAT CALL                 bid0 bid1 bid2 bid3 call grab landlord SEAT BOTTOM          the
-/// three bottom cards, which SEAT takes play SEAT MOVE, pass SEAT reveal - HAND HAND HAND BOTTOM FIRST   the
-/// deal, after the end
+///                               landlord)
+/// bid SEAT CALL                 bid0 bid1 bid2 bid3 call grab
+/// landlord SEAT BOTTOM          the three bottom cards, which SEAT takes
+/// play SEAT MOVE, pass SEAT
+/// reveal - HAND HAND HAND BOTTOM FIRST   the deal, after the end
 struct Event {
   enum class Kind : std::uint8_t { deal, bid, landlord, play, reveal } kind;
   Seat seat = kNobody;

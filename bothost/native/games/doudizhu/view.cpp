@@ -179,10 +179,7 @@ State View::sample(Rng& rng) const {
 
 std::optional<Record> View::record() const {
   if (!revealed_ || !pub_.complete) return std::nullopt;
-  Record out;
-  out.deal = JsonObject{{"hands", JsonArray{to_text(dealt_[0]), to_text(dealt_[1]), to_text(dealt_[2])}},
-                        {"bottom", to_text(dealt_[3])},
-                        {"first", static_cast<int>(pub_.first)}};
+  Record out{deal_json(dealt_, pub_.first), {}};
   for (int i = 0; i < pub_.size; ++i)
     out.actions.emplace_back(pub_.seat_of(i), pub_.history[static_cast<std::size_t>(i)]);
   return out;

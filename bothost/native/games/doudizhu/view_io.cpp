@@ -204,11 +204,6 @@ Json View::to_json() const {
     (i < p.calls ? bids : history)
         .emplace_back(
             JsonArray{static_cast<int>(p.seat_of(i)), u.notation(p.history[static_cast<std::size_t>(i)])});
-  Json revealed;
-  if (revealed_)
-    revealed = JsonObject{{"hands", JsonArray{to_text(dealt_[0]), to_text(dealt_[1]), to_text(dealt_[2])}},
-                          {"bottom", to_text(dealt_[3])},
-                          {"first", static_cast<int>(p.first)}};
   return JsonObject{
       {"seat", static_cast<int>(seat_)},
       {"seq", static_cast<std::int64_t>(seq_)},
@@ -229,7 +224,7 @@ Json View::to_json() const {
       {"plays", ints(p.plays)},
       {"history", history},
       {"winner", seat_json(p.winner)},
-      {"revealed", revealed}};
+      {"revealed", revealed_ ? deal_json(dealt_, p.first) : Json()}};
 }
 
 View View::from_json(const Rules& rules, const Json& json) {
