@@ -305,7 +305,7 @@ def test_impossible_snapshots_are_refused(change, message) -> None:
     ("deal", "message"),
     [
         ({"wall": WALL}, "prevalent_wind"),
-        ({"prevalent_wind": "up", "wall": WALL}, "no wind"),
+        ({"prevalent_wind": "up", "wall": WALL}, "not one of east, south, west, north"),
         ({"prevalent_wind": "east", "wall": WALL[1:]}, "every tile"),
         ({"prevalent_wind": "east", "wall": [*WALL[1:], "W2"]}, "every tile"),
         ({"prevalent_wind": "east", "wall": [*WALL[1:], "H1"]}, "no tile"),

@@ -149,11 +149,9 @@ const std::vector<Block>& encoder_blocks() {
        1,
        view,
        "Planes 4 x 34. 0 own hand; 1-4 melds by seat (hidden kongs absent); 5-8 discards by seat; 9 all that "
-       "lies open; "
-       "10 unseen; 11 drawn tile (row 0); 12 tile to claim (row 0); one full row of four each: 13 own seat, "
-       "14 "
-       "prevalent wind, 15 dealer, 16 turn/discard/claims/robbing, 17 who acts. Seats: self, next, opposite, "
-       "previous."},
+       "lies open; 10 unseen; 11 drawn tile (row 0); 12 tile to claim (row 0); one full row of four each: 13 "
+       "own seat, 14 prevalent wind, 15 dealer, 16 turn/discard/claims/robbing, 17 who acts. Seats: self, "
+       "next, opposite, previous."},
       {"order",
        {kSeats, kOrderLength, kKinds},
        1,
@@ -164,19 +162,16 @@ const std::vector<Block>& encoder_blocks() {
        1,
        view,
        "By seat from self on: 0-3 standing tiles / 14, 4-7 tiles left to draw / all, 13-16 melds / 4, 17-20 "
-       "concealed "
-       "kongs / 4, 21-24 flowers / 8, 25-28 discards / 24. 8-12 one-hot tiles needed (0 .. 4 and more), "
-       "29-32 one-hot "
-       "phase turn, discard, claims, other; 33 unseen copies of the tiles that lower the shanten / 34."},
+       "concealed kongs / 4, 21-24 flowers / 8, 25-28 discards / 24. 8-12 one-hot tiles needed (0 .. 4 and "
+       "more), 29-32 one-hot phase turn, discard, claims, other; 33 unseen copies of the tiles that lower "
+       "the shanten / 34."},
       {"integers",
        {kIntegerPlanes, 4, kKinds},
        1,
        view,
        "Planes 4 x 34 of which one full row in so many is 1, by row: 0-23 own tiles left to draw (of a "
-       "shared "
-       "wall a quarter); 24-43 melds, 5 places by seat from self on; 44-51 tiles needed for any complete "
-       "hand, "
-       "7 and more in the last."},
+       "shared wall a quarter); 24-43 melds, 5 places by seat from self on; 44-51 tiles needed for any "
+       "complete hand, 7 and more in the last."},
       look_ahead_block(1),
       look_ahead_block(2),
       look_ahead_block(3),
@@ -192,14 +187,11 @@ const std::vector<Block>& encoder_blocks() {
        1,
        action,
        "What the hand can win after the action, one draw further ahead than the nearest win: 0 log(1 + "
-       "worth) / 6, "
-       "worth in points of score (chance times payment, over all hands); 1 worth against that of the best "
-       "action "
-       "that does not win; 2 chance; 3-9 one-hot tiles that the best hand lacks (0 .. 6 and more); 10 its "
-       "points / 24, "
-       "at most 2; 11-15 one-hot its shape; 16 points that the discard is expected to lose / 4, at most 4; "
-       "17 worth "
-       "less that loss, against the best. Of a claim, by the best discard after it."},
+       "worth) / 6, worth in points of score (chance times payment, over all hands); 1 worth against that of "
+       "the best action that does not win; 2 chance; 3-9 one-hot tiles that the best hand lacks (0 .. 6 and "
+       "more); 10 its points / 24, at most 2; 11-15 one-hot its shape; 16 points that the discard is "
+       "expected to lose / 4, at most 4; 17 worth less that loss, against the best. Of a claim, by the best "
+       "discard after it."},
       {"appraisal",
        {kProspectFloats},
        1,
@@ -211,8 +203,7 @@ const std::vector<Block>& encoder_blocks() {
        1,
        oracle,
        "Planes 4 x 34: hands of next, opposite, previous; what is left in the wall (at most 4 a kind); the "
-       "next tile of "
-       "each seat's wall, row by seat from self on."},
+       "next tile of each seat's wall, row by seat from self on."},
   };
   return blocks;
 }

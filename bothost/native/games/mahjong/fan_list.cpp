@@ -4,89 +4,25 @@
 
 namespace bothost::mahjong {
 
+namespace {
+
+/// The name of a fan with dashes.
+template <std::size_t N>
+struct Id {
+  char text[N];
+  constexpr Id(const char (&name)[N]) {
+    for (std::size_t i = 0; i < N; ++i) text[i] = name[i] == '_' ? '-' : name[i];
+  }
+};
+template <Id id>
+constexpr std::string_view kId{id.text, sizeof(id.text) - 1};
+
+}  // namespace
+
 const std::array<FanInfo, kFans> kFanInfo = {{
-    {"big-four-winds", "大四喜", 88},
-    {"big-three-dragons", "大三元", 88},
-    {"all-green", "绿一色", 88},
-    {"nine-gates", "九莲宝灯", 88},
-    {"four-kongs", "四杠", 88},
-    {"seven-shifted-pairs", "连七对", 88},
-    {"thirteen-orphans", "十三幺", 88},
-    {"all-terminals", "清幺九", 64},
-    {"little-four-winds", "小四喜", 64},
-    {"little-three-dragons", "小三元", 64},
-    {"all-honors", "字一色", 64},
-    {"four-concealed-pungs", "四暗刻", 64},
-    {"pure-terminal-chows", "一色双龙会", 64},
-    {"quadruple-chow", "一色四同顺", 48},
-    {"four-pure-shifted-pungs", "一色四节高", 48},
-    {"four-pure-shifted-chows", "一色四步高", 32},
-    {"three-kongs", "三杠", 32},
-    {"all-terminals-and-honors", "混幺九", 32},
-    {"seven-pairs", "七对", 24},
-    {"greater-honors-and-knitted-tiles", "七星不靠", 24},
-    {"all-even-pungs", "全双刻", 24},
-    {"full-flush", "清一色", 24},
-    {"pure-triple-chow", "一色三同顺", 24},
-    {"pure-shifted-pungs", "一色三节高", 24},
-    {"upper-tiles", "全大", 24},
-    {"middle-tiles", "全中", 24},
-    {"lower-tiles", "全小", 24},
-    {"pure-straight", "清龙", 16},
-    {"three-suited-terminal-chows", "三色双龙会", 16},
-    {"pure-shifted-chows", "一色三步高", 16},
-    {"all-five", "全带五", 16},
-    {"triple-pung", "三同刻", 16},
-    {"three-concealed-pungs", "三暗刻", 16},
-    {"lesser-honors-and-knitted-tiles", "全不靠", 12},
-    {"knitted-straight", "组合龙", 12},
-    {"upper-four", "大于五", 12},
-    {"lower-four", "小于五", 12},
-    {"big-three-winds", "三风刻", 12},
-    {"mixed-straight", "花龙", 8},
-    {"reversible-tiles", "推不倒", 8},
-    {"mixed-triple-chow", "三色三同顺", 8},
-    {"mixed-shifted-pungs", "三色三节高", 8},
-    {"chicken-hand", "无番和", 8},
-    {"last-tile-draw", "妙手回春", 8},
-    {"last-tile-claim", "海底捞月", 8},
-    {"out-with-replacement-tile", "杠上开花", 8},
-    {"robbing-the-kong", "抢杠和", 8},
-    {"all-pungs", "碰碰和", 6},
-    {"half-flush", "混一色", 6},
-    {"mixed-shifted-chows", "三色三步高", 6},
-    {"all-types", "五门齐", 6},
-    {"melded-hand", "全求人", 6},
-    {"two-concealed-kongs", "双暗杠", 6},
-    {"two-dragons-pungs", "双箭刻", 6},
-    {"concealed-and-melded-kong", "明暗杠", 5},
-    {"outside-hand", "全带幺", 4},
-    {"fully-concealed-hand", "不求人", 4},
-    {"two-melded-kongs", "双明杠", 4},
-    {"last-tile", "和绝张", 4},
-    {"dragon-pung", "箭刻", 2},
-    {"prevalent-wind", "圈风刻", 2},
-    {"seat-wind", "门风刻", 2},
-    {"concealed-hand", "门前清", 2},
-    {"all-chows", "平和", 2},
-    {"tile-hog", "四归一", 2},
-    {"double-pung", "双同刻", 2},
-    {"two-concealed-pungs", "双暗刻", 2},
-    {"concealed-kong", "暗杠", 2},
-    {"all-simples", "断幺", 2},
-    {"pure-double-chow", "一般高", 1},
-    {"mixed-double-chow", "喜相逢", 1},
-    {"short-straight", "连六", 1},
-    {"two-terminal-chows", "老少副", 1},
-    {"pung-of-terminals-or-honors", "幺九刻", 1},
-    {"melded-kong", "明杠", 1},
-    {"one-voided-suit", "缺一门", 1},
-    {"no-honors", "无字", 1},
-    {"edge-wait", "边张", 1},
-    {"closed-wait", "嵌张", 1},
-    {"single-wait", "单钓将", 1},
-    {"self-drawn", "自摸", 1},
-    {"flower-tiles", "花牌", 1},
+#define FAN(name, chinese, points) {kId<Id(#name)>, chinese, points},
+#include "mahjong/fan_names.h"
+#undef FAN
 }};
 
 namespace {

@@ -182,10 +182,6 @@ class Evaluation {
   std::array<Sum, kKinds + 1> sums_;
 };
 
-}  // namespace
-
-namespace {
-
 Arrivals::Chance chance_of(double drawn, double claimed, double won) {
   return {drawn, claimed, drawn > 0 ? won / drawn : 1, claimed > 0 ? won / claimed : 1,
           claimed > 0 ? drawn / claimed : 0};

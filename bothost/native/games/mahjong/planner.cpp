@@ -11,6 +11,8 @@ constexpr int kDeepest = 7;
 /// Share of the remaining own draws to plan for: an opponent may win first.
 constexpr double kLasting = 0.35;
 
+}  // namespace
+
 Holding after(const Holding& before, Move move, Tile tile, Tile claimed) {
   Holding h = before;
   const auto out = outgoing(move, tile, claimed);
@@ -24,8 +26,6 @@ Holding after(const Holding& before, Move move, Tile tile, Tile claimed) {
   }
   return h;
 }
-
-}  // namespace
 
 Outlook outlook_of(const View& view, Appraisal appraisal) {
   Outlook o;

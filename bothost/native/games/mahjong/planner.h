@@ -14,6 +14,8 @@ namespace bothost::mahjong {
 
 Outlook outlook_of(const View& view, Appraisal appraisal = Appraisal::plain);
 Holding holding_of(const View& view);
+/// After an action, before a tile is drawn. `claimed`: the last discard.
+Holding after(const Holding& before, Move move, Tile tile, Tile claimed);
 /// The targets of the view's hand, none found yet.
 Targets targets_of(const View& view);
 

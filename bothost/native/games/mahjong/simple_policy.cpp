@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "mahjong/fan.h"
+#include "mahjong/planner.h"
 #include "mahjong/policy.h"
 #include "mahjong/shape.h"
 
@@ -62,17 +62,7 @@ const std::vector<Route>& routes() {
   return all;
 }
 
-/// Standing tiles after some action, with the melds; no tile is drawn yet.
-struct Holding {
-  Counts hand;
-  std::array<TableMeld, 4> melds{};
-  int num_melds = 0;
-
-  std::span<const TableMeld> open() const { return {melds.data(), at(num_melds)}; }
-  bool concealed() const {
-    return std::all_of(open().begin(), open().end(), [](const TableMeld& m) { return m.concealed; });
-  }
-};
+int melds_of(const Holding& h) { return static_cast<int>(h.num_melds); }
 
 class Judge {
  public:
@@ -121,11 +111,12 @@ class Judge {
  private:
   /// Points that the hand has by its honours and its concealment, whatever else it becomes.
   int certain_points(const Holding& h) const {
-    int sum = h.concealed() ? 2 : 0;
+    const auto melds = h.on_table();
+    int sum = std::all_of(melds.begin(), melds.end(), [](const Meld& m) { return m.concealed; }) ? 2 : 0;
     for (int t = kWindEast; t < kKinds; ++t) {
-      const bool pung = h.hand[at(t)] >= 3 ||
-                        std::any_of(h.open().begin(), h.open().end(),
-                                    [t](const TableMeld& m) { return m.kind != Meld::chow && m.tile == t; });
+      const bool pung = h.standing[at(t)] >= 3 ||
+                        std::any_of(h.on_table().begin(), h.on_table().end(),
+                                    [t](const Meld& m) { return m.kind != Meld::chow && m.tile == t; });
       if (!pung) continue;
       sum += is_dragon(t) ? 2 : 1;
       sum += t == kWindEast + view_.seat();
@@ -137,8 +128,8 @@ class Judge {
   /// How surely a route reaches the minimum.
   double share(const Route& route, const Holding& h, int extras) const {
     if (route.points + extras >= view_.rules().minimum) return 1.0;
-    const bool chows_only = std::all_of(h.open().begin(), h.open().end(),
-                                        [](const TableMeld& m) { return m.kind == Meld::chow; });
+    const bool chows_only = std::all_of(h.on_table().begin(), h.on_table().end(),
+                                        [](const Meld& m) { return m.kind == Meld::chow; });
     switch (route.kind) {
       case Route::pungs:
         return 0.75;  // concealed pungs, pungs of terminals, kongs: two points are rarely far
@@ -152,13 +143,13 @@ class Judge {
   int needed(const Route& route, const Holding& h) const {
     switch (route.kind) {
       case Route::pairs:
-        return h.num_melds ? kFar : distances(h.hand, 0).seven_pairs;
+        return melds_of(h) ? kFar : distances(h.standing, 0).seven_pairs;
       case Route::orphans:
-        return h.num_melds ? kFar : distances(h.hand, 0).thirteen_orphans;
+        return melds_of(h) ? kFar : distances(h.standing, 0).thirteen_orphans;
       case Route::honours_knitted:
-        return h.num_melds ? kFar : distances(h.hand, 0).honours_and_knitted;
+        return melds_of(h) ? kFar : distances(h.standing, 0).honours_and_knitted;
       case Route::knitted:
-        return h.num_melds > 1 ? kFar : distances(h.hand, h.num_melds).knitted_straight;
+        return melds_of(h) > 1 ? kFar : distances(h.standing, melds_of(h)).knitted_straight;
       case Route::pungs:
         return needed_pungs(h);
       case Route::flush:
@@ -173,13 +164,14 @@ class Judge {
   }
 
   int needed_pungs(const Holding& h) const {
-    for (const auto& m : h.open())
+    for (const auto& m : h.on_table())
       if (m.kind == Meld::chow) return kFar;
     Counts held{};
     for (std::size_t t = 0; t < kKinds; ++t)
-      if (h.hand[t] > 0 && h.hand[t] + unseen_[t] >= 2) held[t] = std::min<std::uint8_t>(h.hand[t], 3);
+      if (h.standing[t] > 0 && h.standing[t] + unseen_[t] >= 2)
+        held[t] = std::min<std::uint8_t>(h.standing[t], 3);
     std::sort(held.begin(), held.end(), std::greater<>());
-    const auto sets = at(4 - h.num_melds);
+    const auto sets = at(4 - melds_of(h));
     int n = std::max(0, 2 - held[sets]);
     for (std::size_t i = 0; i < sets; ++i) n += 3 - held[i];
     return n;
@@ -189,12 +181,12 @@ class Judge {
     const auto fits = [&](int t) {
       return suit_of(t) == route.suit || (route.kind == Route::half_flush && !is_number(t));
     };
-    for (const auto& m : h.open())
+    for (const auto& m : h.on_table())
       if (!fits(m.tile)) return kFar;
     Counts kept{};
     for (int t = 0; t < kKinds; ++t)
-      if (fits(t)) kept[at(t)] = h.hand[at(t)];
-    return needed_standard(kept, h.num_melds);
+      if (fits(t)) kept[at(t)] = h.standing[at(t)];
+    return needed_standard(kept, melds_of(h));
   }
 
   int needed_types(const Holding& h) const {
@@ -202,7 +194,7 @@ class Judge {
     constexpr int kTypes = 5;
     const auto type_of = [](int t) { return is_dragon(t) ? 4 : suit_of(t); };
     std::array<bool, kTypes> done{};
-    for (const auto& m : h.open()) {
+    for (const auto& m : h.on_table()) {
       if (done[at(type_of(m.tile))]) return kFar;
       done[at(type_of(m.tile))] = true;
     }
@@ -211,11 +203,11 @@ class Judge {
       if (done[at(i)]) continue;
       int set, pair;
       if (i < 3) {
-        const auto& d = DistanceTable::get().suit(h.hand.data() + 9 * i);
+        const auto& d = DistanceTable::get().suit(h.standing.data() + 9 * i);
         set = d.lane[1];
         pair = d.lane[8];
       } else {
-        const auto first = h.hand.begin() + (i == 3 ? kWindEast : kDragonRed);
+        const auto first = h.standing.begin() + (i == 3 ? kWindEast : kDragonRed);
         const int most = *std::max_element(first, first + (i == 3 ? 4 : 3));
         set = std::max(0, 3 - most);
         pair = std::max(0, 2 - most);
@@ -229,13 +221,13 @@ class Judge {
   int needed_chows(const Route& route, const Holding& h) const {
     std::array<bool, 3> done{};
     int free_melds = 1;
-    for (const auto& m : h.open()) {
+    for (const auto& m : h.on_table()) {
       bool used = false;
       for (std::size_t i = 0; i < 3 && !used; ++i)
         if (m.kind == Meld::chow && !done[i] && m.tile == route.chow[i]) used = done[i] = true;
       if (!used && --free_melds < 0) return kFar;
     }
-    Counts rest = h.hand;
+    Counts rest = h.standing;
     int missing = 0;
     for (std::size_t i = 0; i < 3; ++i) {
       if (done[i]) continue;
@@ -258,23 +250,22 @@ class Judge {
     int sum = 0;
     for (std::size_t t = 0; t < kKinds; ++t) {
       if (unseen_[t] == 0) continue;
-      ++with.hand[t];
+      ++with.standing[t];
       if (needed(route, with) < now) sum += unseen_[t];
-      --with.hand[t];
+      --with.standing[t];
     }
     return sum;
   }
 
   /// A hand that waits: what its winning tiles are worth by their very fans.
   double waits(const Holding& h) const {
-    if (needed_tiles(h.hand, h.num_melds) != 1) return 0;
-    const MeldSets sets(h.open());
+    if (needed_tiles(h.standing, melds_of(h)) != 1) return 0;
     WinContext win;
     win.seat_wind = static_cast<std::uint8_t>(view_.seat());
     win.prevalent_wind = view_.table().wind;
     double sum = 0;
-    Counts with = h.hand;
-    auto tiles = useful_tiles(h.hand, h.num_melds).tiles;
+    Counts with = h.standing;
+    auto tiles = useful_tiles(h.standing, melds_of(h)).tiles;
     for (; tiles; tiles &= tiles - 1) {
       const auto t = lowest(tiles);
       if (unseen_[t] == 0) continue;
@@ -282,7 +273,7 @@ class Judge {
       win.win_tile = static_cast<Tile>(t);
       for (const bool self_drawn : {false, true}) {
         win.self_drawn = self_drawn;
-        const auto fans = calculate_fans(with, sets.all(), win);
+        const auto fans = calculate_fans(with, h.on_table(), win);
         if (fans && fans->points >= view_.rules().minimum)
           sum += unseen_[t] * (24.0 + fans->points) * (self_drawn ? 0.3 : 0.7);
       }
@@ -296,26 +287,12 @@ class Judge {
   double per_tile_;
 };
 
-Holding after(const Holding& before, Move move, Tile tile, Tile claimed) {
-  Holding h = before;
-  const auto out = outgoing(move, tile, claimed);
-  for (int i = 0; i < out.size; ++i) --h.hand[out.tiles[at(i)]];
-  if (move == Move::bugang) {
-    for (auto& m : h.melds)
-      if (m.kind == Meld::pung && m.tile == tile) m.kind = Meld::kong;
-  } else if (move != Move::play && move != Move::pass) {
-    const auto kind = move == Move::chi ? Meld::chow : move == Move::peng ? Meld::pung : Meld::kong;
-    h.melds[at(h.num_melds++)] = {kind, move == Move::angang, tile, claimed};
-  }
-  return h;
-}
-
 /// Worth after the best discard.
 Judge::Worth best_discard(const Judge& judge, const Holding& h) {
   Judge::Worth best;
   best.value = -1;
   for (int t = 0; t < kKinds; ++t) {
-    if (h.hand[at(t)] == 0) continue;
+    if (h.standing[at(t)] == 0) continue;
     const auto w = judge.worth(after(h, Move::play, static_cast<Tile>(t), kHidden));
     if (w.value > best.value) best = w;
   }
@@ -348,8 +325,7 @@ Choice choose_simply(const View& view) {
     const auto fans = win_fans(view.rules(), table, view.seat(), view.hand(), view.drawn());
     if (fans && fans->points >= view.rules().minimum) return {kHu, "win", static_cast<double>(fans->total)};
   }
-  Holding now{view.hand()};
-  for (const auto& m : table.melds_of(view.seat())) now.melds[at(now.num_melds++)] = m;
+  const Holding now = holding_of(view);
   const Judge judge(view);
   Choice best{legal.front(), "nothing", -1};
   for (const auto action : legal) {

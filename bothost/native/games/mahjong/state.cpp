@@ -78,9 +78,7 @@ State::State(const Rules& rules, std::uint8_t wind, std::span<const Tile> wall) 
 State State::from_deal(const Rules& rules, const Json& deal) {
   for (const auto& [key, value] : deal.object("deal"))
     if (key != "prevalent_wind" && key != "wall") throw InvalidInput("a deal has no \"" + key + "\"");
-  const auto& name = deal.at("prevalent_wind").text("prevalent_wind");
-  const auto wind = std::find(kWindNames.begin(), kWindNames.begin() + 4, name) - kWindNames.begin();
-  if (wind == 4) throw InvalidInput("prevalent_wind: \"" + name + "\" is no wind");
+  const int wind = deal.at("prevalent_wind").one_of("prevalent_wind", std::span(kWindNames).first(4));
   std::vector<Tile> wall;
   for (const auto& word : deal.at("wall").array("wall"))
     wall.push_back(parse_tile(word.text("a tile"), rules.flowers));
@@ -92,11 +90,13 @@ std::vector<Tile> State::dealt_wall() const {
   return wall_.deal();
 }
 
-Json State::deal() const {
-  JsonArray wall;
-  for (const auto t : dealt_wall()) wall.emplace_back(tile_name(t));
-  return JsonObject{{"prevalent_wind", kWindNames[table_.wind]}, {"wall", std::move(wall)}};
+Json deal_json(std::uint8_t wind, std::span<const Tile> wall) {
+  JsonArray tiles;
+  for (const auto t : wall) tiles.emplace_back(tile_name(t));
+  return JsonObject{{"prevalent_wind", kWindNames[wind]}, {"wall", std::move(tiles)}};
 }
+
+Json State::deal() const { return deal_json(table_.wind, dealt_wall()); }
 
 void State::deal_tiles() {
   for (int s = 0; s < kSeats; ++s)
@@ -228,10 +228,7 @@ void State::settle_claims() {
   const auto [move, tile] = parts(answers_[at(seat)]);
   if (move == Move::hu) return win(seat);
   take_out(seat, move, tile);
-  note(move == Move::chi    ? Event::Kind::chi
-       : move == Move::peng ? Event::Kind::peng
-                            : Event::Kind::gang,
-       seat, tile);
+  note(event_of(move), seat, tile);
   table_.claim(seat, move, tile);
   if (move == Move::gang) next_turn(seat);
 }
@@ -277,30 +274,6 @@ State State::redrawn(Tile tile) const {
   return other;
 }
 
-Event State::event_of(const LogEntry& entry, Seat to) const {
-  Event e{.kind = entry.kind, .seat = entry.seat};
-  switch (entry.kind) {
-    case Event::Kind::draw:
-    case Event::Kind::angang:
-      if (to == entry.seat) e.tile = entry.tile;
-      break;
-    case Event::Kind::answer:
-      e.action = entry.tile;
-      break;
-    case Event::Kind::hu:
-    case Event::Kind::false_hu:
-      e.tile = entry.tile;
-      e.from = result_.from;
-      if (entry.kind == Event::Kind::hu) e.fans = fans_;
-      break;
-    case Event::Kind::exhausted:
-      break;
-    default:
-      e.tile = entry.tile;
-  }
-  return e;
-}
-
 Event State::reveal() const {
   Event e{.kind = Event::Kind::reveal, .wind = table_.wind};
   e.tiles = wall_.deal();
@@ -328,12 +301,8 @@ View State::view(Seat seat) const {
     if (s != seat)
       for (auto& m : v.table_.melds[at(s)])
         if (m.concealed) m.tile = kHidden;
-  for (auto entry : log_.entries().subspan(at(log_from))) {
-    const bool own = entry.seat == seat;
-    if (entry.kind == Event::Kind::answer && !own) continue;
-    if ((entry.kind == Event::Kind::draw || entry.kind == Event::Kind::angang) && !own) entry.tile = kHidden;
-    v.log_.add(entry);
-  }
+  for (const auto& entry : log_.entries().subspan(at(log_from)))
+    if (entry.kind != Event::Kind::answer || entry.seat == seat) v.log_.add(seen_by(seat, entry));
   if (terminal() && !beginnings_) v.reveal_ = reveal();
   return v;
 }

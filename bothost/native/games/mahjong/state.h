@@ -14,6 +14,9 @@ namespace bothost::mahjong {
 
 class View;
 
+/// A deal as `State::from_deal` takes it.
+Json deal_json(std::uint8_t wind, std::span<const Tile> wall);
+
 /// How a hand ended.
 struct Result {
   Seat winner = kNobody;  // kNobody: exhausted, or not over
@@ -94,7 +97,6 @@ class State {
   void check(Seat seat, Action action) const;
   void deal_tiles();
   void replace_dealt_flowers();
-  void draw_tile(Seat seat);
   void note(Event::Kind kind, Seat seat, int tile = 0) {
     log_.add({kind, seat, static_cast<std::uint8_t>(tile)});
   }
@@ -109,8 +111,9 @@ class State {
   void next_turn(Seat seat);
   void take_out(Seat seat, Move move, Tile tile);
   Event reveal() const;
-  /// The event that a log entry became, as `to` sees it.
-  Event event_of(const LogEntry& entry, Seat to) const;
+  Event event_for(Seat to, const LogEntry& entry) const {
+    return event_of(seen_by(to, entry), result_.from, fans_);
+  }
 
   const Rules* rules_;
   Table table_;
@@ -144,7 +147,7 @@ void State::start(Sink&& sink) const {
     sink(s, e);
   }
   for (const auto& entry : log_.entries())
-    for (Seat s = 0; s < kSeats; ++s) sink(s, event_of(entry, s));
+    for (Seat s = 0; s < kSeats; ++s) sink(s, event_for(s, entry));
 }
 
 template <class Sink>
@@ -164,7 +167,7 @@ void State::apply_legal(Seat seat, Action action, Sink&& sink) {
     for (Seat s = 0; s < kSeats; ++s) {
       if (entry.kind == Event::Kind::answer && s != entry.seat) continue;
       ++seq_[at(s)];
-      if constexpr (!std::is_same_v<std::remove_cvref_t<Sink>, NoEvents>) sink(s, event_of(entry, s));
+      if constexpr (!std::is_same_v<std::remove_cvref_t<Sink>, NoEvents>) sink(s, event_for(s, entry));
     }
   }
   if (!terminal()) return;

@@ -13,6 +13,19 @@ bool held(const Counts& hand, int tile) { return hand[at(tile)] > 0; }
 
 }  // namespace
 
+Event event_of(const LogEntry& entry, Seat from, const FanCounts& fans) {
+  Event e{.kind = entry.kind, .seat = entry.seat};
+  if (entry.kind == Event::Kind::answer)
+    e.action = entry.tile;
+  else
+    e.tile = entry.tile;
+  if (entry.kind == Event::Kind::hu || entry.kind == Event::Kind::false_hu) {
+    e.from = from;
+    e.fans = fans;
+  }
+  return e;
+}
+
 bool Log::operator==(const Log& o) const {
   return size == o.size && std::equal(list.begin(), list.begin() + size, o.list.begin());
 }

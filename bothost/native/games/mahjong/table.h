@@ -42,6 +42,23 @@ struct LogEntry {
   bool operator==(const LogEntry&) const = default;
 };
 
+/// The entry as a seat sees it: the tiles of others' draws and concealed kongs are hidden.
+inline LogEntry seen_by(Seat to, LogEntry entry) {
+  const bool secret = entry.kind == Event::Kind::draw || entry.kind == Event::Kind::angang;
+  if (secret && entry.seat != to) entry.tile = kHidden;
+  return entry;
+}
+/// The event of an entry. `from` and `fans`: those of a win.
+Event event_of(const LogEntry& entry, Seat from, const FanCounts& fans);
+
+/// Claims and kongs are events of the same names, in the same order.
+constexpr int kMoveOfEvent = static_cast<int>(Move::chi) - static_cast<int>(Event::Kind::chi);
+constexpr Move move_of(Event::Kind kind) { return static_cast<Move>(static_cast<int>(kind) + kMoveOfEvent); }
+constexpr Event::Kind event_of(Move move) {
+  return static_cast<Event::Kind>(static_cast<int>(move) - kMoveOfEvent);
+}
+static_assert(move_of(Event::Kind::bugang) == Move::bugang);
+
 /// Everything since the deal, oldest first; unused entries stay zero, so that equal logs are equal as bytes.
 struct Log {
   // 92 draws, 16 flowers with their draws, as many discards as draws and claims, 16 melds, 2 answers to most

@@ -3,28 +3,8 @@
 #include <algorithm>
 
 namespace bothost::mahjong {
-namespace {
 
 using Kind = Event::Kind;
-
-Move move_of(Kind kind) {
-  switch (kind) {
-    case Kind::chi:
-      return Move::chi;
-    case Kind::peng:
-      return Move::peng;
-    case Kind::gang:
-      return Move::gang;
-    case Kind::angang:
-      return Move::angang;
-    case Kind::bugang:
-      return Move::bugang;
-    default:
-      return Move::play;
-  }
-}
-
-}  // namespace
 
 bool View::operator==(const View& o) const {
   const bool same_base = base_ && o.base_ ? *base_ == *o.base_ : !base_ == !o.base_;
@@ -74,10 +54,7 @@ std::vector<Tile> View::discards(int seat) const {
 
 std::optional<Record> View::record() const {
   if (!reveal_) return {};
-  JsonArray wall;
-  for (const auto t : reveal_->tiles) wall.emplace_back(tile_name(t));
-  return Record{JsonObject{{"prevalent_wind", kWindNames[reveal_->wind]}, {"wall", std::move(wall)}},
-                reveal_->actions};
+  return Record{deal_json(reveal_->wind, reveal_->tiles), reveal_->actions};
 }
 
 void View::observe(const Event& event) {
@@ -316,48 +293,12 @@ Event View::own_win() const {
 
 void View::apply(Action action) {
   const auto [move, tile] = parts(action);
-  const auto happens = [&, tile = tile](Kind kind) {
-    Event e{.kind = kind, .seat = seat_};
-    e.tile = tile;
-    observe(e);
-  };
-  if (table_.phase == Phase::claims || table_.phase == Phase::robbing) {
-    Event e{.kind = Kind::answer, .seat = seat_};
-    e.action = action;
-    observe(e);
-  }
-  switch (move) {
-    case Move::pass:
-      return;
-    case Move::hu:
-      if (table_.phase == Phase::turn) observe(own_win());
-      return;
-    case Move::play:
-      return happens(Kind::play);
-    case Move::chi:
-      return happens(Kind::chi);
-    case Move::peng:
-      return happens(Kind::peng);
-    case Move::gang:
-      return happens(Kind::gang);
-    case Move::angang:
-      return happens(Kind::angang);
-    case Move::bugang:
-      return happens(Kind::bugang);
-  }
-}
-
-Event View::event_of(const LogEntry& entry) const {
-  Event e{.kind = entry.kind, .seat = entry.seat};
-  if (entry.kind == Kind::answer)
-    e.action = entry.tile;
-  else
-    e.tile = entry.kind == Kind::exhausted ? kHidden : entry.tile;
-  if (entry.kind == Kind::hu || entry.kind == Kind::false_hu) {
-    e.from = result_.from;
-    e.fans = fans_;
-  }
-  return e;
+  if (table_.phase == Phase::claims || table_.phase == Phase::robbing)
+    observe({.kind = Kind::answer, .seat = seat_, .action = action});
+  if (move == Move::pass) return;
+  if (move != Move::hu)
+    return observe({.kind = move == Move::play ? Kind::play : event_of(move), .seat = seat_, .tile = tile});
+  if (table_.phase == Phase::turn) observe(own_win());
 }
 
 }  // namespace bothost::mahjong

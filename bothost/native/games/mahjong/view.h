@@ -64,8 +64,6 @@ class View {
   void take_out(Move move, Tile tile);
   /// Our own win as an event.
   Event own_win() const;
-  /// The event of a log entry, as it was observed.
-  Event event_of(const LogEntry& entry) const;
 
   struct Hidden;
   void sample_hands(Rng& rng, Hidden& hidden) const;

@@ -14,15 +14,6 @@ using Kind = Event::Kind;
 
 constexpr std::array<std::string_view, 4> kMeldNames = {"chi", "peng", "gang", "angang"};
 
-template <std::size_t N>
-std::size_t index_of(std::string_view name, std::string_view what,
-                     const std::array<std::string_view, N>& names) {
-  const auto it = std::find(names.begin(), names.end(), name);
-  if (it == names.end())
-    throw InvalidInput(std::string(what) + ": \"" + std::string(name.substr(0, 20)) + "\" is unknown");
-  return static_cast<std::size_t>(it - names.begin());
-}
-
 Json tile_json(Tile t) { return t == kHidden ? Json() : Json(tile_name(t)); }
 Tile tile_from(const Json* json, bool flowers = false) {
   return !json || json->is_null() ? kHidden : parse_tile(json->text("a tile"), flowers);
@@ -53,7 +44,7 @@ std::size_t meld_name(const TableMeld& m) {
   return m.kind == Meld::chow ? 0 : m.kind == Meld::pung ? 1 : m.concealed ? 3 : 2;
 }
 
-TableMeld meld_of(std::size_t name, Tile tile, Tile claimed) {
+TableMeld meld_of(int name, Tile tile, Tile claimed) {
   const auto kind = name == 0 ? Meld::chow : name == 1 ? Meld::pung : Meld::kong;
   return {kind, name == 3, tile, claimed};
 }
@@ -114,7 +105,7 @@ Json View::to_json() const {
     deal.tiles.assign(dealt_.begin(), dealt_.end());
     events.emplace_back(deal.text());
   }
-  for (const auto& e : log_.entries()) events.emplace_back(event_of(e).text());
+  for (const auto& e : log_.entries()) events.emplace_back(event_of(e, result_.from, fans_).text());
   if (reveal_) events.emplace_back(reveal_->text());
   out.emplace_back("events", std::move(events));
   return out;
@@ -142,7 +133,9 @@ Snapshot View::snapshot_from_json(const Rules& rules, Seat seat, const Json& jso
   constexpr std::array<std::string_view, 13> known = {
       "seq",        "prevalent_wind", "phase",   "actor",     "hand",  "drawn",   "last_tile",
       "after_kong", "hand_sizes",     "flowers", "wall_left", "melds", "discards"};
-  for (const auto& [key, value] : json.object("snapshot")) index_of(key, "snapshot", known);
+  for (const auto& [key, value] : json.object("snapshot"))
+    if (std::find(known.begin(), known.end(), key) == known.end())
+      throw InvalidInput("a snapshot has no \"" + key + "\"");
   Snapshot b;
   auto& t = b.table;
   const auto optional = [&](std::string_view key) {
@@ -152,8 +145,8 @@ Snapshot View::snapshot_from_json(const Rules& rules, Seat seat, const Json& jso
   if (const auto* v = optional("seq")) b.seq = static_cast<std::uint32_t>(v->integer("seq", 0, 1'000'000));
   t.wind = static_cast<std::uint8_t>(rules.prevalent_wind % 4);
   if (const auto* v = optional("prevalent_wind"))
-    t.wind = static_cast<std::uint8_t>(index_of(v->text("prevalent_wind"), "prevalent_wind", kWindNames));
-  t.phase = static_cast<Phase>(index_of(json.at("phase").text("phase"), "phase", kPhaseNames));
+    t.wind = static_cast<std::uint8_t>(v->one_of("prevalent_wind", kWindNames));
+  t.phase = static_cast<Phase>(json.at("phase").one_of("phase", kPhaseNames));
   if (const auto* v = optional("actor")) t.actor = static_cast<Seat>(v->integer("actor", 0, kSeats - 1));
   t.last_tile = tile_from(optional("last_tile"));
   if (const auto* v = optional("after_kong")) t.after_kong = v->boolean("after_kong");
@@ -168,7 +161,7 @@ Snapshot View::snapshot_from_json(const Rules& rules, Seat seat, const Json& jso
     for (int s = 0; s < kSeats; ++s)
       for (const auto& m : v->array("melds")[at(s)].array("melds")) {
         require(t.num_melds[at(s)] < 4, "a seat has at most four melds");
-        const auto name = index_of(m.at("kind").text("kind"), "kind", kMeldNames);
+        const int name = m.at("kind").one_of("kind", kMeldNames);
         t.melds[at(s)][t.num_melds[at(s)]++] =
             meld_of(name, tile_from(m.find("tile")), tile_from(m.find("claimed")));
       }
