@@ -16,8 +16,7 @@ constexpr int kScores = 1, kCandidates = 2;
 
 constexpr const char* kFeaturesDoc =
     "What one seat knows, of either phase machine. 7 planes of 52 zeros and ones, card = 13 * colour + rank "
-    "- 1, "
-    "colours green, red, white-yellow, blue-purple:\n"
+    "- 1, colours green, red, white-yellow, blue-purple:\n"
     "  0 .. 51     own hand (selected cards are still in it)\n"
     "  52 .. 103   pool\n"
     "  104 .. 155  own library\n"
@@ -40,14 +39,12 @@ constexpr const char* kFeaturesDoc =
 
 constexpr const char* kCandidatesDoc =
     "For networks that score each action from inputs of its own: \"features\", 16 numbers about the "
-    "position, "
-    "and 32 about each of the 58 actions, zero for illegal ones. The gain of a card is its points and the "
-    "bonuses of the sets that it completes. The position, from 384 on: largest gain of a matching pair, of a "
-    "pair beside that one, of any pair, of a pair and of its pool card for the other seat; two largest gains "
-    "of pool cards for the other seat; matching pairs; hand cards that match; gains of the hand, of the "
-    "pool, "
-    "of the pool for the other seat; poorest gain of the hand; mean gain of unseen cards; size of the pool; "
-    "colours of the hand and of the pool.\n"
+    "position, and 32 about each of the 58 actions, zero for illegal ones. The gain of a card is its points "
+    "and the bonuses of the sets that it completes. The position, from 384 on: largest gain of a matching "
+    "pair, of a pair beside that one, of any pair, of a pair and of its pool card for the other seat; two "
+    "largest gains of pool cards for the other seat; matching pairs; hand cards that match; gains of the "
+    "hand, of the pool, of the pool for the other seat; poorest gain of the hand; mean gain of unseen cards; "
+    "size of the pool; colours of the hand and of the pool.\n"
     "An action, from 400 + 32 * action on. A phase stands for its best pair or its poorest card:\n"
     "  0 .. 2    points of the card, gain, gain for the other seat\n"
     "  3 .. 8    cards of its rank in either library, whether either seat can still complete the rank, cards "
@@ -63,8 +60,7 @@ constexpr const char* kCandidatesDoc =
 
 constexpr const char* kScoresDoc =
     "Points so far: own score, the other's. The reward of a trainer is the change of own less other between "
-    "two "
-    "consecutive own turns; the returns of a finished hand are that lead at its end.";
+    "two consecutive own turns; the returns of a finished hand are that lead at its end.";
 
 constexpr const char* kHiddenDoc =
     "What the seat does not know. Row 0: 1 for each card in the other hand. Row 1: for each card in the deck "

@@ -225,7 +225,7 @@ Pairing::Event Pairing::Event::parse(const Rules& rules, std::string_view text) 
   const auto kind = std::find(kKinds.begin(), kKinds.end(), words[0]);
   if (kind == kKinds.end() || words.size() < 2)
     throw InvalidInput("\"" + std::string(text.substr(0, 60)) + "\" is not an event of pairing");
-  Event event{static_cast<Kind>(kind - kKinds.begin()), kNobody, 0, {}, {}, {}};
+  Event event{static_cast<Kind>(kind - kKinds.begin()), kNobody, 0};
   const bool nobody = event.kind == Kind::refill || event.kind == Kind::reveal;
   if (words[1] != "-" || !nobody) event.seat = static_cast<Seat>(parse_int(words[1], 0, 1));
   if (nobody && event.seat != kNobody)

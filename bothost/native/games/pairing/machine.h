@@ -23,7 +23,6 @@ enum class Pick : std::uint8_t {
 
 /// What the selected cards cause.
 enum class Effect : std::uint8_t { pair, force, replace, discard, final_discard };
-inline constexpr std::array<std::string_view, 5> kEffectNames{"pair", "force", "replace", "discard", "final"};
 
 /// What a phase may demand.
 enum : Conditions {

@@ -248,7 +248,7 @@ void Pairing::State::apply_legal(Seat seat, Action action, Sink&& sink) {
   if (action >= pairing::kCards) {
     cursor_.enter(pairing::entered_phase(action));
     ++seq_[mover];
-    if constexpr (!silent) sink(seat, Event{Event::Kind::enter, seat, 1, {cursor_.phase}, {}, {}});
+    if constexpr (!silent) sink(seat, Event{Event::Kind::enter, seat, 1, {cursor_.phase}});
     return;
   }
   const bool match = (pairing::colours(now_.hand[mover]) & pairing::colours(now_.pool)) != 0;
@@ -256,7 +256,7 @@ void Pairing::State::apply_legal(Seat seat, Action action, Sink&& sink) {
   cursor_.select(static_cast<Card>(action));
   if (cursor_.count == row.quota) return execute(row, sink);
   ++seq_[mover];
-  if constexpr (!silent) sink(seat, Event{Event::Kind::select, seat, 1, {static_cast<Card>(action)}, {}, {}});
+  if constexpr (!silent) sink(seat, Event{Event::Kind::select, seat, 1, {static_cast<Card>(action)}});
 }
 
 /// Tells both seats; the seat that is not the actor sees "?" from card `first_hidden` on.
@@ -285,10 +285,10 @@ void Pairing::State::execute(const pairing::Row& row, Sink&& sink) {
   }
   both();
   if constexpr (!silent)
-    tell(sink, Event{static_cast<Event::Kind>(row.effect), seat, row.quota, {a, b}, {}, {}}, hides ? 0 : 99);
+    tell(sink, Event{static_cast<Event::Kind>(row.effect), seat, row.quota, {a, b}}, hides ? 0 : 99);
 
   if (now_.owed_hand) {
-    Event event{Event::Kind::draw, seat, 0, {}, {}, {}};
+    Event event{Event::Kind::draw, seat, 0};
     while (now_.owed_hand) {
       const Card card = deal_.queue[now_.head];
       known_queue_[at(seat)] |= std::uint64_t{1} << now_.head;
@@ -299,7 +299,7 @@ void Pairing::State::execute(const pairing::Row& row, Sink&& sink) {
     if constexpr (!silent) tell(sink, event, 0);
   }
   if (now_.owed_pool) {
-    Event event{Event::Kind::refill, kNobody, 0, {}, {}, {}};
+    Event event{Event::Kind::refill, kNobody, 0};
     while (now_.owed_pool) {
       const Card card = deal_.queue[now_.head];
       for (auto& known : known_queue_) known |= std::uint64_t{1} << now_.head;

@@ -140,11 +140,7 @@ void Pairing::View::push_effect(const Row& row, Card a, Card b) {
 }
 
 void Pairing::View::settle() {
-  if (now_.owes()) {
-    cursor_.enter(now_.phase);
-    return;
-  }
-  now_.settle();
+  if (!now_.owes()) now_.settle();
   cursor_.enter(now_.phase);
 }
 
@@ -216,8 +212,8 @@ Pairing::Event Pairing::View::completed(Action last) const {
   const bool match = (colours(now_.hand[at(seat_)]) & colours(now_.pool)) != 0;
   const Row& row = *rules_->phases().row(cursor_.phase, now_.conditions(*rules_, match));
   const auto card = static_cast<Card>(last);
-  if (cursor_.count + 1 < row.quota) return Event{Event::Kind::select, seat_, 1, {card}, {}, {}};
-  Event event{static_cast<Event::Kind>(row.effect), seat_, row.quota, {}, {}, {}};
+  if (cursor_.count + 1 < row.quota) return Event{Event::Kind::select, seat_, 1, {card}};
+  Event event{static_cast<Event::Kind>(row.effect), seat_, row.quota};
   std::copy_n(cursor_.items.begin(), cursor_.count, event.cards.begin());
   event.cards[cursor_.count] = card;
   return event;
@@ -230,7 +226,7 @@ void Pairing::View::apply(Action action) {
         (action >= 0 && action < kNumActions ? notation(*rules_, action) : std::to_string(action)) +
         " is not legal in phase " + std::string(phase()));
   if (action >= kCards)
-    observe(Event{Event::Kind::enter, seat_, 1, {entered_phase(action)}, {}, {}});
+    observe(Event{Event::Kind::enter, seat_, 1, {entered_phase(action)}});
   else
     observe(completed(action));
 }

@@ -193,7 +193,7 @@ class Pairing::Rebuilder {
     const Row* row = machine.row(phase, now.conditions(*raw_.rules_, match));
     if (!row) throw InvalidInput("pairing: a history that enters a closed phase");
     if (mover != raw_.seat_ && row->effect == Effect::replace) first = kHidden;  // until the reveal
-    Event event{static_cast<Event::Kind>(row->effect), mover, row->quota, {first}, {}, {}};
+    Event event{static_cast<Event::Kind>(row->effect), mover, row->quota, {first}};
     if (row->quota == 2) event.cards[1] = take(mover);
     view_.fold(event);
     while (now.owes() && !stops_here()) fold_draw(mover);
@@ -228,7 +228,7 @@ class Pairing::Rebuilder {
         throw InvalidInput("pairing: open selections of another seat");
       const bool enters = what >= kCards;
       const std::uint8_t card = enters ? entered_phase(what) : what;
-      view_.fold_own(Event{enters ? Event::Kind::enter : Event::Kind::select, raw_.seat_, 1, {card}, {}, {}});
+      view_.fold_own(Event{enters ? Event::Kind::enter : Event::Kind::select, raw_.seat_, 1, {card}});
     }
   }
 
@@ -326,10 +326,10 @@ Pairing::View Pairing::View::from_snapshot(const Rules& rules, const Json& json)
   const Json* selected = json.find("selected");
   if (view.asked() && phase && phase->text("phase") != kPhaseNames[kInit]) {
     const Action enter = parse_action(rules, "enter:" + phase->text("phase"));
-    view.fold_own(Event{Event::Kind::enter, view.seat_, 1, {entered_phase(enter)}, {}, {}});
+    view.fold_own(Event{Event::Kind::enter, view.seat_, 1, {entered_phase(enter)}});
     if (selected)
       for (const Json& card : selected->array("selected"))
-        view.fold_own(Event{Event::Kind::select, view.seat_, 1, {parse_card(card.text("selected"))}, {}, {}});
+        view.fold_own(Event{Event::Kind::select, view.seat_, 1, {parse_card(card.text("selected"))}});
   }
   if (const Json* seq = json.find("seq"))
     view.seq_ = static_cast<std::uint32_t>(seq->integer("seq", 1, 0xffffffff));
