@@ -14,13 +14,6 @@ constexpr float kLeastSquare = 1e-8f;
 /// Gradients by a score below this are left out.
 constexpr float kNothing = 1e-5f;
 
-float inner(const float* a, const float* b, std::size_t n) {
-  float sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (std::size_t f = 0; f < n; ++f) sum += a[f] * b[f];
-  return sum;
-}
-
 void add(float* to, const float* from, std::size_t n) {
   for (std::size_t f = 0; f < n; ++f) to[f] += from[f];
 }
@@ -141,13 +134,13 @@ void ConditionalMachine::forward(const ChoiceSamples& s, std::size_t index, Scra
       const float* const v = row(base + static_cast<std::size_t>(j));
       score += weights[static_cast<std::size_t>(j)];
       if (j >= shape_.embedded) continue;
-      squares += inner(v, v, k);
+      squares += dot(v, v, k);
       add(own, v, width);
     }
-    score += inner(sum, own, k) + (inner(own, own, k) - squares) / 2;
+    score += dot(sum, own, k) + (dot(own, own, k) - squares) / 2;
     float* const active = scratch.activations.data() + q * rectified;
     for (std::size_t h = 0; h < rectified; ++h) active[h] = std::max(0.0f, bias[h] + sum[k + h] + own[k + h]);
-    scratch.scores[q] = score + inner(active, readout.data(), rectified);
+    scratch.scores[q] = score + dot(active, readout.data(), rectified);
   }
 }
 
@@ -242,13 +235,8 @@ double ConditionalMachine::train(const ChoiceSamples& samples, std::span<const s
       throw InvalidInput("order: an index is out of range");
   for (const auto each : order) {
     const auto s = static_cast<std::size_t>(each);
-    const auto legal = samples.samples.legal[s];
     forward(samples, s, scratch);
-    const auto chosen = static_cast<std::size_t>(
-        std::lower_bound(legal.begin(), legal.end(), samples.samples.labels[s]) - legal.begin());
-    const float score = scratch.scores[chosen];
-    loss += softmax(scratch.scores.data(), legal.size()) - static_cast<double>(score);
-    scratch.scores[chosen] -= 1;
+    loss += differentiate(samples.samples, s, scratch.scores.data());
     backward(samples, s, steps.players_only, scratch);
     if (++waiting < steps.batch) continue;
     step(steps, scratch);
@@ -262,16 +250,10 @@ double ConditionalMachine::probabilities(const ChoiceSamples& samples, float* ou
   Scratch scratch(shape_);
   double loss = 0;
   for (std::size_t s = 0; s < samples.size(); ++s) {
-    const auto legal = samples.samples.legal[s];
-    if (legal.empty()) continue;
     forward(samples, s, scratch);
-    std::copy_n(scratch.scores.data(), legal.size(), out);
-    float score = 0;
-    const auto& labels = samples.samples.labels;
-    if (!labels.empty()) score = out[std::lower_bound(legal.begin(), legal.end(), labels[s]) - legal.begin()];
-    const double log_sum = softmax(out, legal.size());
-    if (!labels.empty()) loss += log_sum - static_cast<double>(score);
-    out += legal.size();
+    std::copy(scratch.scores.begin(), scratch.scores.end(), out);
+    loss += normalize(samples.samples, s, out);
+    out += scratch.scores.size();
   }
   return samples.size() ? loss / static_cast<double>(samples.size()) : 0;
 }

@@ -116,12 +116,7 @@ double linear_loss(const LinearModel& model, const Samples& samples, const Rows&
   pass.scores(model, scores.data());
   double loss = 0;
   for (std::size_t s = 0; s < samples.size(); ++s) {
-    const auto legal = samples.legal[s];
-    float* const own = scores.data() + samples.legal.offsets[s];
-    const auto chosen = std::lower_bound(legal.begin(), legal.end(), samples.labels[s]) - legal.begin();
-    const float score = own[chosen];
-    loss += softmax(own, legal.size()) - static_cast<double>(score);
-    own[chosen] -= 1;
+    loss += differentiate(samples, s, scores.data() + samples.legal.offsets[s]);
   }
   pass.gradient(scores, gradient);
   return loss;

@@ -12,13 +12,6 @@ namespace {
 
 constexpr float kTiny = 1e-8f;
 
-float dot(const float* a, const float* b, std::size_t n) {
-  float sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (std::size_t f = 0; f < n; ++f) sum += a[f] * b[f];
-  return sum;
-}
-
 float squared_norm(const float* a, std::size_t n) { return dot(a, a, n); }
 
 /// Two numbers of a standard normal distribution (Box and Muller 1958).
@@ -115,11 +108,7 @@ double Machine::train(const Samples& samples, std::span<const std::int64_t> orde
     if (index < 0 || s >= samples.size()) throw InvalidInput("order: an index is out of range");
     const auto features = samples.features[s], legal = samples.legal[s];
     forward(features, legal, scratch);
-    const auto chosen = static_cast<std::size_t>(
-        std::lower_bound(legal.begin(), legal.end(), samples.labels[s]) - legal.begin());
-    const float score = scratch.scores[chosen];
-    loss += softmax(scratch.scores.data(), legal.size()) - static_cast<double>(score);
-    scratch.scores[chosen] -= 1;
+    loss += differentiate(samples, s, scratch.scores.data());
     step(features, legal, steps, scratch);
   }
   return order.empty() ? 0 : loss / static_cast<double>(order.size());
@@ -239,17 +228,6 @@ double Machine::probabilities_by_class(const Samples& samples, float* out) const
   for (std::size_t s = 0; s < samples.size(); ++s)
     loss += normalize(samples, s, out + samples.legal.offsets[s]);
   return samples.size() ? loss / static_cast<double>(samples.size()) : 0;
-}
-
-/// Scores of a sample to probabilities; returns its cross-entropy, 0 without labels.
-double Machine::normalize(const Samples& samples, std::size_t s, float* scores) {
-  const auto legal = samples.legal[s];
-  if (legal.empty()) return 0;
-  float score = 0;
-  if (!samples.labels.empty())
-    score = scores[std::lower_bound(legal.begin(), legal.end(), samples.labels[s]) - legal.begin()];
-  const double log_sum = softmax(scores, legal.size());
-  return samples.labels.empty() ? 0 : log_sum - static_cast<double>(score);
 }
 
 }  // namespace bothost::fm

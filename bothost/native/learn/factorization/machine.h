@@ -54,7 +54,6 @@ class Machine {
                    const Steps& steps, Scratch& scratch);
 
   double probabilities_by_class(const Samples& samples, float* out) const;
-  static double normalize(const Samples& samples, std::size_t s, float* scores);
 
   std::size_t k() const { return static_cast<std::size_t>(shape_.factors); }
   std::size_t classes() const { return static_cast<std::size_t>(shape_.classes); }

@@ -12,16 +12,6 @@ namespace {
 /// Positions evaluated at a time: what is computed of them and their moves stays in the second-level cache.
 constexpr std::size_t kEvaluated = 64;
 
-void check_widths(const std::vector<int>& widths, const char* name) {
-  if (widths.size() < 2) throw InvalidInput(std::string(name) + ": inputs and at least one hidden layer");
-  if (widths.front() < 1 || widths.front() > kMostInputs)
-    throw InvalidInput(std::string(name) + ": inputs must be within 1 and " + std::to_string(kMostInputs));
-  for (std::size_t l = 1; l < widths.size(); ++l)
-    if (widths[l] < 1 || widths[l] % kWidest != 0 || widths[l] > kMostHidden)
-      throw InvalidInput(std::string(name) + ": widths of hidden layers must be multiples of 16, at most " +
-                         std::to_string(kMostHidden));
-}
-
 float dot(const float* a, const float* b, int n) {
   float sums[8] = {};
   for (int i = 0; i < n; i += 8)
@@ -32,36 +22,6 @@ float dot(const float* a, const float* b, int n) {
 }
 
 }  // namespace
-
-void ActionValues::Nonzeros::find(const Kernels& kernels, const float* x, int rows, int columns) {
-  begin.resize(static_cast<std::size_t>(rows) + 1);
-  begin[0] = 0;
-  for (std::ptrdiff_t i = 0; i < rows; ++i) {
-    const auto at = begin[static_cast<std::size_t>(i)];
-    if (const auto room = static_cast<std::size_t>(at + columns + kWidest); input.size() < room) {
-      input.resize(2 * room);
-      value.resize(2 * room);
-    }
-    begin[static_cast<std::size_t>(i) + 1] =
-        at + kernels.nonzeros(x + i * columns, columns, input.data() + at, value.data() + at);
-  }
-}
-
-void ActionValues::Nonzeros::sort(int rows, int columns) {
-  const auto found = static_cast<std::size_t>(begin[static_cast<std::size_t>(rows)]);
-  row.resize(found);
-  value_by_input.resize(found);
-  begin_of_input.assign(static_cast<std::size_t>(columns) + 2, 0);
-  // Counting sort: begin_of_input[j + 1] moves from the beginning of j's entries to their end.
-  for (std::size_t k = 0; k < found; ++k) ++begin_of_input[input[k] + 2u];
-  for (std::size_t j = 2; j < begin_of_input.size(); ++j) begin_of_input[j] += begin_of_input[j - 1];
-  for (std::size_t i = 0; i < static_cast<std::size_t>(rows); ++i)
-    for (auto k = static_cast<std::size_t>(begin[i]); k < static_cast<std::size_t>(begin[i + 1]); ++k) {
-      const auto to = static_cast<std::size_t>(begin_of_input[input[k] + 1u]++);
-      row[to] = static_cast<std::uint16_t>(i);
-      value_by_input[to] = value[k];
-    }
-}
 
 std::ptrdiff_t ActionValues::Activations::stride() const { return stride_of(width); }
 
@@ -152,13 +112,13 @@ void ActionValues::compute(const float* positions, int n, const float* moves, co
                     table.rows.data(), table.width, begin, to.row(row), table.width);
   };
 
-  position_inputs_.find(kernels_, positions, n, inputs());
+  position_inputs_.find(kernels_, positions, n, inputs(), inputs());
   for (int i = 0; i < n; ++i) gather(position_inputs_, trunk_table_, i, trunk_bias_.data(), trunk_out_[0]);
   for (std::size_t l = 0; l < trunk_.size(); ++l)
     multiply(trunk_[l], trunk_out_[l], trunk_out_[l + 1], n, true);
   multiply(join_, trunk_out_.back(), joined_, n, false);
 
-  move_inputs_.find(kernels_, moves, count, features());
+  move_inputs_.find(kernels_, moves, count, features(), features());
   for (int i = 0; i < n; ++i)
     for (auto move = offsets[i] - first; move < offsets[i + 1] - first; ++move)
       gather(move_inputs_, head_table_, move, joined_.row(i), head_out_[0]);

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "learn/networks/kernels.h"
+#include "learn/networks/nonzeros.h"
 
 namespace bothost::network {
 
@@ -52,16 +52,6 @@ class ActionValues {
  private:
   template <class T>
   using Buffer = std::vector<T>;
-
-  /// Inputs that are not zero, by row and, for the gradients of tables, by input.
-  struct Nonzeros {
-    Buffer<std::int32_t> begin, begin_of_input;
-    Buffer<std::uint16_t> input, row;
-    Buffer<float> value, value_by_input;
-
-    void find(const Kernels&, const float* x, int rows, int columns);
-    void sort(int rows, int columns);
-  };
 
   struct Table {
     int width;

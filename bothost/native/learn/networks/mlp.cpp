@@ -12,14 +12,9 @@ Mlp::Mlp(std::vector<int> widths, bool bf16, const Kernels& kernels, ScorerSizes
     : widths_(std::move(widths)), bf16_(bf16), kernels_(kernels), scorer_(scorer) {
   if (widths_.size() < 3)
     throw InvalidInput("widths: inputs, at least one hidden layer, and outputs are needed");
-  if (widths_.front() < 1 || widths_.front() > kMostInputs)
-    throw InvalidInput("widths: inputs must be within 1 and " + std::to_string(kMostInputs));
   if (widths_.back() < 2 || widths_.back() > kMostActions)
     throw InvalidInput("widths: outputs must be within 2 and " + std::to_string(kMostActions));
-  for (std::size_t l = 1; l + 1 < widths_.size(); ++l)
-    if (widths_[l] < 1 || widths_[l] % kWidest != 0 || widths_[l] > kMostHidden)
-      throw InvalidInput("widths: those of hidden layers must be multiples of 16, at most " +
-                         std::to_string(kMostHidden));
+  check_widths(std::span(widths_).first(widths_.size() - 1), "widths");
 
   if (scorer_.features < 0 || scorer_.features > kMostHidden || scorer_.hidden < 0 ||
       scorer_.hidden % kWidest != 0 || (scorer_.features == 0) != (scorer_.hidden == 0) || actions() < 1)
@@ -60,13 +55,6 @@ Mlp::Mlp(std::vector<int> widths, bool bf16, const Kernels& kernels, ScorerSizes
     }
     dense_.push_back(std::move(layer));
   }
-  const std::size_t most = size_of(kChunk, inputs() + kWidest);
-  begin_.resize(kChunk + 1);
-  begin_of_input_.resize(static_cast<std::size_t>(inputs()) + 2);
-  input_.resize(most);
-  sample_.resize(most);
-  value_.resize(most);
-  value_by_input_.resize(most);
 }
 
 void Mlp::load(std::span<const Layer<const float>> layers, Scorer<const float> scorer) {
@@ -106,43 +94,21 @@ void Mlp::multiply(Product product, const void* a, const void* b) const {
   kernels_.multiply(product);
 }
 
-void Mlp::find_nonzeros(const float* observations, int n) {
-  begin_[0] = 0;
-  for (int i = 0; i < n; ++i) {
-    const auto at = begin_[static_cast<std::size_t>(i)];
-    begin_[static_cast<std::size_t>(i) + 1] =
-        at + kernels_.nonzeros(observations + static_cast<std::ptrdiff_t>(i) * row(), inputs(),
-                               input_.data() + at, value_.data() + at);
-  }
-}
-
-void Mlp::sort_by_input(int n) {
-  const int found = begin_[static_cast<std::size_t>(n)];
-  std::fill(begin_of_input_.begin(), begin_of_input_.end(), 0);
-  // Counting sort: begin_of_input_[j + 1] moves from the beginning of j's entries to their end.
-  for (int k = 0; k < found; ++k) ++begin_of_input_[input_[static_cast<std::size_t>(k)] + 2u];
-  for (std::size_t j = 2; j < begin_of_input_.size(); ++j) begin_of_input_[j] += begin_of_input_[j - 1];
-  for (int i = 0; i < n; ++i)
-    for (int k = begin_[static_cast<std::size_t>(i)]; k < begin_[static_cast<std::size_t>(i) + 1]; ++k) {
-      const auto to = static_cast<std::size_t>(begin_of_input_[input_[static_cast<std::size_t>(k)] + 1u]++);
-      sample_[to] = static_cast<std::uint16_t>(i);
-      value_by_input_[to] = value_[static_cast<std::size_t>(k)];
-    }
-}
-
 void Mlp::forward_chunk(const float* observations, int n) {
-  find_nonzeros(observations, n);
+  nonzeros_.find(kernels_, observations, n, inputs(), row());
   Dense& second = dense_.front();
   for (int i = 0; i < n; ++i) {
-    const auto at = begin_[static_cast<std::size_t>(i)];
-    const int found = begin_[static_cast<std::size_t>(i) + 1] - at;
+    const auto at = nonzeros_.begin[static_cast<std::size_t>(i)];
+    const int found = nonzeros_.begin[static_cast<std::size_t>(i) + 1] - at;
+    const std::uint16_t* const index = nonzeros_.input.data() + at;
+    const float* const value = nonzeros_.value.data() + at;
     float* sums = second.inputs.data() + i * second.in_stride;  // rows have room for first_stride_
     if (bf16_)
-      kernels_.gather_folded(input_.data() + at, value_.data() + at, found, first_folded_.data(),
-                             first_stride_ / 2, first_bias_.data(), sums, first_stride_);
+      kernels_.gather_folded(index, value, found, first_folded_.data(), first_stride_ / 2, first_bias_.data(),
+                             sums, first_stride_);
     else
-      kernels_.gather(input_.data() + at, value_.data() + at, found, first_.data(), first_stride_,
-                      first_bias_.data(), sums, widths_[1]);
+      kernels_.gather(index, value, found, first_.data(), first_stride_, first_bias_.data(), sums,
+                      widths_[1]);
   }
   for (std::size_t l = 0; l < dense_.size(); ++l) {
     Dense& layer = dense_[l];
@@ -214,13 +180,14 @@ void Mlp::backward_chunk(int n, std::span<const Layer<float>> into) {
   const int hidden = widths_[1];
   const std::ptrdiff_t stride = dense_.front().in_stride;
   kernels_.sum_rows(hidden_gradient_.data(), stride, n, into[0].bias, hidden);
-  sort_by_input(n);
+  nonzeros_.sort(n, inputs());
   for (int j = 0; j < inputs(); ++j) {
-    const auto at = begin_of_input_[static_cast<std::size_t>(j)];
-    const int count = begin_of_input_[static_cast<std::size_t>(j) + 1] - at;
+    const auto at = nonzeros_.begin_of_input[static_cast<std::size_t>(j)];
+    const int count = nonzeros_.begin_of_input[static_cast<std::size_t>(j) + 1] - at;
     if (count > 0)
-      kernels_.scatter(sample_.data() + at, value_by_input_.data() + at, count, hidden_gradient_.data(),
-                       stride, first_gradient_.data() + static_cast<std::ptrdiff_t>(j) * hidden, hidden);
+      kernels_.scatter(nonzeros_.row.data() + at, nonzeros_.value_by_input.data() + at, count,
+                       hidden_gradient_.data(), stride,
+                       first_gradient_.data() + static_cast<std::ptrdiff_t>(j) * hidden, hidden);
   }
 }
 

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "learn/networks/kernels.h"
+#include "learn/networks/nonzeros.h"
 
 namespace bothost::network {
 
@@ -94,8 +94,6 @@ class Mlp {
   };
 
   void load_dense(Dense& layer, const Layer<const float>& from);
-  void find_nonzeros(const float* observations, int n);
-  void sort_by_input(int n);
   /// Fills the layers' inputs and the last one's outputs, for n <= kChunk samples.
   void forward_chunk(const float* observations, int n);
   void backward_chunk(int n, std::span<const Layer<float>> into);
@@ -120,10 +118,7 @@ class Mlp {
   Buffer<float> first_gradient_;   // [inputs][first hidden width]
   Buffer<float> hidden_gradient_;  // of the first hidden layer's sums, [kChunk][its width and more]
   std::vector<Dense> dense_;
-  // nonzero inputs of a chunk, by sample and by input
-  Buffer<std::int32_t> begin_, begin_of_input_;
-  Buffer<std::uint16_t> input_, sample_;
-  Buffer<float> value_, value_by_input_;
+  Nonzeros nonzeros_;  // inputs of a chunk
 };
 
 }  // namespace bothost::network

@@ -1,0 +1,51 @@
+#include "learn/networks/nonzeros.h"
+
+#include <string>
+
+#include "core/types.h"
+#include "learn/networks/layout.h"
+
+namespace bothost::network {
+
+void Nonzeros::find(const Kernels& kernels, const float* x, int rows, int columns, std::ptrdiff_t stride) {
+  begin.resize(static_cast<std::size_t>(rows) + 1);
+  begin[0] = 0;
+  for (std::ptrdiff_t i = 0; i < rows; ++i) {
+    const auto at = begin[static_cast<std::size_t>(i)];
+    if (const auto room = static_cast<std::size_t>(at + columns + kWidest); input.size() < room) {
+      input.resize(2 * room);
+      value.resize(2 * room);
+    }
+    begin[static_cast<std::size_t>(i) + 1] =
+        at + kernels.nonzeros(x + i * stride, columns, input.data() + at, value.data() + at);
+  }
+}
+
+void Nonzeros::sort(int rows, int columns) {
+  const auto found = static_cast<std::size_t>(begin[static_cast<std::size_t>(rows)]);
+  row.resize(found);
+  value_by_input.resize(found);
+  begin_of_input.assign(static_cast<std::size_t>(columns) + 2, 0);
+  // Counting sort: begin_of_input[j + 1] moves from the beginning of j's entries to their end.
+  for (std::size_t k = 0; k < found; ++k) ++begin_of_input[input[k] + 2u];
+  for (std::size_t j = 2; j < begin_of_input.size(); ++j) begin_of_input[j] += begin_of_input[j - 1];
+  for (std::size_t i = 0; i < static_cast<std::size_t>(rows); ++i)
+    for (auto k = static_cast<std::size_t>(begin[i]); k < static_cast<std::size_t>(begin[i + 1]); ++k) {
+      const auto to = static_cast<std::size_t>(begin_of_input[input[k] + 1u]++);
+      row[to] = static_cast<std::uint16_t>(i);
+      value_by_input[to] = value[k];
+    }
+}
+
+void check_widths(std::span<const int> widths, const char* name) {
+  const auto refuse = [name](const char* what, int most) {
+    throw InvalidInput(std::string(name) + ": " + what + std::to_string(most));
+  };
+  if (widths.size() < 2) throw InvalidInput(std::string(name) + ": inputs and at least one hidden layer");
+  if (widths[0] < 1 || widths[0] > kMostInputs) refuse("inputs must be within 1 and ", kMostInputs);
+  for (const int width : widths.subspan(1))
+    if (width < 1 || width % kWidest != 0 || width > kMostHidden)
+      refuse("widths of hidden layers must be multiples of 16, at most ", kMostHidden);
+}
+
+}  // namespace bothost::network
