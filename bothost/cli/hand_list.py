@@ -43,12 +43,17 @@ def seat(hand: LoggedHand, decisions: int, fallbacks: int) -> Json:
         "state": "live" if end is None else end.reason,
         "score": scores[at] if scores is not None and at < len(scores) else None,
         "scores": scores,
-        "players": [player.get("name") or player.get("player") for player in _in_order(game.players)],
+        "players": _names(hand),
     }
 
 
-def _in_order(players: str) -> list[Json]:
-    return sorted(players_of(players), key=lambda player: player.get("seat") or 0)
+def _names(hand: LoggedHand) -> list[str]:
+    """The players by seat. A lobby need not report them: then our account, and the numbers of the other seats."""
+    named = {hand.game.seat: hand.game.account}
+    for player in players_of(hand.game.players):
+        named[player.get("seat") or 0] = player.get("name") or player.get("player")
+    seats = max(len(hand.scores or ()), len(named), hand.game.seat + 1)
+    return [str(named.get(at) or f"seat {at}") for at in range(seats)]
 
 
 def by_hand(seats: Sequence[Json]) -> list[Json]:
@@ -63,7 +68,9 @@ def _joined(items: Sequence[Json]) -> Json:
     first = items[0]
     # A seat that was handed to another host knows no score: the others do.
     whole = next((item for item in items if item["scores"] is not None), first)
-    names, scores = list(map(str, whole["players"])), whole["scores"]
+    names, scores = list(whole["players"]), whole["scores"]
+    for item in items:  # each of our seats knows who sits there
+        names[item["seat"] : item["seat"] + 1] = item["players"][item["seat"] : item["seat"] + 1]
     won = [] if scores is None else [name for name, score in zip(names, scores, strict=False) if score > 0]
     return {
         **{key: first[key] for key in ("id", "started", "game", "lobby", "table", "hand")},

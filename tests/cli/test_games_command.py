@@ -70,6 +70,26 @@ def test_the_seats_of_ours_at_one_hand_are_one_line():
     assert second["scores"] is None and second["winners"] == []
 
 
+def test_a_hand_of_a_lobby_that_names_no_players_has_a_winner(config, hands, capsys):
+    rows = played_hand(rules.game("othello"), 7, seat=1, started_us=1_800_000_000_000_000)
+    rows[0].players, rows[0].account = "[]", "ada"
+    _add(rows)
+    assert main(["games", "list", "-n", "1", "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)
+    assert found["players"] == ["seat 0", "ada"]
+    assert found["winners"] == ["ada" if found["scores"][1] > 0 else "seat 0"]
+    assert found["opponents"] == [name for name in found["players"] if name not in found["winners"]]
+
+
+def test_our_accounts_at_one_hand_are_named_although_the_lobby_names_no_players():
+    seat = {"id": "1", "started": "s", "ended": "e", "game": "pairing", "lobby": "home", "table": "t", "hand": "1"}
+    seat |= {"state": "normal", "strategy": "s", "score": -1.0, "scores": [-1.0, 1.0], "decisions": 3, "fallbacks": 0}
+    ada = {**seat, "account": "ada", "seat": 0, "players": ["ada", "seat 1"]}
+    bob = {**seat, "account": "bob", "seat": 1, "players": ["seat 0", "bob"]}
+    (hand,) = by_hand([bob, ada])
+    assert (hand["players"], hand["winners"], hand["opponents"]) == (["ada", "bob"], ["bob"], ["ada"])
+
+
 def test_seats_are_listed_the_newest_first(config, hands, capsys):
     assert main(["games", "list", "--seats"]) == 0
     lines = capsys.readouterr().out.splitlines()
