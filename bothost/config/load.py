@@ -194,7 +194,8 @@ def _semantic_problems(settings: Settings) -> Iterable[Problem]:
     passed_on = [("host.plugin_environment", name) for name in settings.host.plugin_environment]
     for index, route in enumerate(settings.routes):
         names = route.options.get("environment", ()) if route.strategy.startswith("exec:") else ()
-        passed_on += [(f"route[{index}].options.environment", str(name)) for name in names]
+        if isinstance(names, list):  # the strategy's schema reports anything else
+            passed_on += [(f"route[{index}].options.environment", str(name)) for name in names]
     for key, name in passed_on:
         if name in hidden:
             yield Problem(key, "passes a secret of this configuration to plugins", name, "leave it out")

@@ -99,3 +99,11 @@ def test_programs_run_in_the_configurations_folder(tmp_path):
     assert PLUGINS.resolve("exec:python3 bot.py", {"cwd": "/srv"}).options.cwd == "/srv"
     PLUGINS.folder = None
     assert PLUGINS.resolve("exec:python3 bot.py").options.cwd is None
+
+
+@pytest.mark.parametrize("environment", ["1", '{ HOME = "x" }', '"HOME"'])
+def test_variables_of_a_program_that_are_no_list_are_an_error_with_their_key(tmp_path, environment):
+    text = f'[[route]]\nstrategy = "exec:true"\noptions = {{ environment = {environment} }}\n'
+    with pytest.raises(ConfigError) as caught:
+        check_settings(parse(text, base=tmp_path), PLUGINS)
+    assert caught.value.key == "route[0].options.environment"
