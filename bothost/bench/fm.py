@@ -8,6 +8,7 @@ features that occurs together.
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable
 from typing import Annotated, Any, TypeVar
@@ -15,8 +16,8 @@ from typing import Annotated, Any, TypeVar
 import numpy as np
 import typer
 
-from bothost import rules
 from bothost.bench.host_subject import peak_rss_mb
+from bothost.bench.rules import played
 from bothost.rules import doudizhu
 from bothost.training.factorization import FactorizationMachine, Samples, SparseRows
 
@@ -65,22 +66,15 @@ def cpu_s(work: Callable[[], T]) -> tuple[float, T]:
 
 def decisions(count: int, most: int) -> Samples:
     """Decisions of the rule player with ``most`` features."""
-    game, abstract = rules.game("doudizhu"), doudizhu.abstract_map()
+    abstract = doudizhu.abstract_map()
     features: list[np.ndarray[Any, Any]] = []
     legal: list[np.ndarray[Any, Any]] = []
     labels: list[int] = []
-    seed = 0
-    while len(labels) < count:
-        state = game.new_state(seed)
-        seed += 1
-        while not state.terminal and len(labels) < count:
-            seat = state.to_act[0]
-            view = state.view(seat)
-            action, _ = doudizhu.rule_choice(view)
-            features.append(np.flatnonzero(view.encode("move_types")).astype(np.int32))
-            legal.append(np.unique(abstract[view.legal()]).astype(np.int32))
-            labels.append(int(abstract[action]))
-            state.apply(seat, action)
+    made = played("doudizhu", itertools.count(), lambda view: doudizhu.rule_choice(view)[0])
+    for view, action in itertools.islice(made, count):
+        features.append(np.flatnonzero(view.encode("move_types")).astype(np.int32))
+        legal.append(np.unique(abstract[view.legal()]).astype(np.int32))
+        labels.append(int(abstract[action]))
     return Samples(_chosen(features, most), SparseRows.of(legal), np.array(labels, np.int32))
 
 

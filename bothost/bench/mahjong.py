@@ -13,9 +13,9 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from bothost.bench.rules import random_play, rate
+from bothost.bench.rules import played, random_play, rate
 from bothost.plugins import Plugins
-from bothost.rules import View, game, mahjong
+from bothost.rules import View, mahjong
 from bothost.strategy import TrainingRun
 from bothost.training import metrics
 
@@ -71,14 +71,7 @@ def command(
 
 def positions(hands: int) -> list[View]:
     """Views of the asked seats in hands of four rule players."""
-    views = []
-    for seed in range(hands):
-        state = game("mahjong").new_state(seed)
-        while not state.terminal:
-            view = state.view(state.to_act[0])
-            views.append(view)
-            state.apply(view.seat, mahjong.rule_choice(view)[0])
-    return views
+    return [view for view, _ in played("mahjong", range(hands), lambda view: mahjong.rule_choice(view)[0])]
 
 
 def training_rate() -> float | None:

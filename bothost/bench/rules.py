@@ -6,7 +6,7 @@ All work is single-threaded and timed in CPU seconds, so that other work on the 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from statistics import median
 from typing import Annotated, Any
 
@@ -14,7 +14,7 @@ import numpy as np
 import typer
 
 from bothost.bench.rules_peers import bench_peers
-from bothost.rules import game, games, legal_many, mahjong, vec_env
+from bothost.rules import View, game, games, legal_many, mahjong, vec_env
 
 RUNS = 5
 SECONDS = 0.2
@@ -90,6 +90,18 @@ def random_play(name: str) -> dict[str, float]:
     return {"steps": steps, "games": float(f"{steps * totals['games'] / totals['steps']:.4g}")}
 
 
+def played(name: str, seeds: Iterable[int], choose: Callable[[View], int]) -> Iterator[tuple[View, int]]:
+    """The decisions of whole hands: the view of the asked seat, and what it chooses."""
+    rules = game(name)
+    for seed in seeds:
+        state = rules.new_state(seed)
+        while not state.terminal:
+            view = state.view(state.to_act[0])
+            action = choose(view)
+            yield view, action
+            state.apply(view.seat, action)
+
+
 def leads_of_20() -> float:
     """Dou Dizhu hands of 20 cards on lead, under RLCard's move set."""
     views = []
@@ -101,13 +113,8 @@ def leads_of_20() -> float:
 
 def samples() -> float:
     """Full states sampled from views at all stages of Dou Dizhu hands."""
-    views, rng = [], np.random.default_rng(1)
-    for seed in range(100):
-        state = game("doudizhu").new_state(seed)
-        while not state.terminal:
-            seat = state.to_act[0]
-            views.append(state.view(seat))
-            state.apply(seat, rng.choice(state.legal(seat)))
+    rng = np.random.default_rng(1)
+    views = [view for view, _ in played("doudizhu", range(100), lambda view: int(rng.choice(view.legal())))]
 
     def sample() -> int:
         for seed, view in enumerate(views):
