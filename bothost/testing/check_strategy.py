@@ -159,10 +159,14 @@ def _guarded(
 ) -> tuple[Finding, bool]:
     """Run a check in a separate thread, and stop waiting if a call hangs. Returns (finding, whether it hung)."""
     result: list[Finding] = []
+    failed: list[Exception] = []
     limit = run.budget_ms / 1000.0 * HANG_FACTOR + 2.0
 
     def work() -> None:
-        result.append(_finding(name, game.name, check, resolved, game, hands, seed, run))
+        try:
+            result.append(_finding(name, game.name, check, resolved, game, hands, seed, run))
+        except Exception as error:
+            failed.append(error)
 
     thread = threading.Thread(target=work, name=f"check {resolved.address}", daemon=True)
     thread.start()
@@ -173,6 +177,8 @@ def _guarded(
             detail = f"{run.calling} has not returned after {limit:.0f} s"
             advice = "watch budget.left_ms(); a host quarantines such a strategy"
             return Finding(name, game.name, False, detail, advice), True
+    if failed:
+        raise failed[0]
     return result[0], False
 
 

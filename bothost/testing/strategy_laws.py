@@ -86,6 +86,14 @@ class Run:
             if self.given_up:
                 raise Broken(f"{what} came back too late")
 
+    def player(self, strategy: Strategy, table: Table) -> Player:
+        """Make a player for a seat and hand."""
+        made = self.call("player", strategy.player, table)
+        if not isinstance(made, Player):
+            what = f"the class {made.__name__}" if isinstance(made, type) else type(made).__name__
+            raise Broken(f"player returned {what}", "return an instance of a subclass of bothost.Player")
+        return made
+
     def decide(self, player: Player, view: View) -> Decision:
         """Ask for a decision as a host does, and check it, and that the view is as it was."""
         legal, before, references = view.legal(), view.hash(), sys.getrefcount(view)
@@ -175,7 +183,7 @@ def play(run: Run, strategy: Strategy, game: Game, seed: int, seats: set[int]) -
                 state.apply(seat, int(legal[others.randrange(len(legal))]))
                 continue
             if seat not in players:
-                players[seat] = run.call("player", strategy.player, table(game, seat, seed, str(seed)))
+                players[seat] = run.player(strategy, table(game, seat, seed, str(seed)))
             if strategy.wants_events:
                 events = state.events(seat, received.get(seat, 0))
                 received[seat] = received.get(seat, 0) + len(events)
@@ -231,7 +239,7 @@ def survives_resync(resolved: Resolved, game: Game, hands: int, seed: int, run: 
                     raise Broken(
                         f"a view rebuilt from {how} has other legal actions", f"a fault of the game {game.name}"
                     )
-                player = run.call("player", strategy.player, table(game, seat, seed + hand, "again"))
+                player = run.player(strategy, table(game, seat, seed + hand, "again"))
                 try:
                     run.decide(player, again)
                 except Broken as broken:
@@ -300,7 +308,7 @@ def batches(resolved: Resolved, game: Game, hands: int, seed: int, run: Run) -> 
     for hand in range(hands):
         state = game.new_state(seed + hand)
         seat = state.to_act[0]
-        player = run.call("player", strategy.player, table(game, seat, seed + hand, str(hand)))
+        player = run.player(strategy, table(game, seat, seed + hand, str(hand)))
         view = state.view(seat)
         budget = Budget(time.monotonic() + run.budget_ms / 1000.0 * hands)
         requests.append(Request(player, view, view.legal(), budget))
@@ -357,7 +365,7 @@ def lets_go(resolved: Resolved, game: Game, hands: int, seed: int, run: Run) -> 
     for hand in range(hands):
         state = game.new_state(seed + hand)
         seat = state.to_act[0]
-        player = run.call("player", strategy.player, table(game, seat, seed + hand, str(hand)))
+        player = run.player(strategy, table(game, seat, seed + hand, str(hand)))
         run.decide(player, state.view(seat))
         run.call("close", player.close)
         references.append(weakref.ref(player))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from bothost import rules
+from bothost import Player, Strategy, Table, rules
 from bothost.plugins import Plugins
 from bothost.testing import misbehaving
 from bothost.testing.check_strategy import check_strategy
@@ -71,3 +73,22 @@ def test_faults_that_come_late_are_found(plugins: Plugins) -> None:
 def test_games_that_are_not_there_are_findings(plugins: Plugins) -> None:
     report = check_strategy("random", games=["chess"], hands=1, plugins=plugins)
     assert [finding.check for finding in report.findings if not finding.ok] == ["game exists"]
+
+
+class NoPlayer(Strategy):
+    """Makes what is not a player."""
+
+    name, version, games = "no-player", "1", ("*",)
+    made: Any = None
+
+    def player(self, table: Table) -> Player:
+        made: Player = self.made
+        return made
+
+
+@pytest.mark.parametrize(("made", "words"), [(None, "NoneType"), (Player, "the class Player")])
+def test_what_is_no_player_is_named(made: Any, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(NoPlayer, "made", made)
+    report = check_strategy(NoPlayer, games=[CLAIMS], hands=2)
+    with pytest.raises(AssertionError, match=f"player returned {words}"):
+        report.require()
