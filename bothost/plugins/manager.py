@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import msgspec
 import pluggy
 
+from bothost.config.check import problems
 from bothost.errors import ANY_FAILURE, UsageError
 from bothost.hookspecs import Board, LazyClass
 from bothost.plugins import discover
@@ -291,8 +292,12 @@ def _adapter_problems(adapter: Any) -> Iterator[tuple[str, str]]:
     yield from _class_problems(adapter, ("feed",), "bothost.lobbies.base.LobbyAdapter", ADAPTER_NAME)
     if isinstance(adapter, type):
         yield from options_problems(adapter.__qualname__, getattr(adapter, "Options", None))
-        if not isinstance(getattr(adapter, "capabilities", None), msgspec.Struct):
-            yield f"{adapter.__qualname__} declares no capabilities", "see bothost.lobbies.base.Capabilities"
+        declared, advice = getattr(adapter, "capabilities", None), "see bothost.lobbies.base.Capabilities"
+        if not isinstance(declared, msgspec.Struct):
+            yield f"{adapter.__qualname__} declares no capabilities", advice
+            return
+        for wrong in problems(msgspec.to_builtins(declared), type(declared)):
+            yield f"{adapter.__qualname__}.capabilities.{wrong.key}: {wrong.message}", wrong.advice or advice
 
 
 def _exporter_problems(exporter: Any) -> Iterator[tuple[str, str]]:

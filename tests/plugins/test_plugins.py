@@ -162,6 +162,7 @@ BRINGS = """
 import msgspec
 from pathlib import Path
 from bothost import Board, hookimpl, rules
+from bothost.lobbies.base import Capabilities
 
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True): ...
 class Lobby:
@@ -169,6 +170,12 @@ class Lobby:
     capabilities = Options()
     Options = Options
     def feed(self, item): return []
+class Wrong(Lobby):
+    name = "wrong"
+    capabilities = Capabilities(
+        games="doudizhu", acks_moves=True, rejects_illegal="error", sends_turn=True,
+        clock="per-move", resume="none", resume_delivers="events",
+    )
 class Exporter:
     name = "brought"
 class Nameless: ...
@@ -179,7 +186,7 @@ def bothost_games(): return [("brought", lambda **o: rules.game("claims", **o)),
 def bothost_boards():
     return [Board("brought", Path(__file__).parent), Board("absent", Path("/nowhere")), Board("../x", Path()), "board"]
 @hookimpl
-def bothost_lobbies(): return [Lobby, Nameless]
+def bothost_lobbies(): return [Lobby, Wrong, Nameless]
 @hookimpl
 def bothost_exporters(): return [Exporter, "csv"]
 @hookimpl
@@ -199,6 +206,9 @@ def test_games_boards_lobbies_exporters_and_commands(tmp_path: Path) -> None:
         "'pairing'",
         "3 is not a pair",
         "Nameless does not implement feed",
+        "Wrong.capabilities.games: expected a list, got text",
+        "Wrong.capabilities.clock: ",
+        "Wrong.capabilities.resume_delivers: ",
         "'csv' is not a class",
         "absent has no file /nowhere/board.js",
         "the game of a board is '../x'",
