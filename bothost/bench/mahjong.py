@@ -15,14 +15,23 @@ import typer
 
 from bothost.bench.rules import played, random_play, rate
 from bothost.plugins import Plugins
+from bothost.plugins.address import start_of
 from bothost.rules import View, mahjong
 from bothost.strategy import TrainingRun
 from bothost.training import metrics
 
 STRATEGY = "mahjong-ppo"
 BLOCKS = ("tiles", "order", "integers", "look_ahead_3")
-TRAINING = {"hands": 64, "iterations": 4, "first_stage": 4, "checkpoint_every": 1000, "pool_every": 1000}
-"""The last stage of the curriculum: a rule player and three seats that learn. Hidden features are given at first."""
+TRAINING = {
+    "start": "champion",
+    "hands": 256,
+    "iterations": 3,
+    "first_stage": 4,
+    "checkpoint_every": 1000,
+    "pool_every": 1000,
+}
+"""The last stage of the curriculum, from the shipped network on: a rule player and three seats that learn. Hidden
+features are given at first."""
 
 
 def command(
@@ -34,7 +43,8 @@ def command(
     positions of its own hands. ``rule_hands_per_s``: whole hands of four rule players. ``lookahead_per_s``: the same
     positions, each looked three draws ahead after every discard. ``encode_per_s``: positions with tile sets, discards,
     integers, look-ahead planes and the appraisals of all legal actions. ``train_samples_per_s``: the strategy's
-    training at the last stage of its curriculum, play and all epochs included, from the second iteration on.
+    training at the last stage of its curriculum, play and all epochs included, from the second iteration on, in 256
+    hands at a time.
     """
     views = positions(hands)
 
@@ -76,16 +86,16 @@ def positions(hands: int) -> list[View]:
 
 def training_rate() -> float | None:
     """Samples per second of a short training; None if the strategy is not installed."""
-    strategy = Plugins.load().strategies.get(STRATEGY)
+    plugins = Plugins.load()
+    strategy = plugins.strategies.get(STRATEGY)
     trainer = strategy.trainer() if strategy is not None else None
     if not isinstance(trainer, type):
         return None
+    options = msgspec.convert(TRAINING, trainer.Options)
     times: list[float] = []
     with tempfile.TemporaryDirectory() as folder:
-        run = TrainingRun(out=Path(folder) / "run", seed=1)
-        trainer(msgspec.convert(TRAINING, trainer.Options)).train(
-            run, lambda *_args, **_more: times.append(time.process_time())
-        )
+        run = TrainingRun(out=Path(folder) / "run", seed=1, start=start_of(plugins, trainer, options))
+        trainer(options).train(run, lambda *_args, **_more: times.append(time.process_time()))
         samples = [int(record["samples"]) for record in metrics.read(run.out / metrics.FILE)]
     seconds = times[-1] - times[-len(samples)]
     return round((samples[-1] - samples[0]) / seconds, 1)

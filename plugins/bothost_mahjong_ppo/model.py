@@ -105,7 +105,10 @@ class MahjongNet(nn.Module):
         embeddings = nn.functional.pad(self.discard.weight.T, (0, 0, 1, 0))  # zeros where there is no discard
         discards = observations[:, ORDER_START:PACKED_STATE].flatten().int()
         sequences = embeddings.index_select(0, discards).reshape(len(observations), -1)
-        body = self.state(torch.cat((position, sequences), dim=1))
+        # The layer's weights in two parts: only the sequences need a gradient.
+        of_position, of_sequences = torch.split(self.state.weight, [ORDER_START, TRUNK_INPUT - ORDER_START], dim=1)
+        body = nn.functional.linear(position, of_position, self.state.bias)
+        body = body + nn.functional.linear(sequences, of_sequences)
         if self.hidden is not None:
             body = body + self.hidden(observations[:, PACKED_STATE + PACKED :])
         hidden: Tensor = self.second(body.relu())
