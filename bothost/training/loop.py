@@ -13,11 +13,12 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import msgspec
 import numpy as np
 import torch
+from msgspec import Meta
 
 from bothost.errors import ModelError, UsageError
 from bothost.strategy import ReportProgress, TrainingRun
@@ -26,6 +27,10 @@ from bothost.training.checkpoint import Progress
 from bothost.training.metrics import FILE, Metrics, plot, read, read_until
 from bothost.training.model_pool import ModelPool
 
+Count = Annotated[int, Meta(ge=1)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+Positive = Annotated[float, Meta(gt=0)]
+NotNegative = Annotated[float, Meta(ge=0)]
 Clock = Callable[[], float]
 """Returns seconds: ``time.monotonic``, or ``time.process_time`` to ignore other work on the machine."""
 
@@ -35,18 +40,15 @@ class LoopOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     iterations: int | None = None
     """Total number of iterations. None: until the time is over."""
-    pool_every: int = 5
+    pool_every: Count = 5
     """Iterations between two versions of the model pool."""
-    checkpoint_every: int = 20
+    checkpoint_every: Count = 20
     """Iterations between two checkpoints."""
     least_iterations: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         if self.iterations is not None and self.iterations < self.least_iterations:
             raise ValueError(f"iterations must be at least {self.least_iterations}")
-        for name in ("pool_every", "checkpoint_every"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1")
 
 
 class Iteration(NamedTuple):

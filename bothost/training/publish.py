@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +20,13 @@ import safetensors.torch
 import torch
 from onnx import TensorProto
 
-from bothost.plugins.weights import MANIFEST, PLAY, Manifest, Version, sha256_of
+from bothost.plugins.weights import MANIFEST, PLAY, Manifest, sha256_of
+from bothost.plugins.weights import Version as Version
 from bothost.plugins.weights import play_options as play_options
 from bothost.strategy import Model, TrainingRun
 from bothost.training.checkpoint import Progress
+from bothost.training.loop import version_at
+from bothost.training.model_pool import ModelPool
 
 WEIGHTS, GRAPH, LINEAGE = "model.safetensors", "model.onnx", "lineage.json"
 
@@ -99,6 +102,50 @@ def lineage_of(
         **figures,
         "options": progress.options,
     }
+
+
+def publish_one(
+    run: TrainingRun,
+    progress: Progress,
+    model: torch.nn.Module,
+    graph: onnx.ModelProto | Mapping[str, onnx.ModelProto],
+    encoder_version: int,
+    figures: Mapping[str, Any],
+    play: Mapping[str, Any] | None = None,
+) -> None:
+    """Write a training's only version, ``v1``, into ``run.out/weights``. Parameters: see ``write_version``."""
+    folder = run.out / "weights"
+    version = write_version(folder / "v1", model, graph, encoder_version, play)
+    write_manifest(folder, {"v1": version}, {"champion": "v1"}, lineage_of(run, progress, encoder_version, figures))
+
+
+def publish_levels(
+    run: TrainingRun,
+    progress: Progress,
+    parts: Sequence[float],
+    generation: str,
+    model: torch.nn.Module,
+    write: Callable[[Path, bool], Version],
+    encoder_version: int,
+    iterations: str = "updates",
+) -> dict[str, Any]:
+    """Write a training's levels, weakest first, into ``run.out/weights``. Returns how each was made.
+
+    ``parts``: when each is taken, as parts of the training's samples. ``generation``: the prefix of the versions'
+    names. ``write`` writes what ``model`` is then into a folder; it is told whether the level is the last.
+    """
+    folder, pool = run.out / "weights", ModelPool(run.out / "pool")
+    versions, aliases, made = {}, {}, {}
+    for number, part in enumerate(parts, start=1):
+        version, then = version_at(run.out, part * progress.samples)
+        pool.load(version, model)
+        level = f"level-{number}"
+        aliases[level] = aliases["champion"] = f"{generation}-{level}"
+        versions[aliases[level]] = write(folder / aliases[level], number == len(parts))
+        made[level] = then.figures(iterations)
+    figures = {**progress.figures(iterations), "levels": made}
+    write_manifest(folder, versions, aliases, lineage_of(run, progress, encoder_version, figures))
+    return made
 
 
 def write_manifest(

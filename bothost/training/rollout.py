@@ -16,7 +16,7 @@ from torch import Tensor
 
 from bothost.rules import Game, vec_env
 from bothost.training.fused import FusedNetwork, fused
-from bothost.training.loop import Learner, LoopOptions
+from bothost.training.loop import Count, Learner, LoopOptions, Positive, Share
 from bothost.training.ppo import Batch, Bool, Float, Model, PpoOptions, generalized_advantages, masked_log_probs
 
 Build = Callable[[], torch.nn.Module]
@@ -26,23 +26,15 @@ Build = Callable[[], torch.nn.Module]
 class SelfPlayOptions(LoopOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Options of a training by self-play."""
 
-    environments: int = 256
+    environments: Count = 256
     """Hands played at once."""
-    horizon: int = 128
+    horizon: Count = 128
     """Decisions of the learner in each environment and iteration."""
-    learning_rate: float = 1e-3
+    learning_rate: Positive = 1e-3
     """At the beginning. It falls linearly to 0 at the end."""
-    newest_share: float = 0.5
+    newest_share: Share = 0.5
     """Share of the rollouts against the newest version of the pool. The others draw any version, equally likely."""
     ppo: PpoOptions = PpoOptions()
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name in ("environments", "horizon"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1")
-        if not self.learning_rate > 0.0 or not 0.0 <= self.newest_share <= 1.0:
-            raise ValueError("learning_rate must be positive, and newest_share within 0 and 1")
 
 
 class RolloutTask(msgspec.Struct, frozen=True):

@@ -3,39 +3,17 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
+from msgspec import Meta
 
 from bothost.training.devices import Device
+from bothost.training.loop import Count, NotNegative, Positive, Share
 from bothost_deep_mc.encode import Seen
 from bothost_deep_mc.engine import EngineOptions, Order
 from bothost_deep_mc.model import Sizes
 from bothost_deep_mc.selfplay import PlayOptions
-
-POSITIVE = (
-    "hands",
-    "pair_epochs",
-    "searched_hands",
-    "search_iterations",
-    "parity",
-    "epochs",
-    "minibatch",
-    "learning_rate",
-    "clip_norm",
-    "evaluate_every",
-    "evaluation_deals",
-)
-NOT_NEGATIVE = (
-    "branches",
-    "difference_weight",
-    "expert_weight",
-    "expert_margin",
-    "reduction_weight",
-    "beta",
-    "logged_share",
-)
-SHARES = ("bidding_share", "imitation", "expert_share")
 
 
 class Options(EngineOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -44,71 +22,62 @@ class Options(EngineOptions, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     start: str = ""
     """Version to begin with, such as ``v7-level-3``. Its networks may be smaller. Empty: fresh parameters. A retraining
     begins with the champion."""
-    hands: int = 1024
+    hands: Count = 1024
     """Hands of a round, played at once."""
-    bidding_share: float = 0.1
+    bidding_share: Share = 0.1
     """Share of the hands with bidding. In the others the first seat is the landlord."""
-    branches: int = 4
+    branches: Annotated[int, Meta(ge=0)] = 4
     """How often each hand is played again with one decision changed. 0: plain deep Monte-Carlo."""
-    pair_epochs: int = 2
+    pair_epochs: Count = 2
     """Passes over the pairs of the branches for each pass over the decisions."""
-    difference_weight: float = 1.0
+    difference_weight: NotNegative = 1.0
     """α_d, the weight of the loss of differences, which needs branches."""
-    expert_weight: float = 0.3
+    expert_weight: NotNegative = 0.3
     """α_e, the weight of the regularizer at the beginning. 0: none."""
-    expert_margin: float = 0.0
+    expert_margin: NotNegative = 0.0
     """μ, the margin by which other moves must be valued below the expert's."""
     expert: Literal["rule", "search", "logged"] = "rule"
     """Whose moves the regularizer takes for the best. rule: the rule player's at every decision. search: those of a
     search at some decisions. logged: those of logged players only. In a retraining logged players always count."""
-    searched_hands: int = 32
+    searched_hands: Count = 32
     """Additional hands of a round in which a search decides one decision each."""
-    search_iterations: int = 300
+    search_iterations: Count = 300
     """Iterations of each search. 100 take about 10 ms."""
-    parity: float = 0.5
+    parity: Positive = 0.5
     """Win rate against the expert at which α_e reaches 0."""
-    reduction_weight: float = 0.0
+    reduction_weight: NotNegative = 0.0
     """α_s, the weight of the state-action reduction loss. 0: none."""
-    beta: float = 0.1
+    beta: NotNegative = 0.1
     """β, the weight of the angle in that loss."""
-    imitation: float = 0.05
+    imitation: Share = 0.05
     """Part of the training, at the beginning, in which all seats play the expert's moves."""
-    expert_share: float = 0.9
+    expert_share: Share = 0.9
     """Share of the hands in which one side plays the expert's moves."""
-    epochs: int = 1
+    epochs: Count = 1
     """Passes over each round."""
     device: Device = "cpu"
     """Where gradient steps are made. Hands are always played on the processor. cuda gives equal results only within
     rounding."""
-    minibatch: int = 1024
+    minibatch: Count = 1024
     """Decisions per gradient step."""
-    learning_rate: float = 1e-3
+    learning_rate: Positive = 1e-3
     """At the beginning. It falls linearly to a twentieth at the end."""
-    clip_norm: float = 1.0
+    clip_norm: Positive = 1.0
     """Largest norm of a network's gradients."""
     play: PlayOptions = PlayOptions()
     sizes: Sizes = Sizes()
-    evaluate_every: int = 20
+    evaluate_every: Count = 20
     """Rounds between two measurements against the rule player."""
-    evaluation_deals: int = 256
+    evaluation_deals: Count = 256
     """Deals of each measurement, played in both roles."""
-    pool_every: int = 20
-    logged_share: float = 0.25
+    pool_every: Count = 20
+    logged_share: NotNegative = 0.25
     """In a retraining: logged decisions for each decision of self-play."""
     levels: tuple[float, ...] = (0.02, 0.1, 1.0)
     """When each level is taken, weakest first, as parts of the training's samples."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in POSITIVE:
-            if not getattr(self, name) > 0:
-                raise ValueError(f"{name} must be positive")
-        for name in NOT_NEGATIVE:
-            if not getattr(self, name) >= 0:
-                raise ValueError(f"{name} must be 0 or more")
-        for name in SHARES:
-            if not 0.0 <= getattr(self, name) <= 1.0:
-                raise ValueError(f"{name} must be within 0 and 1")
         if not self.levels or not all(0.0 <= a <= b <= 1.0 for a, b in pairwise((0.0, *self.levels))):
             raise ValueError("levels must be parts of the training, within 0 and 1 and ascending, at least one")
 

@@ -8,14 +8,16 @@ the same deal.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
+from msgspec import Meta
 
 from bothost.rules import ActionArray, FloatArray, VecEnv
 from bothost.training.action_values import NativeActionValues
+from bothost.training.loop import Positive, Share
 from bothost_deep_mc.encode import CHOICE, ROLES, Candidates, IntArray, Seen, encode_rows, roles
 
 Bits = npt.NDArray[np.uint8]
@@ -30,23 +32,15 @@ STAKES = 6.0
 class PlayOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Options of exploration and of the kept samples."""
 
-    epsilon: float = 0.01
+    epsilon: Share = 0.01
     """Probability that a decision is a random legal move."""
-    others: int = 3
+    others: Annotated[int, Meta(ge=0)] = 3
     """Random moves of each position that are kept beside the one played, for the regularizer."""
-    temperature: float = 0.1
+    temperature: Positive = 0.1
     """Temperature of the draw among the other moves of a branch: weights are exp(value / temperature)."""
-    trace: float = 1.0
+    trace: Share = 1.0
     """λ of the returns. 1: Monte-Carlo returns. Less: bootstrap from the values of the same seat's later moves, which
     is less noisy (Sarsa(λ); Sutton and Barto, Reinforcement Learning, chapter 12)."""
-
-    def __post_init__(self) -> None:
-        if not 0.0 <= self.epsilon <= 1.0:
-            raise ValueError("play.epsilon must be within 0 and 1")
-        if not 0.0 <= self.trace <= 1.0:
-            raise ValueError("play.trace must be within 0 and 1")
-        if self.others < 0 or not self.temperature > 0.0:
-            raise ValueError("play.temperature must be positive, and play.others not negative")
 
 
 class Decisions(NamedTuple):

@@ -16,9 +16,8 @@ from bothost.errors import UsageError
 from bothost.rules import game
 from bothost.training.checkpoint import Progress
 from bothost.training.devices import check_device
-from bothost.training.loop import Iteration, Learner, Outcome, TrainerLoop, limited, set_learning_rate, version_at
-from bothost.training.model_pool import ModelPool
-from bothost.training.publish import lineage_of, parameters_file, write_manifest, write_version
+from bothost.training.loop import Iteration, Learner, Outcome, TrainerLoop, limited, set_learning_rate
+from bothost.training.publish import Version, parameters_file, publish_levels, write_version
 from bothost_deep_mc.branches import merged_roles, win_rates
 from bothost_deep_mc.encode import ROLES, VERSION
 from bothost_deep_mc.engine import PRESET, Engine, Setup
@@ -193,19 +192,11 @@ class DeepMcLearner(Learner):
 
 def publish(run: TrainingRun, progress: Progress, options: Options) -> dict[str, Any]:
     """Write the levels into ``out/weights`` with parameters of 16 bits. Returns how each was made."""
-    pool, model = ModelPool(run.out / "pool"), DeepMcNet(options.sizes)
-    versions, made = {}, {}
-    for number, part in enumerate(options.levels, start=1):
-        version, then = version_at(run.out, part * progress.samples)
-        pool.load(version, model)
-        graphs = {f"{role}.onnx": graph(role, options.sizes) for role in ROLES}
-        name = f"{GENERATION}-level-{number}"
+    model = DeepMcNet(options.sizes)
+
+    def write(folder: Path, last: bool) -> Version:
         narrow = DeepMcNet(options.sizes).half()
         narrow.load_state_dict(model.state_dict())
-        versions[name] = write_version(run.out / "weights" / name, narrow, graphs, VERSION)
-        made[f"level-{number}"] = then.figures("rounds")
-    aliases = {f"level-{number}": f"{GENERATION}-level-{number}" for number in range(1, len(versions) + 1)}
-    aliases["champion"] = f"{GENERATION}-level-{len(versions)}"
-    figures = {**progress.figures("rounds"), "levels": made}
-    write_manifest(run.out / "weights", versions, aliases, lineage_of(run, progress, VERSION, figures))
-    return made
+        return write_version(folder, narrow, {f"{role}.onnx": graph(role, options.sizes) for role in ROLES}, VERSION)
+
+    return publish_levels(run, progress, options.levels, GENERATION, model, write, VERSION, "rounds")

@@ -12,10 +12,11 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 import numpy as np
+from msgspec import Meta
 
 from bothost import ReportProgress, Trainer, TrainingRun
 from bothost.errors import UsageError
@@ -30,17 +31,18 @@ Style = Literal["best", "drawn", "rule"]
 """How a seat plays a hand: the search's best move, a move drawn by visits (for variety), or the rule player's. Every
 position is searched in any case."""
 STYLES: tuple[Style, ...] = ("best", "drawn", "rule")
+Weight = Annotated[float, Meta(ge=0)]
 HANDS_PER_FILE = 100
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Options of the collection."""
 
-    records: int | None = None
+    records: Annotated[int, Meta(ge=1)] | None = None
     """Total number of records, including those of earlier runs. None: until the time is over."""
-    iterations: int = 1000
+    iterations: Annotated[int, Meta(ge=1)] = 1000
     """Iterations of the search in each position."""
-    workers: int | None = None
+    workers: Annotated[int, Meta(ge=1)] | None = None
     """Hands played at the same time. None: one per core."""
     preset: str = "rlcard"
     """Preset of the game's rules."""
@@ -48,23 +50,21 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Address of the strategy that values the leaves, such as "doudizhu-mcts". Empty: playouts."""
     search: dict[str, Any] = {}
     """Options of ``bothost.rules.search`` that override those of play."""
-    styles: tuple[float, float, float] = (0.5, 0.25, 0.25)
+    styles: tuple[Weight, Weight, Weight] = (0.5, 0.25, 0.25)
     """Shares of the seats that play the best move, a move drawn by visits, and the rule player's move."""
-    forced_share: float = 0.25
+    forced_share: Annotated[float, Meta(ge=0, le=1)] = 0.25
     """Share of the positions with a single legal move that are also searched."""
-    contested: float | None = None
+    contested: Annotated[float, Meta(ge=0, le=2)] | None = None
     """Search only positions where the evaluator's two best moves differ by at most so much, within 0 and 2. In others
     its best move counts as the search's. None: search all positions."""
     exports: str | None = None
     """Folder of a ``bothost export``. Convert its logged games to records instead of playing."""
 
     def __post_init__(self) -> None:
-        if self.iterations < 1 or (self.workers is not None and self.workers < 1):
-            raise ValueError("iterations and workers must be positive")
-        if min(self.styles) < 0 or not sum(self.styles) > 0 or not 0.0 <= self.forced_share <= 1.0:
-            raise ValueError("styles and forced_share must be shares: not negative, and forced_share at most 1")
-        if self.contested is not None and not (self.evaluator and 0.0 <= self.contested <= 2.0):
-            raise ValueError("contested needs an evaluator, and must be within 0 and 2")
+        if not sum(self.styles) > 0:
+            raise ValueError("one of styles must be positive")
+        if self.contested is not None and not self.evaluator:
+            raise ValueError("contested needs an evaluator")
 
 
 class Collector(Trainer):

@@ -15,12 +15,13 @@ from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from multiprocessing import get_context
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 import torch
+from msgspec import Meta
 from torch import Tensor
 
 from bothost import Evaluator, ReportProgress, Trainer, TrainingRun
@@ -29,9 +30,17 @@ from bothost.rules import ActionArray, FloatArray, State, View, doudizhu, game
 from bothost.training import checkpoint
 from bothost.training.checkpoint import Progress
 from bothost.training.devices import Device, check_device
-from bothost.training.loop import begun_or_resumed, check_finite, set_learning_rate
+from bothost.training.loop import (
+    Count,
+    NotNegative,
+    Positive,
+    Share,
+    begun_or_resumed,
+    check_finite,
+    set_learning_rate,
+)
 from bothost.training.metrics import Metrics, plot, read
-from bothost.training.publish import lineage_of, write_manifest, write_version
+from bothost.training.publish import publish_one
 from bothost_doudizhu_mcts.encode import PLANES, ROLES, SIDE, VERSION, encode, roles
 from bothost_doudizhu_mcts.evaluated import address_of
 from bothost_doudizhu_mcts.model import Networks, RoleNet, graphs
@@ -50,46 +59,43 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Address of the strategy whose values the networks learn."""
     start: str = ""
     """Version whose parameters the training starts with, such as "doudizhu-mcts". Empty: random ones."""
-    positions: int | None = None
+    positions: Count | None = None
     """Total number of positions. None: until the time is over."""
-    workers: int = 1
+    workers: Count = 1
     """Processes that make chunks."""
     device: Device = "cpu"
     """Where the networks learn. cuda gives equal results only within rounding."""
-    hands: int = 256
+    hands: Count = 256
     """Hands played at the same time for a chunk."""
-    chunk: int = 8192
+    chunk: Count = 8192
     """Positions of a chunk."""
-    batch: int = 256
+    batch: Count = 256
     """Positions of a gradient step."""
-    best: int = 4
+    best: Count = 4
     """Number of candidates of a position with the teacher's highest values."""
-    others: int = 4
+    others: Annotated[int, Meta(ge=0)] = 4
     """Number of other candidates of a position, drawn uniformly."""
-    random_moves: float = 0.07
+    random_moves: Share = 0.07
     """Share of the moves that are drawn from all legal ones."""
-    rule_seats: float = 0.15
+    rule_seats: Share = 0.15
     """Share of the seats that the rule player plays."""
-    shared: float = 0.25
+    shared: Share = 0.25
     """Part of the training in which all roles share one network, which then has three times as many positions. None is
     shared if ``start`` is given."""
-    differences: float = 2.0
+    differences: NotNegative = 2.0
     """Weight of the L1 of the differences between a position's candidates, which decide the play."""
-    states: float = 0.25
+    states: NotNegative = 0.25
     """Weight of the L1 of the positions' own values. The target is the value of the teacher's best move."""
-    learning_rate: float = 1e-3
+    learning_rate: Positive = 1e-3
     """Initial learning rate. It falls linearly to 0 at the end."""
-    measured: int = 8192
+    measured: Count = 8192
     """Number of held-out positions for measurements."""
-    checkpoint_every: int = 1000
+    checkpoint_every: Count = 1000
     """Steps between two checkpoints, each with a measurement."""
 
     def __post_init__(self) -> None:
-        counts = (self.workers, self.hands, self.chunk, self.batch, self.best, self.measured, self.checkpoint_every)
-        if min(counts) < 1 or self.others < 0 or self.chunk % self.batch:
-            raise ValueError("counts must be positive, and chunk a multiple of batch")
-        if not all(0.0 <= share <= 1.0 for share in (self.random_moves, self.rule_seats, self.shared)):
-            raise ValueError("random_moves, rule_seats and shared must be within 0 and 1")
+        if self.chunk % self.batch:
+            raise ValueError("chunk must be a multiple of batch")
 
 
 class Chunk(NamedTuple):
@@ -375,7 +381,6 @@ def measure(nets: Networks, chunk: Chunk, batch: int = 512) -> dict[str, float]:
 def publish(run: TrainingRun, nets: Networks, progress: Progress, teacher: Evaluator) -> dict[str, Any]:
     """Write the version and its lineage to ``out/weights``, and return the figures."""
     final = read(run.out / "metrics.jsonl")[-1]
-    versions = {"v1": write_version(run.out / "weights" / "v1", nets.in_16_bits(), graphs(), VERSION)}
     figures = {
         "steps": progress.iteration,
         "positions": progress.samples,
@@ -383,5 +388,5 @@ def publish(run: TrainingRun, nets: Networks, progress: Progress, teacher: Evalu
         **{name: round(float(final[name]), 4) for name in ("l1", "regret", "best_move")},
     }
     told = {**figures, "teacher": address_of(teacher), "value": "2 P(win) - 1 of the side that moves"}
-    write_manifest(run.out / "weights", versions, {"champion": "v1"}, lineage_of(run, progress, VERSION, told))
+    publish_one(run, progress, nets.in_16_bits(), graphs(), VERSION, told)
     return {"out": str(run.out), **figures}

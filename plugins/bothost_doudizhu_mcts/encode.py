@@ -42,8 +42,6 @@ from bothost.rules import ActionArray, FloatArray, Game, View
 POSITION, MOVE = "planes", "move_plane"
 """The blocks."""
 PLANES, SIDE = 29, 15
-CANDIDATE = 2
-"""The plane of the candidate move."""
 VERSION = 1
 """The supported version of both blocks."""
 
@@ -77,13 +75,6 @@ def encode(views: Sequence[View], moves: Sequence[ActionArray]) -> Inputs:
         if len(actions):
             view.encode_actions(MOVE, actions, candidates[begin:end, 0])
     return Inputs(planes, candidates, np.repeat(np.arange(len(views)), counts))
-
-
-def whole(inputs: Inputs) -> FloatArray:
-    """All planes of each candidate, as the block ``planes_with_move``: shape (candidates, 29, 15, 15)."""
-    out = inputs.planes[inputs.owner]
-    out[:, CANDIDATE] = inputs.moves[:, 0]
-    return out
 
 
 ROLES = ("landlord", "next", "previous")

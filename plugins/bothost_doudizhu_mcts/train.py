@@ -11,19 +11,20 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 import numpy as np
 import torch
+from msgspec import Meta
 from torch import Tensor
 
 from bothost import LoggedGames, Model, ReportProgress, Trainer, TrainingRun
 from bothost.errors import UsageError
 from bothost.training import checkpoint
-from bothost.training.loop import begun_or_resumed, check_finite, set_learning_rate
+from bothost.training.loop import Count, NotNegative, Positive, begun_or_resumed, check_finite, set_learning_rate
 from bothost.training.metrics import Metrics, plot, read
-from bothost.training.publish import lineage_of, write_manifest, write_version
+from bothost.training.publish import publish_one
 from bothost_doudizhu_mcts import logged, records
 from bothost_doudizhu_mcts.encode import VERSION
 from bothost_doudizhu_mcts.evaluated import address_of
@@ -46,42 +47,38 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Version whose parameters the fit starts with, such as "doudizhu-mcts". Empty: random ones."""
     teacher: str = ""
     """Address of the strategy whose values of other positions each step learns too, such as "deep-mc". Empty: none."""
-    rehearsed: int = 128
+    rehearsed: Count = 128
     """The teacher's positions of a gradient step."""
-    epochs: float | None = None
+    epochs: Positive | None = None
     """Number of epochs. None: until the time is over."""
-    positions: int = 64
+    positions: Count = 64
     """Positions of a gradient step."""
-    candidates: int = 12
+    candidates: Count = 12
     """Most candidate moves of a position in a step, drawn uniformly, so that leads with many moves do not dominate."""
-    half_visits: float = 10.0
+    half_visits: NotNegative = 10.0
     """A record with n visits has the weight n / (n + half_visits) in the loss."""
-    values: float = 1.0
+    values: NotNegative = 1.0
     """Weight of the L1 of the values. Searches model the others as weaker than they may be, so their values can be too
     high. 0: learn differences alone."""
-    differences: float = 2.0
+    differences: NotNegative = 2.0
     """Weight of the L1 of the differences between a position's moves. They decide the play. Without this term, the
     error of the position's value would dominate them."""
-    learning_rate: float | None = None
+    learning_rate: Positive | None = None
     """Initial learning rate. It falls linearly to 0 at the end. None: 0.002 from random parameters, and 0.0002 from a
     version's, so that it forgets little."""
-    weight_decay: float = 0.01
-    held_out: float = 0.05
+    weight_decay: NotNegative = 0.01
+    held_out: Annotated[float, Meta(gt=0, lt=1)] = 0.05
     """Share of the deals that are held out for measurements."""
-    measured: int = 3000
+    measured: Count = 3000
     """Most held-out positions for measurements."""
-    checkpoint_every: int = 500
+    checkpoint_every: Count = 500
     """Steps between two checkpoints, each with a measurement."""
     bf16: bool = False
     """Compute layers in bfloat16, and parameters, loss and steps in float32. Faster if the CPU supports it."""
 
     def __post_init__(self) -> None:
-        if min(self.positions, self.candidates, self.rehearsed, self.checkpoint_every, self.measured) < 1:
-            raise ValueError("positions, candidates, rehearsed, measured and checkpoint_every must be positive")
-        if min(self.values, self.differences) < 0 or self.values + self.differences == 0:
-            raise ValueError("values and differences must not be negative, and one of them positive")
-        if not 0.0 < self.held_out < 1.0 or self.half_visits < 0 or (self.epochs is not None and self.epochs <= 0):
-            raise ValueError("held_out must be within 0 and 1, half_visits and epochs not negative")
+        if self.values + self.differences == 0:
+            raise ValueError("one of values and differences must be positive")
 
 
 class Fitter(Trainer):
@@ -188,7 +185,6 @@ class Fit:
         run, progress, found = self.run, self.progress, self.found
         curve = read(run.out / "metrics.jsonl")
         final: Mapping[str, float] = curve[-1]
-        versions = {"v1": write_version(run.out / "weights" / "v1", self.net.in_16_bits(), graphs(), VERSION)}
         rounded = {name: round(value, 4) for name, value in final.items() if name not in ("iteration", "samples")}
         minutes, deals = round(progress.seconds / 60, 2), len(set(found.deals))
         figures: dict[str, Any] = {"steps": progress.iteration, "samples": progress.samples, "minutes": minutes}
@@ -202,7 +198,7 @@ class Fit:
             "records_made_by": found.made_by,
             "l1_curve": [[round(point["epoch"], 2), round(point["l1"], 4)] for point in curve],
         }
-        write_manifest(run.out / "weights", versions, {"champion": "v1"}, lineage_of(run, progress, VERSION, told))
+        publish_one(run, progress, self.net.in_16_bits(), graphs(), VERSION, told)
         return {"out": str(run.out), **figures}
 
 

@@ -34,11 +34,11 @@ FM, PAIRS = "fm.safetensors", "pairs.safetensors"
 class GrowOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Options of the growing."""
 
-    limit: Annotated[int, Meta(le=65_536)] = 1500
+    limit: Annotated[int, Meta(ge=1, le=65_536)] = 1500
     """Most features in total."""
-    per_round: int = 10
+    per_round: Annotated[int, Meta(ge=1)] = 10
     """m, the combinations that a round adds."""
-    factors: Annotated[int, Meta(le=1024)] = 16
+    factors: Annotated[int, Meta(ge=1, le=1024)] = 16
     """k, the factors of the machine."""
     shared: bool = False
     """False: factors per class, as in the source. True: all classes share factors, with a weight per class and factor.
@@ -47,9 +47,9 @@ class GrowOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """Which three ablated models: see ``FactorizationMachine.pair_losses``."""
     warm: bool = True
     """Whether a round's machine starts with the parameters of the previous round."""
-    first_epochs: int = 2
+    first_epochs: Annotated[int, Meta(ge=1)] = 2
     """Epochs for a machine with fresh parameters."""
-    epochs: int = 1
+    epochs: Annotated[int, Meta(ge=1)] = 1
     """Epochs for a machine that starts with the previous parameters."""
     rate: Annotated[float, Meta(gt=0)] = 0.1
     """Learning rate of AdaGrad."""
@@ -59,10 +59,6 @@ class GrowOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """L2 of the weights."""
     deviation: Annotated[float, Meta(ge=0)] = 0.05
     """Standard deviation of the initial factors."""
-
-    def __post_init__(self) -> None:
-        if min(self.limit, self.per_round, self.factors, self.first_epochs, self.epochs) < 1:
-            raise ValueError("limit, per_round, factors, first_epochs and epochs must be positive")
 
 
 @dataclass(frozen=True)

@@ -53,34 +53,28 @@ SURPLUS = 4
 """Number of best pairs to consider per wanted combination, because some equal existing features."""
 
 
+Size = Annotated[int, Meta(ge=0, le=1024)]
+
+
 class SharedOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Options of the machine that all moves share."""
 
-    quadratic: Annotated[int, Meta(le=1024)] = 32
+    quadratic: Size = 32
     """Factors of pairs, Rendle's k."""
-    rectified: Annotated[int, Meta(le=1024)] = 64
+    rectified: Size = 64
     """Factors whose sums are rectified (clipped at 0)."""
-    passes: int = 5
+    passes: Annotated[int, Meta(ge=1)] = 5
     """Passes over the crowd's decisions after the last combination was added."""
-    rate: float = 0.05
+    rate: Annotated[float, Meta(gt=0, le=1)] = 0.05
     """Learning rate of AdaGrad; it falls to 0 over the passes."""
-    decay: float = 1e-5
+    decay: Annotated[float, Meta(ge=0, le=1)] = 1e-5
     """L2 per use of a feature."""
-    combinations: Annotated[int, Meta(le=10_000)] = 120
+    combinations: Annotated[int, Meta(ge=0, le=10_000)] = 120
     """Most combinations to grow."""
-    per_round: int = 20
+    per_round: Annotated[int, Meta(ge=1)] = 20
     """m, the combinations that a round adds."""
-    directions: Annotated[int, Meta(le=1024)] = 32
+    directions: Size = 32
     """Most directions in which the crowd's players differ."""
-
-    def __post_init__(self) -> None:
-        if (
-            min(self.passes, self.per_round) < 1
-            or min(self.quadratic, self.rectified, self.combinations, self.directions) < 0
-        ):
-            raise ValueError("passes and per_round must be positive, sizes must not be negative")
-        if not 0 < self.rate <= 1 or not 0 <= self.decay <= 1:
-            raise ValueError("rate and decay must be within 0 and 1")
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,12 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 import numpy as np
 import torch
+from msgspec import Meta
 
 from bothost import LoggedGames, Model, PlayerLog, ReportProgress, Trainer, TrainingRun
 from bothost.errors import UsageError
@@ -47,14 +48,14 @@ class TrainOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """Start of a clone. package: the package's crowd, or in a retraining the champion. log: a crowd trained on all
     other consenting players in the log. none: nothing, the player's own hands alone. None: package for a player, log
     without one."""
-    hands: int | None = None
+    hands: Annotated[int, Meta(ge=1)] | None = None
     """Learn from the first ``hands`` hands of the player. None: all."""
     curve: bool = False
     """Whether to also fit the player on the first 5, 10, 20, 50 … hands, and measure each on the held-out hands."""
     tempo: bool = False
     """Whether the clone also takes as long for its moves as the player. The times are known of hands at which everybody
     else was a bot of ours."""
-    most: int = 60_000
+    most: Annotated[int, Meta(ge=1)] = 60_000
     """Most decisions of the crowd for growing features. The last layer is fitted to all decisions."""
     afterstates: bool = True
     """Whether the last layer also sees the afterstates of the classes. False: only the position, as in the source,
@@ -75,8 +76,6 @@ class TrainOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             raise ValueError("clones without a crowd are made by the method shared")
         if self.crowd == "none" and self.hands == 1:
             raise ValueError("a clone without a crowd needs two hands, not one")
-        if self.most < 1 or (self.hands is not None and self.hands < 1):
-            raise ValueError("hands and most must be positive")
 
 
 class FmCloneTrainer(Trainer):

@@ -17,11 +17,23 @@ from bothost.rules import game
 from bothost.training import branches, ppo
 from bothost.training.adaptive import Coefficients, SteeringOptions, steer
 from bothost.training.checkpoint import Progress
-from bothost.training.loop import Iteration, Learner, LoopOptions, Outcome, TrainerLoop, limited, set_learning_rate
+from bothost.training.loop import (
+    Count,
+    Iteration,
+    Learner,
+    LoopOptions,
+    NotNegative,
+    Outcome,
+    Positive,
+    Share,
+    TrainerLoop,
+    limited,
+    set_learning_rate,
+)
 from bothost.training.metrics import FILE, read
 from bothost.training.model_pool import ModelPool
 from bothost.training.offpolicy import LoggedHands
-from bothost.training.publish import lineage_of, parameters_file, write_manifest, write_version
+from bothost.training.publish import parameters_file, publish_one
 from bothost_mahjong_ppo.encode import VERSION
 from bothost_mahjong_ppo.imitate import Teacher, fit_critic, imitate
 from bothost_mahjong_ppo.logged import MahjongHands
@@ -38,9 +50,9 @@ class Options(LoopOptions, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     preset: str = "botzone"
     """Preset of the game's rules."""
-    hands: int = 128
+    hands: Count = 128
     """Hands of the learner in each iteration."""
-    learning_rate: Annotated[float, Meta(gt=0)] = 3e-4
+    learning_rate: Positive = 3e-4
     """At the beginning. It falls linearly to 0 at the end."""
     look_ahead: bool = True
     """Whether the network sees look-ahead features and prospects."""
@@ -54,7 +66,7 @@ class Options(LoopOptions, frozen=True, kw_only=True, forbid_unknown_fields=True
     steering: SteeringOptions = SteeringOptions()
     first_stage: int | None = None
     """Stage of the curriculum to begin with. None: the first; in a retraining the last."""
-    window: int = 10
+    window: Count = 10
     """Iterations over which progress is measured."""
     least_score: float = 2.0
     """Mean points a hand over the window that open the next stage."""
@@ -64,9 +76,9 @@ class Options(LoopOptions, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Hands of the teacher to imitate before. 0: none."""
     teacher: Teacher = "rule"
     """Player to imitate: ``rule-mahjong``, or ``discerning`` for the player with the acceptance-weighted look-ahead."""
-    imitation_rate: Annotated[float, Meta(gt=0)] = 2e-3
+    imitation_rate: Positive = 2e-3
     """Learning rate of the imitation."""
-    imitation_entropy: Annotated[float, Meta(ge=0)] = 0.0
+    imitation_entropy: NotNegative = 0.0
     """Least mean entropy of the policy after the imitation, in nats."""
     critic_hands: Annotated[int, Meta(ge=0)] = 400
     """Hands of the teacher that the critic is fitted to after the imitation. 0: none."""
@@ -75,11 +87,11 @@ class Options(LoopOptions, frozen=True, kw_only=True, forbid_unknown_fields=True
     policy_layer: bool = True
     """Whether PPO changes the layer from the trunk to the logits. False, without the trunk: what scores each action by
     its prospect, and the value, are all that learns. That is 15,000 weights, which need fewer samples."""
-    pool_every: int = 10
-    newest_share: Annotated[float, Meta(ge=0, le=1)] = 0.5
+    pool_every: Count = 10
+    newest_share: Share = 0.5
     """Share of the hands against past selves that use the newest version."""
-    checkpoint_every: int = 10
-    logged_share: Annotated[float, Meta(ge=0)] = 0.25
+    checkpoint_every: Count = 10
+    logged_share: NotNegative = 0.25
     """In a retraining: logged samples for each sample of self-play."""
     ppo: ppo.PpoOptions = ppo.PpoOptions(epochs=2, minibatch=512, entropy_coef=0.01, gae_lambda=0.95, target_kl=0.05)
     least_iterations: ClassVar[int] = 0
@@ -93,8 +105,6 @@ class Options(LoopOptions, frozen=True, kw_only=True, forbid_unknown_fields=True
             raise ValueError(
                 "adaptive steers the coefficient of entropy: set adaptive = false, or no ppo.entropy_final"
             )
-        if self.hands < 1 or self.window < 1:
-            raise ValueError("hands and window must be at least 1")
 
 
 class MahjongPpoTrainer(Trainer):
@@ -293,11 +303,8 @@ def publish(
 
     ``more``: further figures for the lineage.
     """
-    folder = run.out / "weights"
-    version = write_version(folder / "v1", learner.model.deployed(), graph(), VERSION)
     figures = {**progress.figures(), **_totals(run.out), "stage": learner.stage, **(more or {})}
-    lineage = lineage_of(run, progress, VERSION, figures)
-    write_manifest(folder, {"v1": version}, {"champion": "v1"}, lineage)
+    publish_one(run, progress, learner.model.deployed(), graph(), VERSION, figures)
     return {"out": str(run.out), **figures}
 
 

@@ -8,11 +8,12 @@ that sees all hands values branches after so many draws, and nothing that luck b
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import msgspec
 import numpy as np
 import torch
+from msgspec import Meta
 
 from bothost.errors import UsageError
 from bothost.rules import FloatArray, Game, State, mahjong
@@ -27,24 +28,20 @@ from bothost_mahjong_ppo.selfplay import Group, Opponents, new_hands, observe, p
 class BranchOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Which decisions branch, and how far."""
 
-    candidates: int = 0
+    candidates: Annotated[int, Meta(ge=0)] = 0
     """Actions of a decision that are tried at most, the most probable ones. 0: nothing branches, plain PPO."""
-    least_probability: float = 0.03
+    least_probability: Annotated[float, Meta(ge=0, lt=0.5)] = 0.03
     """Actions below it are not tried. A decision with fewer than two actions to try does not branch."""
-    share: float = 1.0
+    share: Annotated[float, Meta(gt=0, le=1)] = 1.0
     """Share of the other decisions that branch."""
     continuation: Teacher = "discerning"
     """The player that continues in all seats."""
-    draws: int = 0
+    draws: Annotated[int, Meta(ge=0)] = 0
     """Draws after which the critic of ``mahjong.luck`` values a branch. 0: it is played to the end of the hand."""
 
     def __post_init__(self) -> None:
-        if self.candidates < 0 or self.candidates == 1:
+        if self.candidates == 1:
             raise ValueError("candidates must be 0 or at least 2")
-        if not 0.0 < self.share <= 1.0 or not 0.0 <= self.least_probability < 0.5:
-            raise ValueError("share must be within 0 and 1, least_probability within 0 and 0.5")
-        if self.draws < 0:
-            raise ValueError("draws must be 0 or more")
 
 
 class BranchedHands(NamedTuple):

@@ -24,7 +24,7 @@ from bothost.errors import UsageError
 from bothost.inference import legal_masks
 from bothost.rules import FloatArray, Game, View
 from bothost.rules.pairing import rule_returns
-from bothost.training.loop import Iteration, Learner, Outcome, set_learning_rate
+from bothost.training.loop import Count, Iteration, Learner, Outcome, Positive, Share, set_learning_rate
 from bothost.training.ppo import clip_gradients, masked_log_probs
 from bothost.training.rollout import draw
 from bothost_phase_ppo.encode import ACTIONS, CANDIDATE, POSITION, WIN_POINTS, Symmetries, encode
@@ -37,35 +37,25 @@ HELD_OUT = 1
 class ImproveOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Options of expert iteration. It trains the network with inputs per action."""
 
-    collecting: float = 0.7
+    collecting: Share = 0.7
     """Part of the training that collects choices. The rest learns from all of them."""
     choices: str | None = None
     """Folder ``choices`` of another training from the same start. Then nothing is collected."""
-    hands: int = 256
+    hands: Count = 256
     """Hands of self-play in an iteration that collects."""
-    deals: int = 24
+    deals: Count = 24
     """Playouts of each action. They are noisy, but the loss is linear in them, so noise averages out over positions."""
-    least_odds: float = 0.005
+    least_odds: Share = 0.005
     """Actions with less than this part of the first one's probability get no playouts."""
-    others: float = 0.2
+    others: Share = 0.2
     """Share kept of the choices with one such action. The network keeps its policy there."""
-    temperature: float = 0.1
+    temperature: Positive = 0.1
     """Points of value that are worth one nat of divergence from the policy at the beginning."""
-    steps: int = 100
+    steps: Count = 100
     """Gradient steps in an iteration that learns."""
-    minibatch: int = 1024
-    learning_rate: float = 1e-3
+    minibatch: Count = 1024
+    learning_rate: Positive = 1e-3
     """When learning begins. It falls linearly to 0 at the end."""
-
-    def __post_init__(self) -> None:
-        for name in ("hands", "deals", "steps", "minibatch"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1")
-        for name in ("collecting", "least_odds", "others"):
-            if not 0.0 <= getattr(self, name) <= 1.0:
-                raise ValueError(f"{name} must be within 0 and 1")
-        if not self.temperature > 0.0 or not self.learning_rate > 0.0:
-            raise ValueError("temperature and learning_rate must be positive")
 
 
 class Choices(NamedTuple):

@@ -7,7 +7,6 @@ One iteration draws an opponent from past versions, plays a rollout, computes ad
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -19,10 +18,10 @@ from bothost import LoggedGames, Model, ReportProgress, Trainer, TrainingRun
 from bothost.rules import game
 from bothost.training import fleet, ppo
 from bothost.training.checkpoint import Progress
-from bothost.training.loop import Clock, Iteration, Outcome, TrainerLoop, limited, set_learning_rate, version_at
+from bothost.training.loop import Clock, Iteration, Outcome, TrainerLoop, limited, set_learning_rate
 from bothost.training.model_pool import ModelPool
 from bothost.training.offpolicy import LeadEncoder, LoggedHands
-from bothost.training.publish import lineage_of, parameters_file, play_options, write_manifest, write_version
+from bothost.training.publish import Version, parameters_file, play_options, publish_levels, publish_one, write_version
 from bothost.training.rollout import (
     Build,
     Rollout,
@@ -183,7 +182,12 @@ class PhasePpoTrainer(Trainer):
             progress = TrainerLoop(options, run, version, learner, report, start=start).train()
         else:
             progress = train(options, options.task, network, run, report, version=version, start=start)
-        levels = publish(run, progress, options.levels, version, _play(options.playouts))
+        model, play = network(), _play(options.playouts)
+
+        def write(folder: Path, last: bool) -> Version:
+            return write_version(folder, model, graph(version), version, play if last else None)
+
+        levels = publish_levels(run, progress, options.levels, GENERATION, model, write, version)
         return {"out": str(run.out), **progress.figures(), "levels": levels}
 
     def retrain(
@@ -205,40 +209,16 @@ class PhasePpoTrainer(Trainer):
         model = network()
         evaluation = held_out.evaluation(ModelPool(run.out / "pool"), model)
         play = _play(options.playouts) if start is None else play_options(start)
-        made = write_version(run.out / "weights" / "v1", model, graph(version), version, play)
         figures = {
             **progress.figures(),
             "logged_decisions": hands.decisions,
             "logged_share": options.logged_share,
             "evaluation": evaluation,
         }
-        lineage = lineage_of(run, progress, version, figures)
-        write_manifest(run.out / "weights", {"v1": made}, {"champion": "v1"}, lineage)
+        publish_one(run, progress, model, graph(version), version, figures, play)
         return figures
 
 
 def _play(playouts: int) -> dict[str, Any]:
     """Options of play that a version brings."""
     return {"playouts": playouts, "least_odds": 0.005, "prior": 0.1} if playouts else {}
-
-
-def publish(
-    run: TrainingRun, progress: Progress, parts: tuple[float, ...], encoder: int, play: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Write the levels into ``run.out/weights``. Returns how each was made. The last level gets the options of play."""
-    out, model = run.out, NETWORKS[encoder]()
-    pool = ModelPool(out / "pool")
-    versions, made = {}, {}
-    for number, part in enumerate(parts, start=1):
-        level = f"level-{number}"
-        version, then = version_at(out, part * progress.samples)
-        pool.load(version, model)
-        name = f"{GENERATION}-{level}"
-        last = number == len(parts)
-        versions[name] = write_version(out / "weights" / name, model, graph(encoder), encoder, play if last else None)
-        made[level] = then.figures()
-    aliases = {level: f"{GENERATION}-{level}" for level in made}
-    aliases["champion"] = f"{GENERATION}-level-{len(parts)}"
-    figures = {**progress.figures(), "levels": made}
-    write_manifest(out / "weights", versions, aliases, lineage_of(run, progress, encoder, figures))
-    return made

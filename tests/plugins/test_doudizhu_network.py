@@ -4,6 +4,7 @@ import json
 import math
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import onnxruntime
 import pytest
@@ -22,7 +23,7 @@ from bothost_doudizhu_mcts.collect import Options as CollectOptions
 from bothost_doudizhu_mcts.collect import SelfPlay
 from bothost_doudizhu_mcts.distil import Distiller, Source, bits, measure
 from bothost_doudizhu_mcts.distil import Options as DistilOptions
-from bothost_doudizhu_mcts.encode import ROLES, encode, roles, supports, whole
+from bothost_doudizhu_mcts.encode import ROLES, encode, roles, supports
 from bothost_doudizhu_mcts.measure import HeldOut
 from bothost_doudizhu_mcts.model import Networks, RoleNet, graphs, tensors
 from bothost_doudizhu_mcts.network import GRAPHS
@@ -96,7 +97,10 @@ def test_shared_planes_with_candidates_are_the_whole_block():
     views = positions(1)
     legal = [view.legal() for view in views]
     blocks = [view.encode_actions("planes_with_move", actions) for view, actions in zip(views, legal, strict=True)]
-    np.testing.assert_array_equal(whole(encode(views, legal)), np.concatenate(blocks))
+    inputs = encode(views, legal)
+    whole = inputs.planes[inputs.owner]
+    whole[:, 2] = inputs.moves[:, 0]  # the candidate move
+    np.testing.assert_array_equal(whole, np.concatenate(blocks))
     assert supports(GAME) and not supports(game("othello"))
 
 
@@ -404,5 +408,9 @@ def test_what_cannot_be_fitted_is_refused_with_the_fix(folder, tmp_path):
         fit(tmp_path, tmp_path / "x", epochs=1)
     with pytest.raises(UsageError, match="too few deals"):
         fit(folder, tmp_path / "y", epochs=1, held_out=1e-6)
-    with pytest.raises(ValueError, match="held_out"):
-        Options(held_out=0.0)
+    for wrong in ({"held_out": 0.0}, {"half_visits": math.nan}, {"learning_rate": -1.0}, {"weight_decay": math.nan}):
+        with pytest.raises(msgspec.ValidationError, match=next(iter(wrong))):
+            msgspec.convert(wrong, Options)
+    for wrong in ({"learning_rate": math.nan}, {"differences": -1.0}, {"states": math.nan}, {"positions": 0}):
+        with pytest.raises(msgspec.ValidationError, match=next(iter(wrong))):
+            msgspec.convert(wrong, DistilOptions)

@@ -43,7 +43,7 @@ def test_only_likely_actions_are_tried_best_first():
     with pytest.raises(ValueError, match="candidates"):
         BranchOptions(candidates=1)
     with pytest.raises(ValueError, match="share"):
-        BranchOptions(share=0.0)
+        msgspec.convert({"share": 0.0}, BranchOptions)
 
 
 @pytest.mark.parametrize("seats", [CURRICULUM[2], CURRICULUM[-1]])
@@ -76,7 +76,7 @@ def test_branches_that_a_critic_values_vary_less():
     spreads = [float((batch.weights * batch.advantages.square()).sum()) for batch in (one, other)]
     assert 0.0 < spreads[1] < 0.5 * spreads[0]
     with pytest.raises(ValueError, match="draws"):
-        BranchOptions(draws=-1)
+        msgspec.convert({"draws": -1}, BranchOptions)
 
 
 def test_a_training_from_a_shipped_version_changes_the_layers_that_it_may(tmp_path):

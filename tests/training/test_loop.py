@@ -170,7 +170,7 @@ def test_a_training_is_taken_up_where_it_was_left_and_begun_where_no_checkpoint_
 )
 def test_options_that_make_no_sense_are_refused(wrong):
     with pytest.raises(ValueError, match=next(iter(wrong))):
-        SelfPlayOptions(**wrong)
+        msgspec.convert(wrong, SelfPlayOptions)
 
 
 def test_a_training_that_was_killed_before_its_first_update_resumes_from_its_start(tmp_path):
