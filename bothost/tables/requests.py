@@ -143,7 +143,10 @@ class Requests:
         if job.link:
             step.link, step.reason = job.link, job.reason
         hand.job = step
-        out.append(step)
+        if job.decided_by == fallback.CHAIN[-1].by:  # no other link is left for this move
+            self._decide_last(hand, step, job.window.arrival + job.elapsed_s, out)
+        else:
+            out.append(step)
 
     def _fall_back(self, hand: Hand, job: Job, reason: str, out: list[Output]) -> None:
         fallback.fall_back(job, reason)

@@ -417,6 +417,17 @@ def test_a_lobby_that_takes_composites_gets_all_selections_in_one_answer():
     assert [job.substep for job in output.steps] == list(range(steps))
 
 
+def test_a_composite_whose_time_is_up_is_complete_without_any_worker():
+    """No worker may be left, and nothing would wake us for its next step."""
+    seat = Seat(game="pairing", conduct=Conduct(takes_composites=True)).start()
+    hand = seat.job().hand
+    outputs = seat.session.requests.expire(hand, hand.due_at)
+    assert kinds(outputs) == [Late, Job]
+    [answer] = seat.session.requests.expire(hand, hand.due_at)
+    assert isinstance(answer, Answer) and len(answer.actions) == len(answer.steps) > 1
+    assert {job.decided_by for job in answer.steps} == {"first-legal"} and hand.job is None
+
+
 def test_an_account_that_consents_is_marked_at_its_hands_and_nobody_else():
     game = rules.game("doudizhu")
     others = (PlayerInfo("bob", 1), PlayerInfo("cyd", 2, consents=True))
