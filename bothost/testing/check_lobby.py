@@ -56,6 +56,7 @@ PREFIXES = 40
 HOSTILE_EACH = 40
 CHAT_ATTEMPTS = 5
 """A chat may take a moment to connect."""
+NOT_PLAYED = "not checked, because no hand was played"
 LEAK_FRAMES = 4000
 LEAK_BYTES = 256 * 1024
 
@@ -252,7 +253,7 @@ class _Run:
         """``feed`` does not raise for hostile inputs, at many moments of a hand."""
         rng = random.Random(self.seed)
         for _ in range(PREFIXES):
-            adapter = self._replayed(rng.randrange(1, len(self.inputs)))
+            adapter = self._replayed(rng.randrange(1, max(len(self.inputs), 2)))
             source = hostile.inputs(self.inputs, rng)
             for _ in range(HOSTILE_EACH):
                 item = next(source)
@@ -333,7 +334,7 @@ class _Run:
     def _replayed(self, count: int) -> LobbyAdapter:
         """A new adapter after the first inputs of the recorded hand."""
         if self.account is None or not self.inputs:
-            raise RuntimeError("not checked, because no hand was played")
+            raise RuntimeError(NOT_PLAYED)
         adapter = self.adapter(self.account)
         for item in self.inputs[:count]:
             checked(adapter.feed(item))
@@ -348,7 +349,8 @@ class _Run:
         for name in Capabilities.__struct_fields__:
             value = getattr(declared, name)
             if name in seen:
-                yield Finding(name, self.kit.wish.game, not seen[name], seen[name])
+                detail = seen[name] if self.outputs or name == "games" else NOT_PLAYED
+                yield Finding(name, self.kit.wish.game, not detail, detail)
             elif name not in OBSERVED:
                 test = self.kit.proven_by.get(name, "")
                 advice = f"write a test for {name} = {value!r}, and name it in LobbyKit.proven_by"

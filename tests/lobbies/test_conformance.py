@@ -126,6 +126,18 @@ async def test_a_capability_that_is_not_there_is_found(name, value):
     assert name in {finding.check for finding in report.findings if not finding.ok}
 
 
+async def test_without_a_hand_nothing_is_said_of_what_needs_one():
+    def silent(self, item):
+        return []
+
+    report = await check_lobby(dataclasses.replace(broken(feed=silent), timeout_s=0.1))
+    details = {finding.check: finding.detail for finding in report.findings if not finding.ok}
+    assert "no hand was played" in details["hostile input"]
+    for name in ("acks_moves", "clock", "resume_delivers", "transport"):
+        assert details[name] == "not checked, because no hand was played"
+    assert "games" not in details
+
+
 @pytest.mark.usefixtures("few_frames")
 async def test_a_capability_that_nobody_proves_is_found():
     report = await check_lobby(dataclasses.replace(KIT, proven_by={}))
