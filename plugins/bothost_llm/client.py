@@ -5,6 +5,7 @@ No message and no error contains the key.
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
 from typing import TYPE_CHECKING, Any
@@ -87,6 +88,12 @@ class Allowance:
         with self._lock:
             self.cost += cost
         return cost
+
+
+@functools.cache
+def allowance_of(options: Options) -> Allowance:
+    """The allowance of these options in this process. All threads that play by them share it."""
+    return Allowance(options)
 
 
 class Client:

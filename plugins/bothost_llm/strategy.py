@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from bothost import Budget, Decision, Model, Player, ProtocolError, Strategy, Table
 from bothost.errors import UsageError
 from bothost.rules import ActionArray, View
-from bothost_llm.client import Allowance, Busy, Client
+from bothost_llm.client import Busy, Client, allowance_of
 from bothost_llm.options import Options as LlmOptions
 from bothost_llm.prompt import messages, read, response_format
 
@@ -48,7 +48,7 @@ class LlmPlayer(Strategy):
         key = None if options.key_variable is None else os.environ.get(options.key_variable)
         if options.key_variable is not None and not key:
             raise UsageError(f"llm-player: ${options.key_variable} is not set", advice="set it, or drop key_variable")
-        self.allowance = Allowance(options)
+        self.allowance = allowance_of(options)
         self.client = Client(options, key)
 
     def player(self, table: Table) -> Player:

@@ -13,6 +13,7 @@ from stopwatch import fastest, seconds
 
 from bothost import Budget, PluginError, ProtocolError, Table, rules
 from bothost.errors import UsageError
+from bothost_llm.client import allowance_of
 from bothost_llm.options import Options
 from bothost_llm.prompt import messages
 from bothost_llm.strategy import LlmPlayer
@@ -60,6 +61,7 @@ def endpoint():
     made.stop.set()
     made.server.shutdown()
     made.server.server_close()
+    allowance_of.cache_clear()
 
 
 def completion(content, tokens=(100, 10)):
@@ -222,7 +224,8 @@ def test_refusals_and_redirects_end_at_once_and_never_show_the_key(endpoint, dec
     assert len(endpoint.requests) == 3
 
 
-def test_budgets_end_the_requests(endpoint, monkeypatch):
+def test_budgets_end_the_requests_of_all_threads(endpoint, monkeypatch):
+    """A host makes an instance for each of its threads."""
     endpoint.script = last_legal
     _, view, table = start()
     for options, spent in (
@@ -230,13 +233,13 @@ def test_budgets_end_the_requests(endpoint, monkeypatch):
         ({"max_cost": 0.0005, "price_in": 2.0, "price_out": 10.0}, "0.0005 is spent"),
         ({"requests_per_minute": 2.0, "timeout_ms": 1000.0}, "rate limit"),
     ):
-        strategy = LlmPlayer(Options(url=endpoint.url, model="m", **options))
-        player = strategy.player(table)
-        for _ in range(2):
-            player.decide(view, view.legal(), NO_CLOCK)
+        first, second, third = (LlmPlayer(Options(url=endpoint.url, model="m", **options)) for _ in range(3))
+        for strategy in (first, second):
+            strategy.player(table).decide(view, view.legal(), NO_CLOCK)
         with pytest.raises(PluginError, match=spent):
-            player.decide(view, view.legal(), NO_CLOCK)
-        strategy.close()
+            third.player(table).decide(view, view.legal(), NO_CLOCK)
+        for strategy in (first, second, third):
+            strategy.close()
     assert len(endpoint.requests) == 6
 
 
