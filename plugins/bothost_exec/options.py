@@ -16,7 +16,8 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     command: Annotated[tuple[str, ...], Meta(min_length=1)]
     """The program and its arguments; set by the address ``exec:COMMAND``."""
     pool: Annotated[int, Meta(ge=0, le=1024)] = 0
-    """Number of processes that share the tables. 0: one process per table."""
+    """Number of processes of each worker thread (``limits.worker_threads``) that share its tables. 0: one process per
+    table."""
     environment: tuple[Annotated[str, Meta(pattern=r"^(?!BOTHOST_)[A-Za-z_][A-Za-z0-9_]*$")], ...] = ()
     """Names of additional environment variables for the program, such as ``["OPENAI_API_KEY"]``."""
     memory_mb: Annotated[int, Meta(ge=0, le=1 << 20)] = 0
