@@ -176,22 +176,22 @@ class Match:
         ]
 
     def position(self) -> list[m.Output]:
-        """Report the position, and the request if one is open."""
+        """Report the position, and the request if one is open. Part of its time has passed."""
         if self.transcript.view is None:
             return []
-        return [self._snapshot(), *([self._question()] if self.asked else [])]
+        return [self._snapshot(), *([self._question(0.5)] if self.asked else [])]
 
     def _snapshot(self) -> m.Snapshot:
         view = self.transcript.view
         assert view is not None
         return m.Snapshot(self.id, HAND, view.seat, view.to_json())
 
-    def _question(self) -> m.ActionRequest:
-        """The open request. It keeps its id when it is repeated."""
+    def _question(self, part: float = 1.0) -> m.ActionRequest:
+        """The open request, with this part of its time. It keeps its id when it is repeated."""
         view = self.transcript.view
         assert view is not None
         raw = self.transcript.turns[-1].request
-        return m.ActionRequest(self.id, HAND, self._request_id(), self._grant_ms, 0.0, view.seq, None, raw)
+        return m.ActionRequest(self.id, HAND, self._request_id(), part * self._grant_ms, 0.0, view.seq, None, raw)
 
     def _request_id(self) -> str:
         return f"{self.id}.{len(self.transcript.turns)}"

@@ -266,6 +266,8 @@ class Game:
         if self._blind:
             return self._contradicted("the host asks for the position")
         hand.view = None
+        if (ask := self.asking.open) is not None:
+            ask.grant_ms *= 0.5  # part of the time has passed
         return hand.report(self.name) + self.asking.request(hand)
 
     def _contradicted(self, reason: str) -> list[m.Output]:

@@ -476,8 +476,10 @@ def test_tables_of_which_nothing_is_remembered_are_aborted():
 
 
 def test_a_snapshot_is_ours_to_tell():
-    line = begun()
-    assert kinds(line.do(m.Resync(A))) == ["Snapshot", "ActionRequest"]
+    line = begun(time_limit_s=10.0)
+    told = line.do(m.Resync(A))
+    assert kinds(told) == ["Snapshot", "ActionRequest"]
+    assert told[1].grant_ms == 5000.0, "part of it has passed, and nothing says how much"
 
 
 # ----------------------------------------------------------------------------------------------------- capabilities

@@ -176,9 +176,14 @@ def test_who_is_offline_is_told_with_every_position():
 
 
 def test_the_host_is_told_the_position_again_without_breaking_the_connection():
-    bench = Bench().turn()
+    bench = Bench()
+    bench.opened()
+    bench.do(["deal_tile"], 1, 3, deal_tile=14)
+    (asked,) = told(bench.ask_hand(1, ["cut"], 4, deal_tile_type="deal_tile"), m.ActionRequest)
     out = bench.feed(m.Resync("room-1"))
-    assert told(out, m.Snapshot) and told(out, m.ActionRequest) and not told(out, m.CloseSocket)
+    assert told(out, m.Snapshot) and not told(out, m.CloseSocket)
+    (again,) = told(out, m.ActionRequest)
+    assert again.grant_ms == asked.grant_ms / 2, "part of it has passed, and nothing says how much"
 
 
 def test_leaving_a_game_gives_it_up_for_good():
