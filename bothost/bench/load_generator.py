@@ -13,9 +13,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import base64
 import gc
-import hashlib
 import json
 import random
 import struct
@@ -26,11 +24,12 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, cast
 
+from websockets.utils import accept_key, apply_mask
+
 from bothost import rules
 from bothost.lobbies.embedded import protocol as wire
 from bothost.rules.game import Game, State
 
-GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 GRANT_MS = 30_000
 TICK_S = 0.0005
 STAGGER = 45
@@ -266,11 +265,8 @@ class Peer(asyncio.Protocol):
             opcode = data[position] & 15
             position = end_of_frame
             if opcode == 1:
-                pad = -length % 4
-                key = int.from_bytes(mask * ((length + pad) // 4), "little")
-                text = (int.from_bytes(body + bytes(pad), "little") ^ key).to_bytes(length + pad, "little")[:length]
                 self.load.in_bytes += length
-                self.message(text)
+                self.message(apply_mask(body, mask))
             elif opcode == 8:
                 self.transport.close()
                 return
@@ -282,10 +278,9 @@ class Peer(asyncio.Protocol):
             for line in head.split(b"\r\n")
             if line.lower().startswith(b"sec-websocket-key:")
         )
-        accept = base64.b64encode(hashlib.sha1(key + GUID).digest())
         self.transport.write(
             b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-            b"Sec-WebSocket-Accept: " + accept + b"\r\n\r\n"
+            b"Sec-WebSocket-Accept: " + accept_key(key.decode()).encode() + b"\r\n\r\n"
         )
         self.open = True
         if self.load.echo:
