@@ -18,7 +18,7 @@ from websockets.client import ClientProtocol
 from websockets.exceptions import InvalidStatus
 from websockets.frames import Frame, Opcode
 from websockets.http11 import Response
-from websockets.protocol import OPEN
+from websockets.protocol import CONNECTING, OPEN
 from websockets.uri import parse_uri
 
 OPEN_TIMEOUT_S = 10.0
@@ -60,8 +60,6 @@ class WebSocket(asyncio.Protocol):
         """The received fragments of an incomplete message."""
         self._text = True
         self._flushing = False
-        self._is_open = False
-        """Whether the protocol's state was OPEN after the last input."""
         self._failed = False
         """Whether the peer violated the protocol. Later messages are ignored."""
         self._closed = False
@@ -178,18 +176,17 @@ class WebSocket(asyncio.Protocol):
             self._on_message(bytes(data))
 
     def _after_input(self) -> None:
-        self._is_open = self._protocol.state is OPEN
         self._flush()
         if self._protocol.close_expected() and self._transport is not None and not self._closed:
             self._loop.call_later(CLOSE_TIMEOUT_S, self.abort)
-            if not self._is_open:
+            if self._protocol.state is not OPEN:
                 self._notify()
 
     # ------------------------------------------------------------------------------------------------------ writing
 
     def send(self, data: str | bytes) -> None:
         """Send a message at the end of this turn of the event loop. Does nothing if the socket is closed."""
-        if self._closed or not self._is_open:
+        if self._closed or self._protocol.state is not OPEN:
             return
         if isinstance(data, str):
             self._protocol.send_text(data.encode())
@@ -201,7 +198,7 @@ class WebSocket(asyncio.Protocol):
 
     def ping(self) -> None:
         """Send a protocol ping. ``pongs`` counts the answer."""
-        if not self._closed and self._is_open:
+        if not self._closed and self._protocol.state is OPEN:
             self._protocol.send_ping(b"")
             self._flush()
 
@@ -224,12 +221,11 @@ class WebSocket(asyncio.Protocol):
         """Start the closing handshake. The connection is dropped after ``CLOSE_TIMEOUT_S``."""
         if self._closed:
             return
-        if self._is_open:
+        if self._protocol.state is OPEN:
             self._protocol.send_close(code, reason)
-            self._is_open = False
             self._flush()
             self._loop.call_later(CLOSE_TIMEOUT_S, self.abort)
-        else:
+        elif self._protocol.state is CONNECTING:
             self.abort()
 
     def abort(self) -> None:

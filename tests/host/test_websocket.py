@@ -120,6 +120,28 @@ async def test_a_close_by_the_server_tells_code_and_reason_once():
         await asyncio.sleep(0.05)
 
 
+@pytest.mark.parametrize("answer", [WebSocket.close, WebSocket.ping, lambda socket: socket.send("too late")])
+async def test_a_message_may_be_answered_though_a_close_frame_came_with_it(answer):
+    async def last_words(connection):
+        await connection.recv()
+        connection.protocol.send_text(b"refused")
+        connection.protocol.send_close(4001, "refused")
+        connection.send_data()  # both in one write
+        await connection.wait_closed()
+
+    heard, closed = [], asyncio.get_running_loop().create_future()
+
+    def on_message(data):
+        answer(socket)
+        heard.append(data)
+
+    async with server(last_words) as url:
+        socket = await WebSocket.open(url, (), 1 << 16, on_message, lambda *said: closed.set_result(said))
+        socket.send("hello")
+        assert await closed == (4001, "refused")
+        assert heard == ["refused"]
+
+
 async def test_a_connection_that_breaks_is_1006():
     async def breaking(connection):
         connection.transport.abort()
