@@ -25,6 +25,7 @@ class Exporter(ABC):
     ) -> None:
         """Write one shard.
 
-        ``tables`` is a stream of tables with some ten thousand rows each; do not keep them. ``metadata`` returns the
-        shard's manifest once the stream is exhausted. Equal tables must give equal bytes, so that exports can resume.
+        ``tables`` is a stream of tables with at most some ten thousand rows each; do not keep them. ``metadata``
+        returns the shard's manifest once the stream is exhausted. Equal tables must give equal bytes, so that exports
+        can resume.
         """

@@ -30,6 +30,8 @@ from bothost.store.store import Store
 EXPORT_VERSION = 1
 """Version of the columns and the manifest. Increased when either changes incompatibly."""
 PAGE_HANDS = 1000
+OBSERVED_HANDS = 10
+"""Hands of a page with RLlib's columns: the observations of one hand of mahjong may take 10 MB."""
 
 Progress = Callable[[int, int], None]
 """Called with the number of exported hands and the total."""
@@ -131,8 +133,8 @@ class _Run:
 
         def pages() -> Iterator[HandPage]:
             keys = self._folder.keys(start, stop)
-            done = start
-            while page := list(islice(keys, PAGE_HANDS)):
+            done, size = start, OBSERVED_HANDS if self._options.rllib else PAGE_HANDS
+            while page := list(islice(keys, size)):
                 hands = HandPage.read(self._reader, page, self._options, self._consents)
                 if len(hands) != len(page):
                     raise StoreError("hands of this export were deleted from the log; start it again in a new folder")

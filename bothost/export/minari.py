@@ -167,9 +167,10 @@ def _played(timeline: Timeline) -> Iterator[DecisionRecord]:
 
 
 class _Dataset:
-    """A dataset on disk. Episodes are written in batches."""
+    """A dataset on disk. Episodes are written in batches of so many, or of so many bytes of observations."""
 
     BATCH = 256
+    BATCH_BYTES = 64 << 20
 
     def __init__(self, root: Path, name: str, decoder: Decoder, rules: str, blocks: Sequence[str]) -> None:
         from gymnasium import spaces
@@ -178,7 +179,7 @@ class _Dataset:
         assert decoder.game is not None
         game = decoder.game
         self.id = f"{NAMESPACE}/{name}-v0"
-        self.episodes = self.steps = 0
+        self.episodes = self.steps = self._bytes = 0
         self._waiting: list[Any] = []
         sizes = [int(np.prod(game.blocks[block].shape)) for block in blocks]
         folder = root / NAMESPACE / f"{name}-v0" / "data"
@@ -205,11 +206,12 @@ class _Dataset:
 
         length = len(episode.actions)
         last = [False] * (length - 1) + [True]
+        observations = np.stack(episode.seen)
         self._waiting.append(
             EpisodeBuffer(
                 id=self.episodes,
                 options=episode.options,
-                observations=np.stack(episode.seen),
+                observations=observations,
                 actions=np.array(episode.actions, np.int64),
                 rewards=[0.0] * (length - 1) + [episode.reward],
                 terminations=last,
@@ -219,10 +221,11 @@ class _Dataset:
         )
         self.episodes += 1
         self.steps += length
-        if len(self._waiting) >= self.BATCH:
+        self._bytes += observations.nbytes
+        if len(self._waiting) >= self.BATCH or self._bytes >= self.BATCH_BYTES:
             self.flush()
 
     def flush(self) -> None:
         if self._waiting:
             self._storage.update_episodes(self._waiting)
-            self._waiting = []
+            self._waiting, self._bytes = [], 0

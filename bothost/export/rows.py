@@ -23,6 +23,7 @@ from bothost.export.views import Games
 from bothost.store.reader import Key
 
 TABLE_ROWS = 32_768
+TABLE_BYTES = 64 << 20
 
 _DECISION_FIELDS = [
     pa.field("seat", pa.int8(), nullable=False),
@@ -96,14 +97,14 @@ class Contents:
 def tables(
     reader: ColumnReader, pages: Iterator[HandPage], options: ExportOptions, games: Games, contents: Contents
 ) -> Iterator[pa.Table]:
-    """Yield the decisions of pages of hands in tables of at least ``TABLE_ROWS`` rows, except the last."""
+    """Yield the decisions of pages of hands in tables of about ``TABLE_ROWS`` rows or ``TABLE_BYTES`` bytes."""
     schema = schema_of(options)
     waiting: list[pa.RecordBatch] = []
     for page in pages:
         batch = batch_of(reader, page, options, games, contents)
         if batch is not None:
             waiting.append(batch)
-        if sum(b.num_rows for b in waiting) >= TABLE_ROWS:
+        if sum(b.num_rows for b in waiting) >= TABLE_ROWS or sum(b.nbytes for b in waiting) >= TABLE_BYTES:
             yield pa.Table.from_batches(waiting, schema).unify_dictionaries()
             waiting = []
     if waiting:

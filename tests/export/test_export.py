@@ -4,6 +4,7 @@ import json
 import random
 from collections import defaultdict
 from pathlib import Path
+from typing import ClassVar
 
 import duckdb
 import numpy as np
@@ -15,6 +16,7 @@ import pytest
 from bothost import rules
 from bothost.errors import UsageError
 from bothost.export import job
+from bothost.export import rows as exported_rows
 from bothost.export.job import export
 from bothost.export.jsonl import JsonLinesExporter
 from bothost.export.options import ExportOptions
@@ -249,6 +251,21 @@ def test_rllib_columns_are_transitions_of_what_was_played(store, played, tmp_pat
         assert np.array_equal(episode["obs"].iloc[0], np.concatenate([view.encode(b).ravel() for b in blocks]))
         row = episode.iloc[0]
         assert row["action_prob"] == pytest.approx(1 / len(row["legal"]))
+
+
+def test_observations_come_in_small_tables_whatever_the_size_of_a_file(store, played, tmp_path, monkeypatch):
+    """They are large: those of the first thousand hands of mahjong would take 17 GB."""
+    monkeypatch.setattr(exported_rows, "TABLE_BYTES", 1 << 20)
+
+    class Sizes(JsonLinesExporter):
+        seen: ClassVar[list[int]] = []
+
+        def write(self, file, schema, tables, metadata) -> None:
+            self.seen.extend(table.nbytes for table in tables)
+
+    run(store, tmp_path / "out", Sizes(), rllib=True, view_json=False, hands_per_file=len(played))
+    assert len(Sizes.seen) >= 3
+    assert max(Sizes.seen) < 0.6 * sum(Sizes.seen)
 
 
 def test_views_of_unknown_games_are_exported_undecoded(store, tmp_path, monkeypatch):
