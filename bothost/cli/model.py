@@ -241,7 +241,7 @@ def promoted(
 ) -> tuple[Pointer, Verdict | None]:
     """Move an alias, after the gate where it is the champion's. Raises GateRefused with the numbers of the match."""
     from bothost.retrain.gate import GateRefused
-    from bothost.store.registry import CANARY, CHALLENGER, CHAMPION, SHADOW, trial
+    from bothost.store.registry import CANARY, CHALLENGER, CHAMPION, trial
 
     strategy, version = _named(plugins, address, CHALLENGER)
     pointers = registry.pointers(strategy.name)
@@ -259,7 +259,7 @@ def promoted(
             reason = "there was no champion" if verdict is None else str(verdict)
         if verdict is not None and not verdict.better:
             raise GateRefused(f"not promoted: {verdict}", advice="train on, play more deals (--deals), or --force")
-    pointer = registry.point(
+    pointer = registry.promote(
         strategy,
         to,
         model.version,
@@ -267,10 +267,6 @@ def promoted(
         share=share if to == CANARY else None,
         after=before.number if before is not None else 0,
     )
-    for alias in (CHALLENGER, CANARY, SHADOW) if to == CHAMPION else ():
-        old = pointers.get((strategy.name, alias))
-        if old is not None and old.version == model.version:
-            registry.point(strategy, alias, None, reason=f"became {CHAMPION}", after=old.number)
     return pointer, verdict
 
 

@@ -250,6 +250,33 @@ class Registry:
             raise moved from None
         return pointer
 
+    def promote(
+        self,
+        strategy: type[Strategy],
+        alias: str,
+        version: str,
+        *,
+        reason: str,
+        share: float | None = None,
+        after: int | None = None,
+    ) -> Pointer:
+        """As ``point``, for a version that can play. A new champion is no longer challenger, canary or shadow.
+
+        Raises ModelError also if the strategy cannot load the version.
+        """
+        found = self.resolve(strategy.name, version)
+        model = found if isinstance(found, Model) else weights.find(strategy, version)
+        if model is not None:  # else ``point`` says so
+            trial(strategy, model)
+        pointer = self.point(strategy, alias, version, reason=reason, share=share, after=after)
+        if alias == CHAMPION:
+            pointers = self.pointers(strategy.name)
+            for other in (CHALLENGER, CANARY, SHADOW):
+                old = pointers.get((strategy.name, other))
+                if old is not None and old.version == version:
+                    self.point(strategy, other, None, reason=f"became {CHAMPION}", after=old.number)
+        return pointer
+
     def back(self, strategy: type[Strategy], alias: str, *, reason: str, after: int | None = None) -> Pointer:
         """Undo the last promotion of an alias that is not undone yet. Raises ModelError if there is none."""
         stack: list[Pointer] = []

@@ -141,9 +141,7 @@ class Operation:
         if wanted.version is None:
             raise UsageError("name the version to promote")
         strategy, reason = self._strategy(wanted.strategy), "by hand in the browser, without a match"
-        pointer = await asyncio.to_thread(
-            self._registry.point, strategy, wanted.alias, wanted.version, reason=reason, kind="promote"
-        )
+        pointer = await asyncio.to_thread(self._registry.promote, strategy, wanted.alias, wanted.version, reason=reason)
         self._audit(request, "promote", **msgspec.to_builtins(wanted))
         return JSONResponse(msgspec.to_builtins(pointer))
 

@@ -63,6 +63,14 @@ def test_an_alias_is_moved_and_moved_back_and_both_are_in_the_audit_log(operator
     assert [json.loads(line)["action"] for line in lines] == ["promote", "rollback"]
 
 
+def test_a_new_champion_is_the_challenger_no_longer(operator):
+    wanted = {"strategy": "phase-ppo", "version": "level-1"}
+    for alias in ("challenger", "champion"):
+        assert operator.post("/api/models/promote", json={**wanted, "alias": alias}, headers=OURS).status_code == 200
+    (now,) = (f for f in operator.get("/api/models").json()["strategies"] if f["strategy"] == "phase-ppo")
+    assert now["aliases"]["champion"] == "level-1" and now["aliases"].get("challenger") != "level-1"
+
+
 def test_what_cannot_be_moved_is_refused_in_words(operator):
     wanted = {"strategy": "phase-ppo", "alias": "challenger", "version": "no-such"}
     answer = operator.post("/api/models/promote", json=wanted, headers=OURS)
