@@ -55,7 +55,7 @@ class Decisions:
 
 def decisions(moves: Iterable[PlayerMove], encoding: Encoding) -> Decisions:
     """Encode moves. Forced moves, bids, and games that cannot be encoded are left out."""
-    features, legal, own, labels, hands, parts, held_out, players = [], [], [], [], [], [], [], []
+    rows = []
     last, number, part = "", -1, 0.0
     for move in moves:
         if len(move.legal) < 2 or not supports(move.game):
@@ -66,14 +66,9 @@ def decisions(moves: Iterable[PlayerMove], encoding: Encoding) -> Decisions:
             continue
         if move.game_id != last:
             last, number, part = move.game_id, number + 1, part_of(move.game_id)
-        features.append(encoding.encode(move.view))
-        legal.append(choices)
-        own.append(encoding.own(move.view, choices))
-        labels.append(chosen)
-        hands.append(number)
-        parts.append(part)
-        held_out.append(move.split == "test")
-        players.append(move.player)
+        view = encoding.encode(move.view), choices, encoding.own(move.view, choices)
+        rows.append((*view, chosen, number, part, move.split == "test", move.player))
+    features, legal, own, labels, hands, parts, held_out, players = zip(*rows, strict=True) if rows else [()] * 8
     seen, classes = SparseRows.of(features), SparseRows.of(legal)
     return Decisions(
         Samples(seen, classes, np.array(labels, np.int32), encoding.candidates(seen, classes, own)),
