@@ -365,12 +365,13 @@ def _entry(folder: Path, of: str) -> tuple[Path, Any, dict[str, Any]]:
         manifest = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Manifest)
     except (OSError, msgspec.DecodeError) as error:
         advice = "name the folder that holds it, as in runs/NAME/weights"
-        raise ModelError(f"{folder / MANIFEST} cannot be read: {error}", advice=advice) from error
+        why = (error.strerror if isinstance(error, OSError) else None) or error
+        raise ModelError(f"{folder / MANIFEST} cannot be read: {why}", advice=advice) from error
     name = manifest.aliases.get(of, of)
     if name not in manifest.versions:
-        raise ModelError(
-            f"{folder / MANIFEST} has no version {of!r}", advice=nearest(of, [*manifest.aliases, *manifest.versions])
-        )
+        stands = "" if name == of else f", for which its alias {of!r} stands"
+        known = manifest.versions if stands else [*manifest.aliases, *manifest.versions]
+        raise ModelError(f"{folder / MANIFEST} has no version {name!r}{stands}", advice=nearest(name, known))
     if "/" in name or "\\" in name or name.startswith("."):
         raise ModelError(f"{folder / MANIFEST}: {name!r} is not a valid version name")
     root = folder / name if (folder / name).is_dir() else folder

@@ -122,6 +122,8 @@ class Matches:
 
 def _reproduction(plugins: Plugins, name: str) -> type[Reproduction]:
     """Return the experiment with this name. Raises UsageError if there is none."""
+    from bothost.plugins import import_failed
+
     shipped = _experiments()
     own = {other for other, strategy in plugins.strategies.items() if "reproduction" in vars(strategy)}
     try:
@@ -132,7 +134,7 @@ def _reproduction(plugins: Plugins, name: str) -> type[Reproduction]:
             experiment: type[Reproduction] = getattr(importlib.import_module(module), attribute)
             return experiment
     except ImportError as error:
-        raise UsageError(f"reproducing {name} needs {error.name}", advice='pip install "bothost[train]"') from error
+        raise import_failed(f"reproducing {name}", error) from error
     known = sorted(own | set(shipped))
     advice = f"known experiments: {', '.join(known) or 'none'}"
     if not shipped:

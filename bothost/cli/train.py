@@ -49,7 +49,7 @@ def command(
 
     Strategies that imitate players choose hands of the log by --player, --since, --until and --lobby.
     """
-    from bothost.plugins import check_options, start_of, trainer_evaluators
+    from bothost.plugins import check_options, checked_figures, start_of, trainer_evaluators
     from bothost.strategy import TrainingRun
 
     extra = context.args
@@ -82,7 +82,7 @@ def command(
             evaluators=evaluators,
             start=start_of(plugins, trainer, settled),
         )
-        figures = trainer(settled).train(run, advance)
+        figures = checked_figures(trainer, trainer(settled).train(run, advance))
     output.emit(figures, as_json, output.table([(key, _shown(value)) for key, value in figures.items()]))
 
 
@@ -106,14 +106,11 @@ def _log(trainer: type[Trainer], query: HandQuery, config: Path | None) -> Itera
 
 
 def _trainer(plugins: Plugins, name: str, stage: str | None) -> type[Trainer]:
-    from bothost.plugins import require
+    from bothost.plugins import require, trainers_of
     from bothost.strategy import Strategy
 
     strategy: type[Strategy] = require(plugins, plugins.strategies, "strategy", name)
-    try:
-        trainer = strategy.trainer()
-    except ImportError as error:
-        raise UsageError(f"training {name} needs {error.name}", advice='pip install "bothost[train]"') from error
+    trainer = trainers_of(strategy)
     if trainer is None:
         able = sorted(other for other, cls in plugins.strategies.items() if "trainer" in vars(cls))
         raise UsageError(f"{name} cannot be trained", advice=f"strategies that can: {', '.join(able) or 'none'}")

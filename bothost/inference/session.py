@@ -29,7 +29,8 @@ class Session:
                 advice="use a model for this encoder, or the release of bothost that the model was made for",
             )
         if model.path is None or file not in model.files:
-            raise ModelError(f"{model.strategy}:{model.version} has no file {file}", advice="import the model again")
+            message = f"{model.strategy}:{model.version} has no file {file}"
+            raise ModelError(message, advice=f"use a model that was trained for {model.strategy}")
         weights.verify(Path(model.path), model.files)
         self.model = model
         self._session = _open(Path(model.path) / file)

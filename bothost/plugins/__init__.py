@@ -19,6 +19,7 @@ from bothost.plugins.address import (
 )
 from bothost.plugins.discover import Failure, PluginSource
 from bothost.plugins.manager import Plugins, require
+from bothost.plugins.trainers import checked_figures, import_failed, trainers_of
 from bothost.plugins.weights import model_sha256
 
 __all__ = [
@@ -28,7 +29,9 @@ __all__ = [
     "Plugins",
     "Resolved",
     "check_options",
+    "checked_figures",
     "evaluators_of",
+    "import_failed",
     "made",
     "model_sha256",
     "require",
@@ -36,4 +39,5 @@ __all__ = [
     "settle",
     "start_of",
     "trainer_evaluators",
+    "trainers_of",
 ]

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from bothost.errors import UsageError
-from bothost.plugins import Plugins, check_options, require, trainer_evaluators
+from bothost.plugins import Plugins, check_options, checked_figures, require, trainer_evaluators, trainers_of
 from bothost.retrain.dataset import Dataset
 from bothost.retrain.players import Players
 from bothost.store.query import HandQuery
@@ -92,17 +92,13 @@ def learn(site: Site, task: RetrainTask, report: ReportProgress) -> Learnt:
             players=request.query.players if log is not None else (),
             evaluators=trainer_evaluators(site.plugins, trainer, settled),
         )
-        figures = trainer(settled).retrain(run, dataset, task.start, report)
+        figures = checked_figures(trainer, trainer(settled).retrain(run, dataset, task.start, report))
         return Learnt(figures, None if log is None else log.lineage())
 
 
 def trainer_of(strategy: type[Strategy]) -> type[Trainer]:
     """The trainer that learns from logged hands, of the last stage that has one. Raises UsageError if there is none."""
-    try:
-        found = strategy.trainer()
-    except ImportError as error:
-        advice = 'pip install "bothost[train]"'
-        raise UsageError(f"training {strategy.name} needs {error.name}", advice=advice) from error
+    found = trainers_of(strategy)
     if isinstance(found, Mapping):
         found = next((t for t in reversed(list(found.values())) if t.retrain is not Trainer.retrain), None)
     if found is None or found.retrain is Trainer.retrain:

@@ -288,7 +288,7 @@ class Registry:
                 stack.pop()
         if not stack:
             why = "has no promotion left to undo" if history else "was never moved"
-            raise ModelError(f"{strategy.name}:{alias} {why}", advice="see bothost model show")
+            raise ModelError(f"{strategy.name}:{alias} {why}", advice=f"see bothost model list {strategy.name}")
         before = stack[-2] if len(stack) > 1 else None
         return self.point(
             strategy,

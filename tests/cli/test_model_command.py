@@ -119,3 +119,23 @@ def test_what_is_wrong_is_refused_with_a_fix(model, tmp_path):
     assert code == 1 and "encoder version" in err
     assert [item for item in json.loads(model("list", "--json")[1]) if item["created"]] == []
     assert model("promote", "nobody:r1")[0] != 0 and model("show", "phase-ppo:r7")[0] == 2
+    assert "see bothost model list phase-ppo" in model("rollback", "phase-ppo")[2]
+
+
+def test_a_folder_that_is_no_model_of_the_strategy_is_refused_with_what_is_wrong(model, tmp_path):
+    _, _, err = model("import", "phase-ppo", str(tmp_path / "absent"))
+    assert "manifest.json cannot be read: No such file or directory\n" in err and "Errno" not in err
+    shutil.copytree(WEIGHTS, tmp_path / "weights")
+    manifest = json.loads((tmp_path / "weights" / "manifest.json").read_text())
+    manifest["aliases"]["champion"] = "v99"
+    manifest["versions"][VERSIONS[1]]["encoder_version"] = 1
+    (tmp_path / "weights" / "manifest.json").write_text(json.dumps(manifest))
+    _, _, err = model("import", "phase-ppo", str(tmp_path / "weights"))
+    assert "has no version 'v99', for which its alias 'champion' stands" in err and "did you mean 'champion'" not in err
+    _, _, err = model("import", "deep-mc", str(tmp_path / "weights"), "--of", "level-1")
+    assert "trained for deep-mc" in err and "import the model again" not in err
+
+
+def test_a_strategy_whose_package_has_no_model_may_have_some_in_the_registry(model):
+    code, _, err = model("show", "random")
+    assert code == 2 and "its package has no models" in err and "bothost model list" in err

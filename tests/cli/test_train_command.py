@@ -197,6 +197,26 @@ def bothost_strategies():
 """
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ('return {"stage": "fit"}', "pass", "Fit returned NoneType"),
+        ("    Options = Options", "    Options = dict", "Collect.Options is <class 'dict'>"),
+        ('return {"collect": Collect, "fit": Fit}', 'return "fit"', "trainer returned 'fit'"),
+        ('return {"collect": Collect, "fit": Fit}', "import numpyy", "needs numpyy"),
+        ('return {"collect": Collect, "fit": Fit}', "from bothost import Triner", "cannot import name 'Triner'"),
+    ],
+)
+def test_what_is_wrong_with_a_trainer_is_said(in_stages, capsys, old, new, told):
+    (file,) = Path("plugins.d").iterdir()
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new))
+    code, _, err = train(capsys, "in-stages", "fit")
+    assert code in (1, 2) and told in err and "fix: " in err and "Traceback" not in err and "is a bug" not in err
+    assert "bothost[train]" not in err
+
+
 def test_a_trainer_that_imitates_is_given_the_log_of_those_who_agreed(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("config.toml").write_text('[store]\nurl = "sqlite:///log.db"\n')
