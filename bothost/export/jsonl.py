@@ -25,7 +25,7 @@ class JsonLinesExporter(Exporter):
         nested = [name for name in _JSON_COLUMNS if name in schema.names]
         encode = msgspec.json.Encoder().encode
         for table in tables:
-            for batch in table.to_batches(max_chunksize=1000):
+            for batch in table.to_batches(max_chunksize=100):
                 for row in batch.to_pylist():
                     for name in nested:
                         if row[name] is not None:
