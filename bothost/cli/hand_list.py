@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bothost.cli.output import printable
 from bothost.cli.output import table as aligned
@@ -49,7 +49,7 @@ def seat(hand: LoggedHand, decisions: int, fallbacks: int) -> Json:
 
 def _names(hand: LoggedHand) -> list[str]:
     """The players by seat. A lobby need not report them: then our account, and the numbers of the other seats."""
-    named = {hand.game.seat: hand.game.account}
+    named: dict[int, Any] = {hand.game.seat: hand.game.account}
     for player in players_of(hand.game.players):
         named[player.get("seat") or 0] = player.get("name") or player.get("player")
     seats = max(len(hand.scores or ()), len(named), hand.game.seat + 1)
