@@ -196,10 +196,11 @@ class AccountTables:
         ended, self._ended = self._ended, None
         return ended
 
-    def is_played(self, table: str, hand: str) -> bool:
-        """Whether a hand of an earlier process may still be played."""
-        session = self.sessions.get(table)
-        return session is not None and (session.hand is None or session.hand.name == hand)
+    def is_played(self, table: str, hand: str) -> bool | None:
+        """Whether a hand of an earlier process is still played. None: the lobby has shown no hand of the table yet."""
+        if (session := self.sessions.get(table)) is None:
+            return False
+        return None if session.hand is None else session.hand.name == hand
 
     def ask_silent(self, now: float, idle_s: float) -> None:
         """Ask for snapshots of silent tables, because their ends may have been lost. Leave those without an answer."""

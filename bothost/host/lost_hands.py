@@ -20,6 +20,8 @@ from bothost.store import GameRecord
 
 _log = structlog.get_logger("bothost.host")
 
+AGAIN_S = 60.0
+"""How often we look again whether a table between two hands still plays a hand of an earlier process."""
 
 FindOpen = Callable[[str, str, int], Sequence[GameRecord]]
 """Returns the open hands of (lobby, account) that started before a time in microseconds. Called in a thread."""
@@ -38,27 +40,36 @@ class LostHands:
         self,
         account: tuple[str, str],
         began_us: int,
-        is_played: Callable[[str, str], bool],
+        is_played: Callable[[str, str], bool | None],
         ended: dict[str, TableEnded],
     ) -> None:
         """Close the hands of (lobby, account) that started before ``began_us``, except those that are still played.
 
-        ``is_played`` takes table and hand. ``ended``: the ends of tables that the lobby reported, by name.
+        ``is_played`` takes table and hand; None: not known yet. ``ended``: the ends of tables that the lobby reported,
+        by name.
         """
+        while True:
+            hands = await self._open(account, began_us)
+            played = [is_played(hand.table, hand.hand) for hand in hands]
+            lost = [hand for hand, still in zip(hands, played, strict=True) if still is False]
+            for hand in lost:
+                end = ended.get(hand.table)
+                scores = None if end is None or end.reason == "aborted" else end.scores
+                self._recorder.hand_lost(hand.game_id, hand.seat, end.reason if end is not None else "aborted", scores)
+            if lost:
+                _log.warning("lost_hands_closed", lobby=account[0], account=account[1], hands=len(lost))
+            if None not in played:
+                return
+            await asyncio.sleep(AGAIN_S)
+
+    async def _open(self, account: tuple[str, str], began_us: int) -> Sequence[GameRecord]:
+        """The hands that have not ended. Waits while the database is unreachable."""
         backoff = Backoff(1.0, 60.0)
         while True:
             try:
-                hands = await asyncio.to_thread(self._find, *account, began_us)
-                break
+                return await asyncio.to_thread(self._find, *account, began_us)
             except StoreUnavailable:
                 await asyncio.sleep(backoff.next(1.0))
             except ANY_FAILURE:
                 _log.exception("lost_hands_not_closed", lobby=account[0], account=account[1])
-                return
-        lost = [hand for hand in hands if not is_played(hand.table, hand.hand)]
-        for hand in lost:
-            end = ended.get(hand.table)
-            scores = None if end is None or end.reason == "aborted" else end.scores
-            self._recorder.hand_lost(hand.game_id, hand.seat, end.reason if end is not None else "aborted", scores)
-        if lost:
-            _log.warning("lost_hands_closed", lobby=account[0], account=account[1], hands=len(lost))
+                return ()

@@ -2,16 +2,20 @@
 
 import asyncio
 import random
+import types
 
 import pytest
 
 from bothost import messages as m
 from bothost.config import AccountSettings, Secret
+from bothost.host import lost_hands
 from bothost.host.account import Timeouts
+from bothost.host.lost_hands import LostHands
 from bothost.host.reconnect import ConnectionSettings
 from bothost.lobbies.embedded import EmbeddedLobby, EmbeddedOptions
 from bothost.rules import game
 from bothost.store import DecisionLog, Store
+from bothost.testing.hosting import until
 from bothost.testing.sample_rows import sample_hand
 
 RNG = random.Random(3)
@@ -83,3 +87,23 @@ async def test_a_hand_that_goes_on_stays_open(crashed):
     seated = m.Seated(row.table, "doudizhu", game("doudizhu").rules, row.seat, ())
     ends = await crashed([gone, goes_on], seated, m.HandStarted(row.table, row.hand, row.seat), lost=1)
     assert ends == {gone[0].game_id: ("aborted", None)}
+
+
+async def test_a_hand_whose_table_was_between_two_hands_closes_when_the_next_one_starts(monkeypatch):
+    monkeypatch.setattr(lost_hands, "AGAIN_S", 0.02)
+    (row, *_) = sample_hand(RNG, ended=False, account="ada")
+    state, looks, closed = {row.table: None}, [], []
+
+    def find(lobby, account, before_us):
+        looks.append(before_us)
+        return [] if closed else [row]
+
+    recorder = types.SimpleNamespace(hand_lost=lambda *of: closed.append(of))
+    closing = asyncio.create_task(
+        LostHands(find, recorder).close(("home", "ada"), 7, lambda table, hand: state[table], {})
+    )
+    await until(lambda: len(looks) > 2, 10)
+    assert closed == [] and not closing.done(), "the lobby may still show that the hand goes on"
+    state[row.table] = False
+    await asyncio.wait_for(closing, 10)
+    assert closed == [(row.game_id, row.seat, "aborted", None)]
