@@ -47,6 +47,8 @@ def plugins(path: Path | None = None) -> Plugins:
     from bothost.plugins import Plugins
 
     if not is_configured(path):
+        if (loose := config.HostSettings().plugins_dir) is not None and loose.is_dir():
+            output.warn(f"{loose} is not read, as there is no {config.FILE_NAME} here: bothost init writes one")
         return Plugins.load(None)
     found = config.load(path)
     return Plugins.load(found.host.plugins_dir, aliases=resolver(found))

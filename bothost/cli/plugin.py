@@ -11,6 +11,7 @@ import typer
 
 from bothost.cli import options, output
 from bothost.cli.scaffold import Kind
+from bothost.config import FILE_NAME, HostSettings
 from bothost.errors import PluginError, StrategyNotFound, UsageError
 
 if TYPE_CHECKING:
@@ -190,6 +191,9 @@ def _how_to_install(target: Path) -> str:
     loose = options.plugins_dir()
     if loose is not None and target.resolve().parent == loose.resolve():
         return f"  (bothost finds it: {loose.name} is the plugins_dir)"
+    default = HostSettings().plugins_dir
+    if loose is None and default is not None and target.resolve().parent == default.resolve():
+        return f"  bothost init       (with its {FILE_NAME}, bothost finds {default})"
     return f"  pip install -e {target}       (or put the folder into plugins_dir)"
 
 

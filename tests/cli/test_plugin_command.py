@@ -75,12 +75,21 @@ def test_a_scaffolded_plugin_works_as_written(run: Callable[..., tuple[int, str,
     finally:
         for name in [name for name in sys.modules if name.startswith("bothost_my_bot")]:
             del sys.modules[name]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(target), *filter(None, sys.path)])}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(target)]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=200, check=False)
     assert done.returncode == 0 and "2 passed" in done.stdout, done.stdout + done.stderr
     code, _, err = run("plugin", "new", "my-bot", "--dir", target)
     assert code == 2 and "exists already" in err
+
+
+def test_without_a_configuration_loose_plugins_are_said_not_to_be_read(
+    run: Callable[..., tuple[int, str, str]],
+) -> None:
+    code, out, _ = run("plugin", "new", "new-bot", "--dir", "plugins.d/bothost-new-bot")
+    assert code == 0 and "bothost init" in out and "pip install" not in out
+    code, _, err = run("plugin", "check", "new-bot", "--games", 1)
+    assert code == 2 and "warning: plugins.d is not read" in err and "bothost init" in err
 
 
 @pytest.mark.parametrize("kind", ["game", "lobby"])
@@ -91,7 +100,7 @@ def test_a_scaffolded_game_or_lobby_works_as_written(
     target = tmp_path / "plugins.d" / f"bothost-my-{kind}"
     code, out, _ = run("plugin", "new", f"my-{kind}", "--kind", kind, "--dir", target)
     assert code == 0, out
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(target), *filter(None, sys.path)])}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(target)]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=200, check=False)
     assert done.returncode == 0 and "1 passed" in done.stdout, done.stdout + done.stderr
@@ -100,7 +109,6 @@ def test_a_scaffolded_game_or_lobby_works_as_written(
         "lobby": ("plugin", "check", "--lobby", "my-lobby"),
     }
     command = [sys.executable, "-m", "bothost", *checks[kind]]
-    environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))  # plugins_dir finds it
     done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=200, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     if kind == "lobby":
