@@ -82,6 +82,8 @@ class Keeper:
         self.held: set[AccountKey] = set()
         self.others: dict[AccountKey, str] = {}
         """Account → the other host that holds it."""
+        self._asked_for: set[AccountKey] = set()
+        """Leases that the last round tried to get. If it was cancelled, we may hold them."""
         self._renewed_at = 0.0
         self._reached_since: float | None = None
         """Since when every round has reached the database; None: the last one did not."""
@@ -96,6 +98,7 @@ class Keeper:
         due = now - self._renewed_at >= self._book.ttl_s / 3
         if not wanted and not due:
             return set(), set()
+        self._asked_for = wanted
         reached_s = now - self._reached_since if self._reached_since is not None else 0.0
         loop = asyncio.get_running_loop()
         try:
@@ -128,5 +131,6 @@ class Keeper:
 
     async def aclose(self) -> None:
         """Release all leases."""
+        self.held |= self._asked_for
         await self.release(self.held)
         await asyncio.to_thread(self._thread.shutdown)

@@ -264,6 +264,29 @@ async def test_expired_leases_are_taken_over_only_after_reaching_the_database_fo
     assert book.asked == [False, True, False, True]
 
 
+async def test_a_lease_that_is_taken_while_the_host_ends_is_released():
+    """Or another host would wait until it expires."""
+    begun, go_on, released = threading.Event(), threading.Event(), []
+
+    class Slow(Script):
+        def round(self, held, wanted, *, take_over):
+            begun.set()
+            assert go_on.wait(10)
+            return LeaseRound(frozenset(held), frozenset(wanted), {})
+
+        def release(self, keys):
+            released.extend(keys)
+
+    keeper, key = Keeper(Slow()), ("home", "ada")
+    taking = asyncio.create_task(keeper.round([key]))
+    await asyncio.to_thread(begun.wait, 10)
+    taking.cancel()
+    await asyncio.gather(taking, return_exceptions=True)
+    go_on.set()
+    await keeper.aclose()
+    assert released == [key]
+
+
 def test_a_data_dir_has_one_host_which_is_known_again_after_a_restart(tmp_path):
     first = Identity.of(tmp_path, "host")
     with pytest.raises(HostRunning):
