@@ -60,6 +60,20 @@ def test_every_page_fits_the_screen_and_axe_has_no_serious_findings(page, served
         assert serious(page, {"runOnly": ["color-contrast"]}) == [], (path, "dark")
 
 
+def test_a_name_without_a_place_to_break_fits_the_screen(page, served, logged, played):
+    made = [
+        played(game, lambda number, legal: legal[0], seed=seed) for seed, game in enumerate(("doudizhu", "othello"))
+    ]
+    for rows in made:
+        rows[0].players = json.dumps([{"seat": seat, "player": f"{seat}-{'x' * 80}"} for seat in range(3)])
+    logged(*made)
+    for path in ("/hands", *(f"/hand/{rows[0].game_id.hex()}-0" for rows in made)):
+        opened(page, served + path)
+        for width in (390, 1280):
+            page.set_viewport_size({"width": width, "height": 844})
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, (path, width)
+
+
 def serious(page, options):
     """What axe says of the page."""
     found = page.evaluate("options => axe.run(document, {...options, resultTypes: ['violations']})", options)

@@ -35,7 +35,7 @@ export function Curve({ lines, last, at, onMove, title = VALUE, t }) {
     const axis = { stroke: colour("--dim"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line") }, font: "12px system-ui" };
     const options = {
       width: place.current.clientWidth, height: 150, scales: { x: { time: false, range: [0, Math.max(1, last)] } },
-      axes: [{ ...axis, incrs: [1, 2, 5, 10, 20, 50] }, { ...axis, size: 60 }], cursor: { y: false, drag: { x: false } },
+      axes: [{ ...axis, size: 32, incrs: [1, 2, 5, 10, 20, 50] }, { ...axis, size: 60 }], cursor: { y: false, drag: { x: false } },
       legend: { show: given.length > 1, live: false },
       series: [{ label: t("move") }, ...given.map((line, i) => ({ label: line.label, stroke: colour(strokes[i % strokes.length]), width: 2, spanGaps: true, points: { show: true, size: 5 } }))],
       hooks: { draw: [marker(() => here.current)] },

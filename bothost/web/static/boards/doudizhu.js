@@ -19,9 +19,6 @@ const sorted = (text) => [...text].sort((a, b) => RANKS.indexOf(a) - RANKS.index
 
 const counted = (count, t) => `${count} ${t(count === 1 ? "card" : "cards")}`;
 
-/** Whether the hand goes on. The winner may be seat 0. */
-const isOpen = (view) => view.winner === null || view.winner === undefined;
-
 /** The last play of each seat since it last had the turn, or its last bid before the first play: seat → notation. */
 function lastPlays(view) {
   const plays = {};
@@ -39,7 +36,7 @@ function Seat({ seat, place, position, t }) {
   const { view, views, players } = position;
   const known = views?.[seat]?.hand;
   const role = view.landlord === null || view.landlord === undefined ? null : seat === view.landlord ? "landlord" : "peasant";
-  return html`<section class=${`seat ${place}${isOpen(view) && view.turn === seat ? " turn" : ""}`} aria-label=${players[seat]}>
+  return html`<section class=${`seat ${place}${view.turn === seat ? " turn" : ""}`} aria-label=${players[seat]}>
     <header><strong>${players[seat]}</strong>${role && html`<span class=${`badge ${role}`}>${t(role)}</span>`}
       <span class="count">${counted(view.counts[seat], t)}</span></header>
     ${known !== undefined ? html`<${Hand} cards=${cardsOf(known)} small label=${t("hand")} />` : html`<${Backs} count=${view.counts[seat]} label=${counted(view.counts[seat], t)} />`}
@@ -105,12 +102,12 @@ export function Board({ position, legal, onAct, t }) {
     </div>
     <${Seat} seat=${previous} place="left" position=${position} t=${t} />
     <${Seat} seat=${next} place="right" position=${position} t=${t} />
-    <section class=${`seat own${isOpen(view) && view.turn === seat ? " turn" : ""}`} aria-label=${position.players[seat]}>
+    <section class=${`seat own${view.turn === seat ? " turn" : ""}`} aria-label=${position.players[seat]}>
       <${Play} text=${lastPlays(view)[seat]} t=${t} />
       <header><strong>${position.players[seat]}</strong>
         ${view.landlord !== null && view.landlord !== undefined && html`<span class=${`badge ${view.landlord === seat ? "landlord" : "peasant"}`}>${t(view.landlord === seat ? "landlord" : "peasant")}</span>`}
         <span class="count">${counted(view.counts[seat], t)}</span></header>
-      ${legal && own && isOpen(view) ? html`<${Chooser} hand=${own} legal=${legal} onAct=${onAct} t=${t} />`
+      ${legal && own && view.phase !== "end" ? html`<${Chooser} hand=${own} legal=${legal} onAct=${onAct} t=${t} />`
         : own ? html`<${Hand} cards=${cardsOf(own)} label=${t("hand")} />` : html`<${Backs} count=${view.counts[seat]} label=${t("hand")} />`}
     </section>
   </div>`;

@@ -22,7 +22,7 @@ function Person({ seat, position, t, place, children }) {
     <header><strong>${players[seat]}</strong><span class="badge">${view.scores[seat]} ${t(view.scores[seat] === 1 ? "point" : "points")}</span>
       <span class="count" title=${t("How often each skill can still be used")}>${t("phase A")} ${view.charges[seat][0]} × · ${t("phase B")} ${view.charges[seat][1]} ×</span></header>
     ${children}
-    <${Cards} names=${view.libraries[seat]} small moves=${new Map()} label=${t("collected")} t=${t} />
+    <div class="library"><span class="count">${t("collected")}</span><${Cards} names=${view.libraries[seat]} small moves=${new Map()} label=${t("collected")} t=${t} /></div>
   </section>`;
 }
 

@@ -141,7 +141,7 @@ function Game({ id, onTitle, t }) {
     ${shown.state === "waiting" || shown.state === "connecting" ? html`<p class="notice" role="status">${t("Your opponents are sitting down.")}</p>` : null}
     ${problem && shown.state !== "over" && html`<p class="notice bad" role="alert">${problem}</p>`}
     ${shown.notice && !shown.left && html`<p class="notice">${shown.notice}</p>`}
-    ${shown.acted && !shown.left && html`<p class="notice" role="status">${t(shown.acted.reason === "timeout" ? "Your time ran out. The lobby played" : "The lobby refused your moves. It played")} <strong>${board.describe(shown.acted.action, t)}</strong>${t(".")}</p>`}
+    ${shown.acted && !shown.left && html`<p class="notice" role="status">${t(shown.acted.reason === "timeout" ? "Your time ran out. The lobby chose" : "The lobby refused your moves. It chose")} <strong>${board.describe(shown.acted.action, t)}</strong>${t(".")}</p>`}
     <div class="columns"><div>
       <p class="turn-note" role="status">${turn && others.length > 0 && html`<span class="count">${others.join(" · ")}</span> `}${turn}</p>
       ${shown.view && html`<${Board} position=${{ seat: shown.seat, view: shown.view, players: names }} legal=${legal} onAct=${legal.length ? act : undefined} t=${t} />`}</div>
