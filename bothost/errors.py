@@ -57,6 +57,8 @@ class BothostError(Exception):
     def __init__(self, message: str, *, advice: str = "") -> None:
         super().__init__(message)
         self.advice = advice
+        if advice:  # a traceback, as in a notebook, shows it
+            self.add_note(f"fix: {advice}")
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle arguments and attributes: the constructors of subclasses do not take the message."""

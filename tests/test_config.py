@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import tomllib
+import traceback
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -183,6 +184,13 @@ def test_nothing_prints_a_secret(tmp_path: Path) -> None:
     shown += [to_toml(config.plain(loaded)), json.dumps(config.plain(loaded))]
     assert not any("planted" in text for text in shown)
     assert pickle.loads(pickle.dumps(loaded)) == loaded  # workers get them
+
+
+def test_a_traceback_shows_what_to_do() -> None:
+    error = pickle.loads(pickle.dumps(ConfigError("it is wrong", key="host.name", advice="name another")))
+    assert error.advice == "name another"
+    assert traceback.format_exception_only(error)[-1] == "fix: name another\n"
+    assert len(traceback.format_exception_only(ConfigError("it is wrong"))) == 1
 
 
 def test_the_hash_follows_settings_and_not_secrets(tmp_path: Path) -> None:

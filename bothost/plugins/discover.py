@@ -83,6 +83,9 @@ def loose(folder: Path) -> Iterator[PluginSource | Failure]:
             yield PluginSource(path.name, str(path), path.name, path)
         elif (path / "pyproject.toml").is_file():
             yield from _project(path)
+        elif any(path.glob("*.py")) or any(path.glob("*/__init__.py")):
+            cause = "it has neither __init__.py nor pyproject.toml"
+            yield Failure(path.name, str(path), cause, f"put the plugin's files or package into {folder} itself")
 
 
 def _files_of(path: Path) -> Iterator[Path]:

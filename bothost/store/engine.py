@@ -50,6 +50,7 @@ def parse_url(url: str) -> URL:
     raise ConfigError(f"no support for {backend} databases", key="store.url", value=url, advice=_URL_ADVICE)
 
 
+_WRITABLE = "let this user write to the file and to its folder: SQLite needs both, even to read"
 _URL_ADVICE = "Use sqlite:///var/bothost.db or postgresql+psycopg://user@host/name."
 
 
@@ -160,4 +161,5 @@ def reaching(settings: StoreSettings) -> Iterator[None]:
         raise
     except DBAPIError as error:
         cause = str(error.orig).strip() or type(error.orig).__name__
-        raise StoreUnavailable(f"database {shown(settings.url)}: {cause}") from error
+        advice = _WRITABLE if "readonly" in cause else ""
+        raise StoreUnavailable(f"database {shown(settings.url)}: {cause}", advice=advice) from error

@@ -6,12 +6,13 @@ from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
 import pytest
+import sqlalchemy as sa
 from other_writer import another_writer
 
 from bothost.config import StoreSettings
 from bothost.errors import StoreUnavailable
 from bothost.store import DecisionLog, Store, consent, models, notes, ratings, retention
-from bothost.store.engine import sqlite_path
+from bothost.store.engine import reaching, sqlite_path
 from bothost.store.erase import delete_memos
 from bothost.testing.sample_rows import sample_decision, sample_game, sample_hand
 
@@ -28,6 +29,13 @@ async def log_rows(settings, tmp_path, records) -> None:
     log = DecisionLog.open(settings, "test", tmp_path / "spool")
     await log.submit(records)
     await log.aclose()
+
+
+def test_a_database_that_may_not_be_written_is_said_to_be_so():
+    cause = sqlite3.OperationalError("attempt to write a readonly database")
+    with pytest.raises(StoreUnavailable, match="readonly") as caught, reaching(StoreSettings(url="sqlite:///a.db")):
+        raise sa.exc.OperationalError("SELECT 1", {}, cause)
+    assert "write to the file and to its folder" in caught.value.advice
 
 
 async def test_a_live_hand_is_found_and_an_ended_one_is_not(store, any_settings, tmp_path):
