@@ -31,7 +31,7 @@ export function Page({ here, onTitle, t }) {
   const over = html`<p class="notice" role="status">${t("The hand is over.")}${t(" ")}<a href=${`/hand/${name}`}>${t("Replay it.")}</a></p>`;
   if (!table.game) return html`<h1>${t("live")}</h1>${over}`;
   const Board = board?.Board;
-  return html`<h1>${t(table.game)} <span class="count about">${t("lobby")} ${table.lobby}${t(", ")}${t("table")} ${table.table}</span> ${table.over ? null : html`<${Clock} leftMs=${table.left_ms} t=${t} />`}</h1>
+  return html`<h1>${t(table.game)} <span class="count about"><bdi>${t("lobby")} ${table.lobby}</bdi> · <bdi>${t("table")} ${table.table}</bdi></span> ${table.over ? null : html`<${Clock} leftMs=${table.left_ms} t=${t} />`}</h1>
     ${table.over && over}
     ${!connected && !table.over && html`<p class="notice bad" role="status">${t("The connection is lost. Trying again.")}</p>`}
     ${table.view && table.moved_us && !table.over && html`<p class="dim">${t("Seen from the seat of {player}. The board follows each move.", { player: names[table.seat] ?? table.account })}</p>`}
