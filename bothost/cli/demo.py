@@ -240,6 +240,8 @@ def farewell(settings: config.Settings, status: dict[str, Any]) -> str:
     count = f"{status['decisions']:,} decisions in {status['finished_hands']:,} finished hands"
     header = ("GAME", "STRATEGY", "HANDS", "MEAN SCORE", "95 % INTERVAL")
     scores = score_rows(status["scores"])
+    learns = any(strategy.partition(":")[0] == "phase-ppo" for _, strategy, *_ in scores)
+    retrain = "  bothost retrain phase-ppo --minutes 2    a new model from them\n" if learns else ""
     parts = [
         f"{count}, {fallbacks or 'no'} fallbacks",
         output.table(scores, header) if scores else "no hand was finished",
@@ -249,7 +251,7 @@ def farewell(settings: config.Settings, status: dict[str, Any]) -> str:
         "  bothost games show HAND                  one hand, with what each bot considered\n"
         "  bothost web                              tables and replays in the browser\n"
         "  bothost export --out exports             the decisions as training data\n"
-        "  bothost retrain phase-ppo --minutes 2    a new model from them\n"
+        f"{retrain}"
         "  bothost plugin new my-bot                a strategy of your own",
     ]
     return "\n\n".join(part for part in parts if part)

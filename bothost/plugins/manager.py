@@ -56,7 +56,7 @@ class Plugins:
     @classmethod
     def load(
         cls,
-        plugins_dir: Path | None = None,
+        plugins_dir: Path | str | None = None,
         *,
         entry_points: bool = True,
         modules: Iterable[ModuleType] = (),
@@ -67,7 +67,7 @@ class Plugins:
         if entry_points:
             for found in discover.entry_points():
                 plugins._admit(found)
-        for item in discover.loose(plugins_dir) if plugins_dir is not None else ():
+        for item in discover.loose(Path(plugins_dir)) if plugins_dir is not None else ():
             if isinstance(item, Failure):
                 plugins._failures.append(item)
             else:

@@ -169,6 +169,7 @@ def test_a_demo_plays_the_game_of_a_plugin_and_counts_each_finished_hand_once(sh
 def test_a_demo_without_a_finished_hand_says_so():
     text = farewell(config.Settings(), {"decisions": 7, "finished_hands": 0, "fallbacks": {}, "scores": []})
     assert "7 decisions in 0 finished hands" in text and "no hand was finished" in text and "GAME" not in text
+    assert "Try next" in text and "bothost retrain" not in text, "phase-ppo decided in no hand"
     assert cli.main(["demo", "--hands", "0"]) == cli.main(["demo", "--seconds", "-1"]) == 2
 
 

@@ -163,7 +163,7 @@ def test_a_folder_of_code_that_is_no_plugin_is_a_failure(tmp_path: Path) -> None
     (tmp_path / "my-plugin" / "my_package" / "__init__.py").write_text(GOOD.format(name="hidden"))
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "table.json").write_text("{}")
-    plugins = Plugins.load(tmp_path, entry_points=False)
+    plugins = Plugins.load(str(tmp_path), entry_points=False)
     (failure,) = plugins.failures
     assert failure.plugin == "my-plugin" and "neither __init__.py nor pyproject.toml" in failure.cause
     assert str(tmp_path) in failure.advice and "hidden" not in plugins.strategies
