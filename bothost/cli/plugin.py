@@ -224,6 +224,9 @@ def check(
     broken = [failure for failure in plugins.failures if failure.plugin == name]
     if broken and name not in plugins.strategies:
         raise PluginError(name, broken[0].cause, advice=broken[0].advice)
+    if name in plugins.games and name not in plugins.strategies:
+        advice = "check it in a test: assert bothost.testing.check_game.check_game(game, n=50) == []"
+        raise UsageError(f"{name} is a game, not a strategy", advice=advice)
     resolved = plugins.resolve(name)
 
     def checked() -> StrategyReport:

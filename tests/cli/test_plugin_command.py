@@ -161,6 +161,17 @@ def test_scaffold_knows_the_games_of_plugins(run: Callable[..., tuple[int, str, 
     assert code == 0 and "pip install" in out, err
 
 
+def test_check_of_a_game_names_the_kit_of_games(run: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text("")
+    (tmp_path / "plugins.d").mkdir()
+    (tmp_path / "plugins.d" / "brings_heap.py").write_text(
+        "from bothost import hookimpl\nfrom bothost.testing.nim import make_nim\n"
+        "@hookimpl\ndef bothost_games():\n    yield 'heap', make_nim\n"
+    )
+    code, _, err = run("plugin", "check", "heap")
+    assert code == 2 and "heap is a game" in err and "check_game" in err
+
+
 def test_check_says_in_words_what_is_wrong(run: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
     Path("config.toml").write_text("")
     folder = tmp_path / "plugins.d"
