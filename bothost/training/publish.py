@@ -140,9 +140,10 @@ def publish_levels(
         version, then = version_at(run.out, part * progress.samples)
         pool.load(version, model)
         level = f"level-{number}"
-        aliases[level] = aliases["champion"] = f"{generation}-{level}"
+        aliases[level] = f"{generation}-{level}"
         versions[aliases[level]] = write(folder / aliases[level], number == len(parts))
         made[level] = then.figures(iterations)
+    aliases["champion"] = aliases[f"level-{len(parts)}"]
     figures = {**progress.figures(iterations), "levels": made}
     write_manifest(folder, versions, aliases, lineage_of(run, progress, encoder_version, figures))
     return made

@@ -140,7 +140,7 @@ def test_more_seeds_go_into_the_same_folder(tmp_path):
     [
         ({"player": "v0"}, "ships no version 'v0'"),
         ({"training": {"handz": 1}}, "handz"),
-        ({"regularizer": {"expert_margin": -1}}, "expert_margin must be 0 or more"),
+        ({"regularizer": {"expert_margin": -1}}, "expert_margin"),
     ],
 )
 def test_options_that_are_none_are_told(tmp_path, wrong, message):

@@ -11,7 +11,7 @@ TRAINING = {"torch", "onnxscript", "matplotlib", "tensorboard", "ray"}
 class Blocked:
     def find_spec(self, name, path=None, target=None):
         if name.partition(".")[0] in TRAINING:
-            raise ImportError(f"{name} is blocked", name=name)
+            raise ModuleNotFoundError(f"{name} is blocked", name=name)
 
 sys.meta_path.insert(0, Blocked())
 from bothost.cli import main

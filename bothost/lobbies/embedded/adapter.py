@@ -45,7 +45,7 @@ class EmbeddedLobby(LobbyAdapter):
         self._session = Session(account, options, self._session_ended)
         self._tables: dict[str, EmbeddedTable] = {}
         self._left: deque[str] = deque(maxlen=256)
-        """Tables that we left. Later frames of theirs are ignored."""
+        """Tables that we left. Of their later frames only the end counts."""
         self._seeks: set[str] = set()
         self._known: tuple[str, ...] = ()
 
@@ -137,7 +137,7 @@ class EmbeddedLobby(LobbyAdapter):
             case wire.Chat():
                 return [m.Chat(frame.table, frame.player, frame.text)]
             case wire.TableEnded():
-                ours = self._tables.pop(frame.table, None) is not None or frame.table in self._known
+                ours = self._tables.pop(frame.table, None) is not None or frame.table in (*self._known, *self._left)
                 ended = m.TableEnded(frame.table, frame.reason, frame.scores, None, frame.detail)
                 return [ended] if ours else []
             case _:

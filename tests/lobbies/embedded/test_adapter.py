@@ -245,7 +245,7 @@ def test_tables_that_we_left_are_forgotten_and_what_still_comes_from_them_is_ign
         adapter.feed(m.Leave(f"t-{number}"))
     for late in (wire.Events("t-999", "1", 0, ("e0",)), wire.Presence("t-999", "bob", 1, True)):
         assert adapter.feed(frame(late)) == []
-    assert adapter.feed(frame(wire.TableEnded("t-999", "left"))) == []
+    assert adapter.feed(frame(wire.TableEnded("t-999", "left"))) == [m.TableEnded("t-999", "left")]
     assert isinstance(adapter.feed(frame(wire.Events("other", "1", 0, ("e0",))))[0], m.Unknown)
     adapter.feed(m.Resume(("t",)))
     assert said(adapter.feed(m.SocketOpened(2)))[0].known.keys() == {"t"}
