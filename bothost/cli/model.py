@@ -249,7 +249,7 @@ def promoted(
     if address == strategy.name and (challenger is None or challenger.version is None):
         raise ModelError(f"{strategy.name} has no challenger", advice=f"make one: bothost retrain {strategy.name}")
     model = _model(plugins, f"{strategy.name}:{version}")
-    trial(strategy, model)
+    trial(strategy, model)  # before a match of minutes
     before = pointers.get((strategy.name, to))
     verdict, reason = None, "by hand"
     if to == CHAMPION:

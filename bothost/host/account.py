@@ -110,7 +110,7 @@ class Account:
         self._timeouts = timeouts
         self._loop = asyncio.get_running_loop()
         self._began_us = 0
-        """When we began to connect. Hands that started before are of other processes."""
+        """When we first connected. Hands that started before are of other processes."""
         self._moved = False
         """Whether another host has the account. An account that waits for its lease replaces this one."""
         self._confirm: asyncio.TimerHandle | None = None

@@ -78,7 +78,7 @@ class WorkerProcess:
         self._backoff = Backoff(0.5, 30.0)
         self._process: asyncio.subprocess.Process | None = None
         self._ends = False
-        """Whether it was told to end."""
+        """Whether it got SIGTERM, or gets it once it has started."""
 
     @property
     def pid(self) -> int | None:

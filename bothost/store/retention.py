@@ -98,8 +98,8 @@ def _old_partitions(store: Store, bound: UUID) -> list[str]:
 def _drop(store: Store, names: list[str]) -> None:
     """Drop each partition in its own transaction, so that locks on the table are short.
 
-    Whoever waits for such a lock keeps everybody else waiting, hosts that write too. So it does not wait for a reader
-    that takes hours. Raises StoreError then.
+    While a transaction waits for such a lock, all later ones wait behind it, hosts that write too. So this does not
+    wait for a reader that takes hours. Raises StoreError then.
     """
     for name in names:
         try:

@@ -132,7 +132,7 @@ def publish_levels(
     """Write a training's levels, weakest first, into ``run.out/weights``. Returns how each was made.
 
     ``parts``: when each is taken, as parts of the training's samples. ``generation``: the prefix of the versions'
-    names. ``write`` writes what ``model`` is then into a folder; it is told whether the level is the last.
+    names. ``write`` writes what ``model`` is then into a folder. Its second argument: whether the level is the last.
     """
     folder, pool = run.out / "weights", ModelPool(run.out / "pool")
     versions, aliases, made = {}, {}, {}

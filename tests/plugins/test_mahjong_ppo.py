@@ -39,7 +39,7 @@ from bothost_mahjong_ppo.encode import (
 from bothost_mahjong_ppo.imitate import TEACHERS, cooling, demonstrations, fit_critic, imitate
 from bothost_mahjong_ppo.model import OBSERVATION, WIDTH, MahjongNet
 from bothost_mahjong_ppo.oracle import DropoutOptions, encode_hidden, share_given
-from bothost_mahjong_ppo.selfplay import CURRICULUM, SCRIPTED, Opponents, observe, play, stage_after
+from bothost_mahjong_ppo.selfplay import CURRICULUM, SCRIPTED, Buffer, Opponents, observe, play, stage_after
 from bothost_mahjong_ppo.train import MahjongLearner, MahjongPpoTrainer, Options
 
 GAME = rules.game("mahjong")
@@ -202,6 +202,15 @@ def test_a_hand_is_one_trajectory_whose_reward_is_its_score(seats):
     assert len(hands.scores) == 4 * (1 + seats.count("self"))
     again = play(GAME, net, Opponents(seats, net), 4, seed=7, options=PpoOptions(gae_lambda=1.0), share=0.5)
     assert torch.equal(batch.observations, again.batch.observations) and (hands.scores == again.scores).all()
+
+
+def test_memory_that_is_used_again_holds_nothing_of_the_hands_before():
+    torch.manual_seed(0)
+    net, buffer, opponents = MahjongNet(), Buffer(), Opponents(("rule", "self", "self"))
+    play(GAME, net, opponents, 3, seed=1, options=PpoOptions(), share=1.0, buffer=buffer)
+    again = play(GAME, net, opponents, 2, seed=9, options=PpoOptions(), share=0.0, buffer=buffer)
+    alone = play(GAME, net, opponents, 2, seed=9, options=PpoOptions(), share=0.0)
+    assert all(torch.equal(mine, other) for mine, other in zip(again.batch, alone.batch, strict=True))
 
 
 def test_imitation_comes_to_play_as_its_teacher():
