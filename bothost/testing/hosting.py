@@ -150,7 +150,8 @@ class Hosting:
                     host.interrupt()
             else:
                 host.quit()
-            await asyncio.wait_for(task, 20)
+            async with asyncio.timeout(20):
+                await task
 
     def rows(self, query: str) -> Sequence[Any]:
         engine = sa.create_engine(self.store_settings.url)

@@ -166,7 +166,8 @@ class Match:
                 await self._receive(1.0)
 
     async def _receive(self, timeout_s: float | None) -> None:
-        data = await asyncio.wait_for(self._socket.recv(), timeout_s)
+        async with asyncio.timeout(timeout_s):
+            data = await self._socket.recv()
         for frame in self.seat.receive(data, time.monotonic()):
             await self._send(frame)
         if self.seat.table:

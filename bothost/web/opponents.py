@@ -123,4 +123,5 @@ async def end(process: asyncio.subprocess.Process) -> None:
         with contextlib.suppress(ProcessLookupError):
             process.send_signal(number)
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(asyncio.shield(asyncio.ensure_future(process.wait())), END_S / 2)
+            async with asyncio.timeout(END_S / 2):
+                await process.wait()

@@ -112,7 +112,8 @@ class Program:
         if process is not None and process.stdin is not None:
             process.stdin.close()
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(process.wait(), self.options.stop_ms / 1000.0)
+                async with asyncio.timeout(self.options.stop_ms / 1000.0):
+                    await process.wait()
         self._die("", quiet=True)
         while self._tasks:
             await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -159,7 +160,8 @@ class Program:
             self._keep(self._watch_memory(process))
         self._send(protocol.HostHello(version=protocol.VERSION, host=f"bothost {__version__}"))
         try:
-            said = await asyncio.wait_for(hello, options.start_ms / 1000.0)
+            async with asyncio.timeout(options.start_ms / 1000.0):
+                said = await hello
             self._greet(said)
         except TimeoutError:
             reason = f"it sent no hello within {options.start_ms:.0f} ms"
@@ -264,7 +266,8 @@ class Program:
             return  # its end was handled already
         if not reason:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(process.wait(), 1.0)
+                async with asyncio.timeout(1.0):
+                    await process.wait()
             await asyncio.wait({stderr}, timeout=_LAST_WORDS_S)  # a descendant may keep it open
             if process is not self._process or self._stopping:
                 return

@@ -1,8 +1,11 @@
 """A person plays against bots: at the embedded lobby, by clicking, until the hand is in the log."""
 
+import asyncio
+import contextlib
 import re
 import stat
 import tomllib
+from unittest.mock import AsyncMock
 
 import pytest
 from running_table import new_lobby
@@ -10,15 +13,17 @@ from starlette.testclient import TestClient
 
 from bothost import config, rules
 from bothost.errors import ConfigError
+from bothost.lobbies.embedded import protocol as wire
 from bothost.store import consent
 from bothost.store.query import players_of
 from bothost.store.reader import iter_hands, iter_timelines, join_events
 from bothost.store.rebuild import moves_of
-from bothost.web import opponents
+from bothost.web import matches, opponents
 from bothost.web.application import Web
-from bothost.web.matches import LOBBY
+from bothost.web.matches import LOBBY, Match
 from bothost.web.opponents import bots_of, configuration
-from bothost.web.viewers import Viewers
+from bothost.web.seat import Seat
+from bothost.web.viewers import Viewer, Viewers
 
 OURS = {"Origin": "http://localhost"}
 PLAYED = {
@@ -88,6 +93,36 @@ def test_a_game_that_is_refused_takes_no_name(client):
     client.cookies.clear()
     client.get("/api/session")
     assert begin(client).status_code == 200
+
+
+async def test_a_game_can_be_cancelled_in_the_instant_in_which_a_frame_comes(site, monkeypatch):
+    frame = asyncio.get_running_loop().create_future()
+    frames = iter([wire.encode(wire.Error("rate_limited", "wait")), None])
+
+    class Socket:
+        send = staticmethod(AsyncMock())
+
+        @staticmethod
+        async def recv():
+            await frame
+            return next(frames) or await asyncio.Event().wait()
+
+    @contextlib.asynccontextmanager
+    async def connect(*_, **__):
+        yield Socket
+
+    monkeypatch.setattr(matches.websockets, "connect", connect)
+    seat = Seat(rules.game("othello"), "a-token", {})
+    playing = asyncio.create_task(
+        Match(site, Viewer(kind="operator"), seat).play("ws://nowhere", contextlib.nullcontext(), bool)
+    )
+    for _ in range(10):  # until it waits for the frame
+        await asyncio.sleep(0)
+    frame.set_result(None)
+    await asyncio.sleep(0)
+    playing.cancel()
+    done, _ = await asyncio.wait([playing], timeout=5)
+    assert done and playing.cancelled()
 
 
 def test_tokens_of_the_bots_stand_in_files_of_their_own(site, tmp_path):
