@@ -140,8 +140,9 @@ def watch_log(
                 output.emit(result, False, _text(result))
         except LeaseHeld:
             pass  # another host runs this job
-        except BothostError as error:
-            output.warn(f"{error}; {error.advice}" if error.advice else str(error))
+        except (BothostError, OSError) as error:
+            advice = getattr(error, "advice", "")
+            output.warn(f"{error}; {advice}" if advice else str(error))
         time.sleep(LOOK_S)
 
 

@@ -37,6 +37,14 @@ Progress = Callable[[int, int], None]
 """Called with the number of exported hands and the total."""
 
 
+class HandsDeleted(StoreError):
+    """Hands of an unfinished export are no longer in the log."""
+
+
+class OtherRequest(UsageError):
+    """The folder holds an unfinished export that another request or another release started."""
+
+
 def export(
     store: Store,
     query: HandQuery,
@@ -51,7 +59,7 @@ def export(
 
     An unfinished export of the same request in ``out`` is continued. ``request`` is what the user typed: it identifies
     a request whose query changes with time ("the last 7 days"). Memory is constant. Raises UsageError for a folder with
-    other contents, and StoreUnavailable while the database is unavailable (call again to continue).
+    other contents, HandsDeleted, and StoreUnavailable while the database is unavailable (call again to continue).
     """
     query = msgspec.structs.replace(query, closed=True)
     with ExportFolder.claim(out) as folder:
@@ -102,7 +110,7 @@ def _plan(
         return plan
     if [old["request"], {**old["asked"], "query": 0}] != [plan["request"], {**plan["asked"], "query": 0}]:
         advice = "repeat that command to finish it, or name another folder with --out"
-        raise UsageError(f"{folder.path} holds an unfinished export of another request", advice=advice)
+        raise OtherRequest(f"{folder.path} holds an unfinished export of another request", advice=advice)
     return old
 
 
@@ -137,7 +145,7 @@ class _Run:
             while page := list(islice(keys, size)):
                 hands = HandPage.read(self._reader, page, self._options, self._consents)
                 if len(hands) != len(page):
-                    raise StoreError("hands of this export were deleted from the log; start it again in a new folder")
+                    raise HandsDeleted("hands of this export were deleted from the log; start it again in a new folder")
                 self._note_games(hands, games)
                 yield hands
                 done += len(page)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from bothost.errors import ModelError, StoreError
-from bothost.export.job import export
+from bothost.export.job import HandsDeleted, OtherRequest, export
 from bothost.export.options import ExportOptions
 from bothost.export.parquet import ParquetExporter
 from bothost.rules.game import Game
@@ -61,11 +62,18 @@ class Dataset:
         request: Mapping[str, Any] | None = None,
         progress: Progress = lambda done, total: None,
     ) -> Dataset:
-        """Export what matches the query, or finish an export that was interrupted."""
+        """Export what matches the query, or finish an export that was interrupted.
+
+        If hands were deleted meanwhile, or another release started the export, it starts again.
+        """
         if not (folder / "meta" / "info.json").exists():
             options = ExportOptions(view_json=False)
-            exporter = ParquetExporter()
-            export(store, query, folder, exporter, options, request=request, progress=progress)
+            run = partial(export, store, query, folder, ParquetExporter(), options, request=request, progress=progress)
+            try:
+                run()
+            except (HandsDeleted, OtherRequest):
+                shutil.rmtree(folder)
+                run()
         return cls(folder, strategy)
 
     @property

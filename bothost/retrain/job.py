@@ -17,7 +17,7 @@ import json
 import os
 import shutil
 import time
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -109,10 +109,12 @@ def new_decisions(store: Store, strategy: str) -> tuple[int, int]:
 
 
 def interrupted(folder: Path, request: Request) -> Path | None:
-    """The newest unfinished job for the same request under ``folder``."""
+    """The newest unfinished job for the same request under ``folder``. Jobs that cannot be read are skipped."""
     for path in sorted(folder.glob(f"{request.strategy}-*"), reverse=True):
-        if (path / REQUEST).exists() and not (path / RESULT).exists() and _same(_asked(path), request):
-            return path
+        if (path / REQUEST).exists() and not (path / RESULT).exists():
+            with suppress(UsageError):
+                if _same(_asked(path), request):
+                    return path
     return None
 
 
@@ -129,13 +131,13 @@ def _same(old: Request, new: Request) -> bool:
 
 
 def _request_of(out: Path, request: Request) -> Request:
-    """The request of the job in the folder: of the interrupted job, otherwise the new one."""
+    """The request of the job in the folder: of the interrupted job, with the new time limit; otherwise the new one."""
     path = out / REQUEST
     if path.exists():
         old = _asked(out)
         if not _same(old, request):
             raise UsageError(f"{out} holds another retraining", advice="name another folder with --out")
-        return old
+        return old if request.minutes is None else msgspec.structs.replace(old, minutes=request.minutes)
     if out.exists() and any(out.iterdir()):
         raise UsageError(f"{out} is not empty", advice="name another folder with --out")
     out.mkdir(parents=True, exist_ok=True)

@@ -3,6 +3,7 @@
 import json
 import time
 
+import msgspec
 import pytest
 import safetensors.numpy
 
@@ -13,6 +14,8 @@ from bothost.plugins import weights
 from bothost.retrain import job
 from bothost.retrain.dataset import Dataset
 from bothost.retrain.job import Request, new_decisions, retrain
+from bothost.store import schema
+from bothost.store.forget import delete_hands
 from bothost.store.leases import JobLease, LeaseHeld
 from bothost.store.query import HandQuery
 from bothost_phase_ppo.decide import PhasePpo
@@ -87,6 +90,50 @@ def test_a_job_that_is_killed_goes_on_to_the_very_same_model(tools, tmp_path):
         assert job.interrupted(tmp_path, asked()) is None  # only under the strategy's name
     again = retrain(tools, asked(), tmp_path / "cut", SILENT)
     assert again["sha256"] == whole["sha256"] and again["version"] == whole["version"]
+
+
+def interrupted_dataset(tools, out):
+    """Begin a job, and kill it before the first row of its dataset."""
+
+    def report(done, note="", total=None):
+        raise Killed
+
+    with pytest.raises(Killed):
+        retrain(tools, asked(), out, report)
+
+
+def test_a_job_whose_hands_were_deleted_meanwhile_begins_its_dataset_again(tools, hands, tmp_path):
+    interrupted_dataset(tools, tmp_path / "job")
+    delete_hands(tools.store, [hands[0][0].game_id])
+    left, _ = new_decisions(tools.store, "phase-ppo")
+    assert retrain(tools, asked(iterations=3), tmp_path / "job", SILENT)["rows"] == left
+
+
+def test_a_job_that_another_release_began_begins_its_dataset_again(tools, tmp_path):
+    interrupted_dataset(tools, tmp_path / "job")
+    plan = tmp_path / "job/dataset/meta/plan.json"
+    plan.write_text(plan.read_text().replace(f'"schema": "{schema.REVISIONS[-1]}"', '"schema": "0001"'))
+    retrain(tools, asked(), tmp_path / "job", SILENT)
+
+
+def test_a_job_continues_with_the_new_time_limit(tools, tmp_path):
+    limited = msgspec.structs.replace(asked(iterations=None), minutes=1000.0)
+
+    def report(done, note="", total=None):
+        if "samples" in note:
+            raise Killed
+
+    with pytest.raises(Killed):
+        retrain(tools, limited, tmp_path / "job", report)
+    shorter = msgspec.structs.replace(limited, minutes=0.01)
+    assert retrain(tools, shorter, tmp_path / "job", SILENT)["version"] == "r1"
+
+
+def test_a_job_that_cannot_be_read_does_not_keep_others_from_starting(tools, tmp_path):
+    interrupted_dataset(tools, tmp_path / "phase-ppo-1")
+    (tmp_path / "phase-ppo-2").mkdir()
+    (tmp_path / "phase-ppo-2/request.json").write_text("")
+    assert job.interrupted(tmp_path, asked()) == tmp_path / "phase-ppo-1"
 
 
 def test_one_job_at_a_time_on_one_database(tools, tmp_path):

@@ -73,6 +73,12 @@ def test_an_age_counts_from_each_job_anew(tmp_path, migrated_file, monkeypatch):
     assert since[1] == since[0] + 1
 
 
+def test_a_full_disk_does_not_end_the_watch(tools, request_, tmp_path, monkeypatch, capsys):
+    (tmp_path / "jobs").write_text("no folder")  # every job fails as on a disk that is full
+    assert watch(tools, request_, tmp_path / "jobs", monkeypatch, looks=2) == []
+    assert capsys.readouterr().err.count("warning") == 2
+
+
 def test_too_few_decisions_wait(tools, request_, tmp_path, monkeypatch):
     assert watch(tools, request_, tmp_path / "jobs", monkeypatch, looks=2, after=10**6) == []
     assert not (tmp_path / "jobs").exists()
