@@ -108,7 +108,8 @@ def _convert(value: Any, annotation: Any, key: str, hook: Hook | None) -> Iterab
         elif isinstance(value, str) and "regex" in text and (meta := _described(annotation)) is not None:
             text, advice = f"{value!r} is not {meta.description}", f'for example "{(meta.examples or [""])[0]}"'
         shown = None if _is_custom(annotation) else value
-        yield Problem(key + re.sub(r"`.*", "", path, flags=re.S), _plain(text, shown), shown, advice)
+        within = re.sub(r"`.*", "", path, flags=re.S)
+        yield Problem((key + within).removeprefix("."), _plain(text, shown), shown, advice)
     except (TypeError, NotImplementedError) as error:
         yield Problem(key, str(error), value)
 

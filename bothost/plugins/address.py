@@ -165,12 +165,21 @@ def settle(strategy: type[Strategy], model: Model | None, given: Mapping[str, An
             f"{strategy.name}:{model.version} has invalid options in play.json: {error}",
             advice="use the release of the strategy that the model was made for",
         ) from error
-    return check_options(strategy, {**packaged, **given})
+    return check_options(strategy, _overridden(packaged, given))
 
 
 def check_options(strategy: type[Any], options: Mapping[str, Any]) -> Any:
-    """Make ``strategy.Options`` from plain data. Raises ConfigError with the wrong key and the nearest known one."""
-    found = problems(dict(options), strategy.Options)
+    """Make ``strategy.Options`` from plain data. Raises ConfigError with the wrong key and the nearest known one.
+
+    Options inside a group, such as ``ppo.epochs``, leave the others of that group as ``strategy.Options`` has them.
+    """
+    groups = {
+        field.encode_name: msgspec.to_builtins(field.default)
+        for field in msgspec.structs.fields(strategy.Options)
+        if isinstance(field.default, msgspec.Struct) and field.encode_name in options
+    }
+    options = _overridden(groups, options)
+    found = problems(options, strategy.Options)
     if found:
         none = "" if strategy.Options.__struct_fields__ else f"{strategy.name} takes no options"
         known = [
@@ -178,7 +187,17 @@ def check_options(strategy: type[Any], options: Mapping[str, Any]) -> Any:
             for p in found
         ]
         raise known[0] if len(known) == 1 else ConfigErrors(known)
-    return msgspec.convert(dict(options), strategy.Options)
+    return msgspec.convert(options, strategy.Options)
+
+
+def _overridden(settled: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """``settled`` with what is given, group by group."""
+    parts = {
+        name: _overridden(settled[name], value)
+        for name, value in given.items()
+        if isinstance(value, Mapping) and isinstance(settled.get(name), Mapping)
+    }
+    return {**settled, **given, **parts}
 
 
 def why_missing(failures: Iterable[Failure], name: str, known: Iterable[str]) -> str:

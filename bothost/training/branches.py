@@ -18,7 +18,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from bothost.training.ppo import Losses, Model, PpoOptions, descend, entropy, masked_log_probs, value_loss
+from bothost.training.ppo import Losses, Model, PpoOptions, descend, entropy, masked_log_probs, precision, value_loss
 
 
 class BranchBatch(NamedTuple):
@@ -105,8 +105,9 @@ def update(
     batch = batch._replace(advantages=scaled(batch.advantages, batch.weights))
 
     def gradients(part: BranchBatch) -> Losses:
-        terms = branch_losses(model, part, options)
-        torch.autograd.backward(terms.total)
+        with precision(options.bf16, part.actions.device.type):
+            terms = branch_losses(model, part, options)
+            torch.autograd.backward(terms.total)
         return Losses(*(term.detach() for term in terms))
 
     return descend(model, optimizer, lambda: _minibatches(batch, options.minibatch, generator), gradients, options)

@@ -74,7 +74,13 @@ class MahjongNet(nn.Module):
 
     def forward(self, observations: Tensor) -> tuple[Tensor, Tensor]:
         with torch.set_grad_enabled(torch.is_grad_enabled() and self.learns_trunk):
-            body = self._body(observations)
+            body = self._body(observations).float()
+        # The layers above are wide, and bfloat16 makes them faster where the options ask for it. The others are small,
+        # and the sizes of their inputs change all the time: bfloat16 would prepare a product for each size.
+        with torch.autocast(observations.device.type, enabled=False):
+            return self._outputs(observations, body)
+
+    def _outputs(self, observations: Tensor, body: Tensor) -> tuple[Tensor, Tensor]:
         with torch.set_grad_enabled(torch.is_grad_enabled() and self.learns_policy_layer):
             logits: Tensor = self.policy(body)
         values = self.value(body)

@@ -19,5 +19,6 @@ def test_report_has_every_figure(monkeypatch: pytest.MonkeyPatch):
         "lookahead_per_s",
         "encode_per_s",
         "train_samples_per_s",
+        "train_samples_per_s_bf16",
     }
     assert all(figure > 0 for figure in report.values())

@@ -94,6 +94,21 @@ def test_a_training_from_a_shipped_version_changes_the_layers_that_it_may(tmp_pa
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("branches", [{}, TINY["branches"]])
+def test_bfloat16_changes_the_gradients_little(branches, tmp_path):
+    champion = Path(weights.find(MahjongPpo, "champion").path) / "model.safetensors"
+    gradients = []
+    for bf16 in (False, True):
+        ppo = {**TINY["ppo"], "minibatch": 10_000, "bf16": bf16}
+        learner = MahjongLearner(msgspec.convert({**TINY, "branches": branches, "ppo": ppo}, Options), 1)
+        learner.load_start(champion)
+        learner.iterate(Iteration(1, 0.0, np.random.default_rng(0), ModelPool(tmp_path)))
+        gradients.append(torch.cat([parameter.grad.flatten() for parameter in learner.model.parameters()]))
+    exact, rounded = gradients
+    assert rounded.dtype == torch.float32 and not torch.equal(exact, rounded)
+    assert float((exact - rounded).norm()) < 0.2 * float(exact.norm())
+
+
 def test_a_policy_that_is_certain_has_nothing_to_learn_from():
     net = MahjongNet()
     with torch.no_grad():

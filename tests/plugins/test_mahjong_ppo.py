@@ -299,6 +299,13 @@ def test_options_of_training_that_make_no_sense_are_refused_before_it(wrong):
         check_options(MahjongPpoTrainer, wrong)
 
 
+def test_an_option_of_a_group_leaves_the_others_of_the_group_as_they_are():
+    settled, default = check_options(MahjongPpoTrainer, {"ppo": {"bf16": True}}), Options()
+    assert settled.ppo == msgspec.structs.replace(default.ppo, bf16=True)
+    with pytest.raises(ConfigError, match=r"options\.dropout: .*0\.8 … 0\.7"):
+        check_options(MahjongPpoTrainer, {"dropout": {"begin": 0.8}})
+
+
 def test_a_trunk_that_does_not_learn_gets_no_gradients():
     net = MahjongNet()
     net.learns_trunk = False
