@@ -193,6 +193,9 @@ class ProcessStrategy(Strategy):
             raise ProcessLate("the process is still starting") from None
         except (OSError, EOFError, msgspec.MsgspecError) as error:
             raise self._died(error, deadline) from None
+        except ProcessFailed:
+            self.kill()
+            raise
         if answer.error is not None:
             self.kill()
             raise ProcessFailed(answer.error)

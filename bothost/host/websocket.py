@@ -92,7 +92,7 @@ class WebSocket(asyncio.Protocol):
         except TimeoutError:
             socket.abort()
             raise OpenFailed(f"no answer within {OPEN_TIMEOUT_S:g} s") from None
-        except OSError as error:
+        except (OSError, UnicodeError) as error:  # UnicodeError: the URL's host is no host name
             socket.abort()
             raise OpenFailed(str(error)) from error
         except BaseException:

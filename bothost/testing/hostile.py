@@ -16,7 +16,7 @@ VALUES: tuple[Any, ...] = (
 )  # fmt: skip
 GARBAGE: tuple[str | bytes, ...] = (
     "", " ", "null", "[]", "{}", "0", '""', "{", "[" * 100_000, '{"type":1}', '{"type":"nobody-says-this"}',
-    "[0,{}]", "[9999,{}]", "[1,2,3]", b"\xff\xfe", b"\x00" * 64,
+    '{"type":"pong","payload":' + "[" * 100_000, "[0,{}]", "[9999,{}]", "[1,2,3]", b"\xff\xfe", b"\x00" * 64,
 )  # fmt: skip
 
 

@@ -246,7 +246,7 @@ class Program:
                     break
                 self._overdue = None
                 self._take(line)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             reason = f"it wrote an invalid line ({error}): {line[:80]!r}; write debug output to stderr"
         except ValueError:
             reason = f"it wrote a line of more than {self.options.max_line_bytes} bytes"

@@ -174,6 +174,14 @@ def test_a_process_that_leaks_is_killed_above_its_limit(remote):
     assert strategy.starts == 2
 
 
+def test_a_process_that_is_too_large_before_it_is_ready_is_killed(remote):
+    strategy = remote("random", memory_mb=1)
+    assert strategy.pid is None
+    with pytest.raises(ProcessFailed, match="MiB"):
+        strategy.await_ready(time.monotonic() + 10.0)
+    assert strategy.pid is None and strategy.starts == 2
+
+
 def test_a_plugin_that_raises_or_prints_keeps_its_process(remote):
     table, view = position()
     strategy = remote("misbehaving-flood")

@@ -175,7 +175,7 @@ async def test_a_refused_upgrade_tells_the_status():
         assert caught.value.status == 403
 
 
-@pytest.mark.parametrize("url", ["ws://127.0.0.1:9/", "http://127.0.0.1/", "ws://", "nonsense"])
+@pytest.mark.parametrize("url", ["ws://127.0.0.1:9/", "http://127.0.0.1/", "ws://", "nonsense", "ws://a..b/"])
 async def test_what_cannot_be_opened_is_one_error(url):
     with pytest.raises(OpenFailed) as caught:
         await Client().open(url)

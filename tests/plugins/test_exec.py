@@ -143,6 +143,7 @@ def test_what_a_program_adds_is_kept(start: Callable[..., Exec]) -> None:
         ("print('x' * 200_000)", "more than 65536 bytes"),
         ("say(type='hello', version=1, name='b', games=[])", "a second hello"),
         ("say(type='action', id='one', action='x')", "an invalid line"),
+        ('print(\'{"type":"hello","x":\' + \'[\' * 9999, flush=True)', "an invalid line"),
         ("[say(type='action', id=-n, action='x') for n in range(5000)]", "without a request"),
     ],
 )

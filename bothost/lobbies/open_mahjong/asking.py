@@ -28,6 +28,8 @@ class Ask(msgspec.Struct):
     attempt: int = 0
     answer: str = ""
     """Our answer; empty until there is one."""
+    repeated: bool = False
+    """Whether the host gets it late, so that part of the time has passed. How much is not known: assume half."""
 
 
 class Asking:
@@ -46,8 +48,9 @@ class Asking:
         if ask is None or ask.answer or hand.view is None or not hand.view.asked:
             return []
         legal = tuple(moves.legal(hand.picture, ask.actions))
+        grant_ms = ask.grant_ms * (0.5 if ask.repeated else 1.0)
         request = m.ActionRequest(
-            self._table, hand.name, ask.request, ask.grant_ms, ask.bank_ms, hand.view.seq, legal, ask.raw
+            self._table, hand.name, ask.request, grant_ms, ask.bank_ms, hand.view.seq, legal, ask.raw
         )
         return [request]
 

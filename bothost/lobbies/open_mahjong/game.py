@@ -63,15 +63,17 @@ class Game:
         self._attendance.read(info, self._session.user if back else None)
         self.asking.open, self._next_tick, self._blind = None, None, False
         out: list[m.Output] = [m.CancelTimer(name) for name in TIMERS]
+        before = self._hand
         try:
             picture = Picture.read(info, self._session.user)
+            players = _players(picture, info)
+            position = self._position(picture, info, players)
         except ValueError as error:  # a Mismatch, or a number that is no tile
-            self._blind = True
+            self._blind, self._hand = True, before
             return [*out, m.Notice(f"the position is invalid: {error}", "error")]
-        players = _players(picture, info)
         if seated:
             out.append(m.Seated(self.name, GAME, self.rules, picture.seat, players, self._attributes, seek))
-        out += self._position(picture, info, players)
+        out += position
         hand = self._hand
         assert hand is not None
         return out + self._attendance.events(self.name, range(SEATS), hand.seat_of)
@@ -241,9 +243,8 @@ class Game:
             frame = moves.frame_of(hand.picture, "pass", actions, self.id, hand.tick)
             text = f"table {self.name}: the lobby offers {', '.join(actions)}, which our rules do not allow: passing"
             return [*out, m.Notice(text, "warning"), self._session.send_text(frame)]
-        grant_ms = self._step_s * 1000.0 * (0.5 if self._returned else 1.0)
-        request = f"{hand.name}.{hand.tick}"
-        self.asking.open = Ask(request, hand.tick, actions, grant_ms, max(bank_s, 0) * 1000.0, claim, raw)
+        request, grant_ms, bank_ms = f"{hand.name}.{hand.tick}", self._step_s * 1000.0, max(bank_s, 0) * 1000.0
+        self.asking.open = Ask(request, hand.tick, actions, grant_ms, bank_ms, claim, raw, repeated=self._returned)
         return [*out, self._remember(hand), *self.asking.request(hand)]
 
     # ------------------------------------------------------------------------------------------- commands and timers
@@ -267,7 +268,7 @@ class Game:
             return self._contradicted("the host asks for the position")
         hand.view = None
         if (ask := self.asking.open) is not None:
-            ask.grant_ms *= 0.5  # part of the time has passed
+            ask.repeated = True
         return hand.report(self.name) + self.asking.request(hand)
 
     def _contradicted(self, reason: str) -> list[m.Output]:

@@ -166,6 +166,8 @@ class _Envelope(msgspec.Struct, gc=False):
 
 _envelope = msgspec.json.Decoder(_Envelope)
 _raw = msgspec.json.Decoder()
+_INVALID = (msgspec.DecodeError, UnicodeError, RecursionError)
+"""What the decoders raise for invalid data."""
 
 
 def decode(data: str | bytes) -> Payload:
@@ -176,7 +178,7 @@ def decode(data: str | bytes) -> Payload:
         if kind is None:
             raise BadFrame(f"unknown type {envelope.type[:40]!r}")
         return _typed(_raw.decode(envelope.payload), kind)  # type: ignore[no-any-return]
-    except (msgspec.DecodeError, UnicodeDecodeError, UnicodeEncodeError) as error:
+    except _INVALID as error:
         raise BadFrame(str(error)) from None
 
 
@@ -220,7 +222,7 @@ def login(body: bytes) -> Login:
     """Decode the answer to a login. Raises BadFrame, which does not quote the body."""
     try:
         return _typed(_raw.decode(body), Login)  # type: ignore[no-any-return]
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except _INVALID:
         raise BadFrame("the answer to the login has no valid token") from None
 
 
@@ -228,7 +230,7 @@ def room(body: bytes) -> Room:
     """Decode a created room. Raises BadFrame."""
     try:
         return _typed(_raw.decode(body), Room)  # type: ignore[no-any-return]
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except _INVALID as error:
         raise BadFrame(str(error)) from None
 
 
@@ -241,7 +243,7 @@ def room_list(body: bytes) -> list[Room]:
             with contextlib.suppress(msgspec.ValidationError):
                 rooms.append(_typed(item, Room))
         return rooms
-    except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
+    except (*_INVALID, KeyError, TypeError) as error:
         raise BadFrame(str(error)) from None
 
 
@@ -250,7 +252,7 @@ def problem(body: bytes) -> str:
     try:
         error = _raw.decode(body)["error"]
         return f"{error['code']}: {error['msg']}"[:200]
-    except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError):
+    except (*_INVALID, KeyError, TypeError):
         return ""
 
 

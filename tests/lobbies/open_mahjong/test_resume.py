@@ -1,5 +1,6 @@
 """The adapter of open_mahjong_unity: coming back to a hand, and what ends a connection."""
 
+import msgspec
 import pytest
 
 from bothost import messages as m
@@ -184,6 +185,17 @@ def test_the_host_is_told_the_position_again_without_breaking_the_connection():
     assert told(out, m.Snapshot) and not told(out, m.CloseSocket)
     (again,) = told(out, m.ActionRequest)
     assert again.grant_ms == asked.grant_ms / 2, "part of it has passed, and nothing says how much"
+    (third,) = told(bench.feed(m.Resync("room-1")), m.ActionRequest)
+    assert third == msgspec.structs.replace(again, seq=third.seq)
+
+
+@pytest.mark.parametrize("change", [{"hand": [*HAND[:12], 20]}, {"tick": 4, "p0": {"discard_tiles": [40]}}])
+def test_a_position_with_a_number_that_is_no_tile_is_not_used(change):
+    bench = Bench().sit()
+    out = bench.hear("gamestate/guobiao/game_start", game_info=game_info(1, **({"hand": HAND} | change)))
+    assert told(out, m.Notice)[-1].text.endswith("is not a tile") and not told(out, m.HandStarted | m.Snapshot)
+    assert not told(bench.ask_hand(1, ["cut"], 5), m.ActionRequest)
+    assert told(bench.hear("gamestate/guobiao/game_start", game_info=game_info(1, HAND)), m.HandStarted)
 
 
 def test_leaving_a_game_gives_it_up_for_good():
