@@ -58,15 +58,16 @@ class AliasCache:
 
     def look(self) -> bool:
         """Read the aliases and fetch their models. Called in a thread. Returns whether anything changed."""
-        before, self.pointers = self.pointers, self.registry.pointers()
+        pointers = self.registry.pointers()
         changed = False
-        for key, pointer in self.pointers.items():
-            if before.get(key) != pointer or self._due(key, pointer):
+        for key, pointer in pointers.items():
+            if self.pointers.get(key) != pointer or self._due(key, pointer):
                 changed |= self._take(key, pointer)
         for key in list(self._wanted):
             self._wanted.discard(key)
             if (found := self.registry.resolve(*key)) is not None:
                 self._models[key], changed = found, True
+        self.pointers = pointers  # only now: if the database went away on the way, the next look begins again
         return changed
 
     def _due(self, key: Address, pointer: Pointer) -> bool:

@@ -15,12 +15,13 @@ import pytest
 import bothost_phase_ppo
 from bothost import Decision, ModelError, Player, Strategy
 from bothost.config import RouteSettings
+from bothost.errors import StoreUnavailable
 from bothost.host.canary import Played, Trial
-from bothost.host.models import ModelWatch
+from bothost.host.models import AliasCache, ModelWatch
 from bothost.host.status import status_of
 from bothost.plugins import weights
 from bothost.store import Store
-from bothost.store.registry import Registry
+from bothost.store.registry import Pointer, Registry
 from bothost.tables.hand import Hand
 from bothost.tables.router import Router
 from bothost_phase_ppo.decide import PhasePpo
@@ -132,6 +133,30 @@ def stubborn(kit, monkeypatch):
 
 def add(kit, registry, name):
     return registry.add(Stubborn, *model_folder(kit, name), encoder_version=1, lineage={}, version=name)
+
+
+def test_an_alias_that_moves_while_the_database_goes_away_is_followed_later():
+    class Away:
+        """A registry whose database goes away between two queries."""
+
+        error = StoreUnavailable("away")
+
+        def pointers(self):
+            at = {"sha256": None, "share": None, "kind": "promote", "reason": "", "at_us": 0}
+            return {("s", "champion"): Pointer(strategy="s", alias="champion", number=1, version="v2", **at)}
+
+        def resolve(self, strategy, name):
+            if self.error is not None:
+                raise self.error
+            return "v2"
+
+    registry = Away()
+    aliases = AliasCache(registry)
+    with pytest.raises(StoreUnavailable):
+        aliases.look()
+    registry.error = None
+    assert aliases.look() and aliases.resolve("s", "champion") == "v2"
+    assert not aliases.look()
 
 
 async def test_a_model_that_cannot_be_had_or_made_is_refused_and_the_old_one_plays_on(kit, stubborn, capsys):
