@@ -14,7 +14,8 @@ import importlib
 import json
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from bothost.export.rllib import observation, view_blocks
 from bothost.export.views import Decoder, Games
 from bothost.rules.game import Game, Json
 from bothost.store.query import HandQuery
-from bothost.store.reader import Timeline, iter_hands, iter_timelines
+from bothost.store.reader import Timeline, iter_hands, iter_timelines, played
 from bothost.store.records import DecisionRecord
 from bothost.store.store import Store
 
@@ -125,13 +126,13 @@ def _episode(timeline: Timeline, decoder: Decoder, blocks: Sequence[str]) -> _Ep
     record, game = timeline.hand.game, decoder.game
     if game is None:
         raise ValueError("of a game that is not installed")
-    played = list(_played(timeline))
-    if not played:
+    made = _played(timeline)
+    if not made:
         raise ValueError("without a decision")
     scores = timeline.hand.scores
     if scores is None:
         raise ValueError("without a score")
-    seen = [observation(decoder, row.view, blocks) for row in played]
+    seen = [observation(decoder, row.view, blocks) for row in made]
     end = game.new_view(record.seat)
     try:
         end.observe_all(timeline.lines())
@@ -149,21 +150,21 @@ def _episode(timeline: Timeline, decoder: Decoder, blocks: Sequence[str]) -> _Ep
         "model_sha256": record.model_sha256 or "",  # HDF5 has no null
         "split": split,
     }
-    episode = _Episode(seen, [row.action for row in played], float(scores[record.seat]), options)
+    episode = _Episode(seen, [row.action for row in made], float(scores[record.seat]), options)
     if game.num_actions <= MOST_MASKED:
         masks = np.zeros((len(seen), game.num_actions), np.bool_)
-        for mask, row in zip(masks, played, strict=False):
+        for mask, row in zip(masks, made, strict=False):
             mask[np.frombuffer(row.legal, "<i4")] = True
         episode.masks = masks
     return episode
 
 
-def _played(timeline: Timeline) -> Iterator[DecisionRecord]:
-    """Yield the live decisions that the lobby did not reject."""
-    for row in timeline.decisions:
-        rejected = any(outcome.kind == "rejected" for outcome in timeline.outcomes.get(row.id, ()))
-        if row.role == "live" and not rejected:
-            yield row
+def _played(timeline: Timeline) -> list[DecisionRecord]:
+    """Return the decisions that were played."""
+    live = [row for row in timeline.decisions if row.role == "live"]
+    kinds = [{outcome.kind for outcome in timeline.outcomes.get(row.id, ())} for row in live]
+    attempts = [(row.seq, row.attempt, "rejected" in of_row) for row, of_row in zip(live, kinds, strict=True)]
+    return list(compress(live, played(attempts)))
 
 
 class _Dataset:

@@ -7,7 +7,7 @@ import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache, partial
-from itertools import pairwise
+from itertools import compress, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,12 +24,13 @@ from bothost.export.parquet import ParquetExporter
 from bothost.rules.game import Game
 from bothost.store.logged_games import GameCache
 from bothost.store.query import HandQuery
+from bothost.store.reader import played
 from bothost.store.store import Store
 from bothost.strategy import LoggedStep, Trajectory
 
 BATCH_ROWS = 4096
 COLUMNS = (
-    "game_id", "seat", "game", "rules", "split", "scores", "role", "rejected",
+    "game_id", "seat", "seq", "attempt", "game", "rules", "split", "scores", "role", "rejected",
     "view", "legal", "action", "policy", "action_values", "stats", "fallback", "strategy", "model_sha256",
 )  # fmt: skip
 
@@ -92,12 +93,13 @@ class Dataset:
     def trajectories(self, split: str = "train") -> Iterator[Trajectory]:
         """The scored hands of a split. Memory does not grow with their number."""
         steps: list[LoggedStep] = []
+        attempts: list[tuple[int, int, bool]] = []
         first: _Hand | None = None
         for rows in self._batches():
             for hand, begin, end in rows.hands():
                 if first is not None and hand.key != first.key:
-                    yield from self._trajectory(first, steps)
-                    steps = []
+                    yield from self._trajectory(first, steps, attempts)
+                    steps, attempts = [], []
                     first = None
                 first = first or hand
                 if (
@@ -106,22 +108,25 @@ class Dataset:
                     and (game := self._games.get(*first.game)) is not None
                 ):
                     steps += (self._step(game, rows, row) for row in range(begin, end))
+                    attempts += rows.attempts[begin:end]
         if first is not None:
-            yield from self._trajectory(first, steps)
+            yield from self._trajectory(first, steps, attempts)
 
-    def _trajectory(self, hand: _Hand, steps: list[LoggedStep]) -> Iterator[Trajectory]:
+    def _trajectory(
+        self, hand: _Hand, steps: list[LoggedStep], attempts: list[tuple[int, int, bool]]
+    ) -> Iterator[Trajectory]:
         game = self._games.get(*hand.game)
-        if steps and game is not None and hand.scores is not None:
-            yield Trajectory(game, *hand.key, tuple(hand.scores), tuple(steps))
+        made = tuple(compress(steps, played(attempts)))
+        if made and game is not None and hand.scores is not None:
+            yield Trajectory(game, *hand.key, tuple(hand.scores), made)
 
     def _batches(self) -> Iterator[_Rows]:
-        """The live decisions, without those that the lobby rejected."""
+        """The live decisions."""
         for entry in self._manifest["files"]:
             path = self.folder / "data" / Path(str(entry["file"])).name
             with pq.ParquetFile(path) as file:
                 for batch in file.iter_batches(BATCH_ROWS, columns=list(COLUMNS)):
-                    live = pc.equal(batch["role"], "live")
-                    yield _Rows(batch.filter(pc.and_not(live, batch["rejected"])))
+                    yield _Rows(batch.filter(pc.equal(batch["role"], "live")))
 
     def _step(self, game: Game, rows: _Rows, row: int) -> LoggedStep:
         try:
@@ -157,6 +162,7 @@ class _Rows:
     def __init__(self, batch: pa.RecordBatch) -> None:
         self.batch = batch
         self.game_ids, self.seats = _list(batch, "game_id"), _list(batch, "seat")
+        self.attempts = list(zip(*(_list(batch, name) for name in ("seq", "attempt", "rejected")), strict=True))
         self.views, self.actions = _list(batch, "view"), _list(batch, "action")
         self.stats, self.models = _list(batch, "stats"), _list(batch, "model_sha256")
         self.fallbacks, self.strategies = _list(batch, "fallback"), _list(batch, "strategy")

@@ -365,6 +365,17 @@ class _Fold:
         self._view = self._game.view_from_snapshot(json.loads(self._snapshots.pop(0).view))
 
 
+def played(attempts: Sequence[tuple[int, int, bool]]) -> list[bool]:
+    """Whether each live decision of a hand was played. ``attempts``: (seq, attempt, rejected) of each.
+
+    A later attempt at the same position replaces an earlier one, which the lobby rejected or never received.
+    """
+    last: dict[int, int] = defaultdict(int)
+    for seq, attempt, _ in attempts:
+        last[seq] = max(last[seq], attempt)
+    return [attempt == last[seq] and not rejected for seq, attempt, rejected in attempts]
+
+
 def decision_counts(store: Store, keys: Sequence[Key]) -> dict[Key, tuple[int, int]]:
     """Return hand → (number of live decisions, number of fallbacks among them)."""
     of_hand = (decisions.c.game_id, decisions.c.seat)

@@ -1,5 +1,6 @@
 """Exports: every decision of a closed hand once, readable by everybody, the same bytes after any interruption."""
 
+import copy
 import json
 import random
 from collections import defaultdict
@@ -22,8 +23,10 @@ from bothost.export.jsonl import JsonLinesExporter
 from bothost.export.options import ExportOptions
 from bothost.export.parquet import ParquetExporter
 from bothost.plugins.weights import sha256_of
-from bothost.store import DecisionRecord
+from bothost.retrain.dataset import Dataset
+from bothost.store import DecisionRecord, OutcomeRecord, Store
 from bothost.store.query import HandQuery
+from bothost.testing.sample_rows import played_hand, write_rows
 
 SCORED = HandQuery(scored=True)
 
@@ -251,6 +254,24 @@ def test_rllib_columns_are_transitions_of_what_was_played(store, played, tmp_pat
         assert np.array_equal(episode["obs"].iloc[0], np.concatenate([view.encode(b).ravel() for b in blocks]))
         row = episode.iloc[0]
         assert row["action_prob"] == pytest.approx(1 / len(row["legal"]))
+
+
+def test_a_move_that_was_replaced_is_in_no_transition_and_no_trajectory(settings, tmp_path):
+    """The lobby asked again before the first answer was sent."""
+    rows = played_hand(rules.game("doudizhu"), 1, started_us=10**15)
+    made = decisions([rows])
+    first = copy.copy(made[1])
+    made[1].attempt, first.id = 1, bytes(16)
+    rows += [first, OutcomeRecord(first.id, "superseded", None, first.at_us)]
+    write_rows(settings, tmp_path, [rows])
+    with Store.open(settings) as store:
+        run(store, tmp_path / "out", rllib=True)
+        found = pd.read_parquet(tmp_path / "out" / "data")
+        assert found.loc[found["eps_id"].isna(), "id"].tolist() == [first.id.hex()]
+        assert found["t"].dropna().tolist() == list(range(len(made)))
+        dataset = Dataset.make(store, SCORED, tmp_path / "dataset", "random")
+    (trajectory,) = [t for split in ("train", "val", "test") for t in dataset.trajectories(split)]
+    assert [step.action for step in trajectory.steps] == [row.action for row in made]
 
 
 def test_observations_come_in_small_tables_whatever_the_size_of_a_file(store, played, tmp_path, monkeypatch):

@@ -18,6 +18,7 @@ from bothost.store.reader import (
     iter_views,
     join_events,
     latest_hands,
+    played,
     search_hands,
 )
 from bothost.testing.sample_rows import played_hand, sample_hand
@@ -225,3 +226,17 @@ async def test_folding_the_events_gives_the_logged_views(any_settings, store, tm
     view = game.new_view(seat)
     view.observe_all(lines)
     assert view.terminal
+
+
+@pytest.mark.parametrize(
+    ("attempts", "expected"),
+    [
+        ([], []),
+        ([(3, 0, False), (5, 0, False), (5, 0, False)], [True, True, True]),  # a composite move has several steps
+        ([(3, 0, True), (3, 1, False)], [False, True]),
+        ([(3, 0, False), (3, 0, False), (3, 1, False), (9, 0, False)], [False, False, True, True]),
+        ([(3, 0, False), (3, 1, True)], [False, False]),
+    ],
+)
+def test_the_last_attempt_at_a_position_was_played_unless_it_was_rejected(attempts, expected):
+    assert played(attempts) == expected
