@@ -54,7 +54,7 @@ def _found(line: int, value: Any) -> Iterator[Found]:
             yield Found(line, match(each))
         except BadRecord as error:
             yield Found(line, None, str(error))
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
             yield Found(line, None, f"this is not a match of Botzone: {type(error).__name__}: {error}")
 
 

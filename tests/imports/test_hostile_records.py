@@ -80,3 +80,10 @@ def test_damaged_text(tmp_path: Path):
         text[rng.randrange(8, len(text))] = rng.choice("0123456789WTBFJ Player\n")
         path.write_text("".join(text))
         assert take("botzone", path) >= 1
+
+
+@pytest.mark.parametrize("more", [{"create_time": 1e308}, {"scores": [10**400, 0, 0]}])
+def test_numbers_beyond_all_bounds(tmp_path: Path, more):
+    path = tmp_path / "match.json"
+    path.write_text(json.dumps(doudizhu_match(3)[0] | more))
+    assert take("botzone", path) == 1
