@@ -107,6 +107,7 @@ class Hand:
     __slots__ = (
         "actor",
         "answer",
+        "answered",
         "attempt",
         "attempt_seq",
         "away",
@@ -158,6 +159,8 @@ class Hand:
         """A request that waits until the view can be trusted, and its arrival."""
         self.answer: Answer | None = None
         """The last answer. It is sent again if the same request is pending after a reconnect."""
+        self.answered: set[str] = set()
+        """Requests that were answered on this connection."""
         self.raw: str | bytes | None = None
         self.attempt = 0
         """Number of the next decision at ``attempt_seq``: the key of its row."""
@@ -250,6 +253,8 @@ class Hand:
 
     def close_answer(self) -> None:
         """Wait no longer for a sign that our answer arrived. A request that is open keeps its deadline."""
+        if self.answer is not None:  # the lobby may ask under the same name again
+            self.answered.discard(self.answer.request_id)
         self.answer = None
         if self.job is None:
             self.due_at = NEVER

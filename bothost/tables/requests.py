@@ -35,13 +35,12 @@ class Requests:
 
     def receive(self, hand: Hand, event: ActionRequest, now: float, out: list[Output]) -> None:
         """Handle a request for an action."""
-        job, answer = hand.job, hand.answer
-        if job is not None:
-            if job.request_id == event.request_id:
+        if event.request_id in hand.answered:
+            return
+        if hand.job is not None:
+            if hand.job.request_id == event.request_id:
                 return
             hand.drop_job()
-        if answer is not None and answer.request_id == event.request_id and answer.sent_in == self._trust.epoch:
-            return  # answered once
         hand.held = (event, now)
         if self._trust.fresh and hand.game_id:
             self.start_held(hand, out)
@@ -183,6 +182,7 @@ class Requests:
         if hand.answer is not answer or not self._trust.fresh or answer.sent_in == self._trust.epoch:
             return False
         answer.sent_in = self._trust.epoch
+        hand.answered.add(answer.request_id)
         hand.resyncs = 0
         return True
 

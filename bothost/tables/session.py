@@ -206,6 +206,7 @@ class Session:
             self.hand.drop_job()
             self.hand.held = None
             self.hand.due_at = NEVER
+            self.hand.answered.clear()
 
     def abort(self) -> list[Output]:
         """Close the table because the lobby or the host gave it up. The hand counts as aborted."""

@@ -38,6 +38,7 @@ class Lobby:
         self.session = self.seat.session
         self.jobs, self.answers, self.looked_up = deque(), deque(), deque()
         self.decided = set()
+        self.sent = set()
         if self.session.trust.fresh:
             self.take(self.seat.feed(HandStarted("t", "h", self.seat.seat)))
 
@@ -109,6 +110,9 @@ class Lobby:
         if self.answers:
             answer = self.answers.popleft()
             if answer.hand is hand and self.session.requests.may_send(answer):
+                key = (self.session.trust.epoch, answer.request_id)
+                assert key not in self.sent, "a request is answered twice"
+                self.sent.add(key)
                 self.session.requests.expect_echo(answer, seat.now)
 
     def do_expire(self, rng, seat, hand):
@@ -121,12 +125,15 @@ class Lobby:
         name = rng.choice((*ours, *ours, "r1", "r2"))
         reports = (RequestWithdrawn("t", name), ServerActedForUs("t", rng.choice((name, None)), None))
         answered = (MoveAcknowledged("t", name), Rejected("t", name, "no", resync=rng.random() < 0.3))
-        self.take(seat.feed(rng.choice((*reports, *answered))))
+        report = rng.choice((*reports, *answered))
+        if not isinstance(report, MoveAcknowledged):  # the lobby may ask for it again
+            self.sent = {key for key in self.sent if report.request_id not in (None, key[1])}
+        self.take(seat.feed(report))
 
 
 @settings(max_examples=200, deadline=None)
 @given(st.integers(1, 2**31))
-def test_an_open_request_has_a_deadline_and_every_decision_a_key_of_its_own(seed):
+def test_an_open_request_has_a_deadline_every_decision_a_key_of_its_own_and_every_request_one_answer(seed):
     lobby = Lobby(seed)
     for _ in range(60):
         lobby.step()

@@ -143,6 +143,11 @@ def test_a_request_is_answered_once(seat):
     assert seat.session.requests.may_send(answer)
     assert not seat.session.requests.may_send(answer)
     assert seat.ask("r") == [], "the lobby repeats the request that we answered"
+    [job] = seat.ask("s")
+    assert seat.ask("r") == []
+    [other] = seat.decide(job)
+    assert seat.session.requests.may_send(other), "the open request is still open"
+    assert seat.ask("r") == seat.ask("s") == []
 
 
 def test_the_answer_to_a_superseded_request_is_discarded(seat):
