@@ -22,7 +22,9 @@ def command(
     contestants: Annotated[list[str], typer.Argument(help="Strategies: NAME, NAME:ALIAS or exec:COMMAND.")],
     deals: Annotated[int, typer.Option("--deals", "--walls", "-n", min=1, help="Deals, each played in every lineup.")],
     seed: Annotated[int, typer.Option(min=0, help="Seed of the deals and of the players.")] = 0,
-    ms: Annotated[float | None, typer.Option(min=0.1, help="Time per decision, ms; default: no clock.")] = None,
+    ms: Annotated[
+        float | None, typer.Option(min=0.1, callback=options.finite, help="Time per decision, ms; default: no clock.")
+    ] = None,
     workers: Annotated[int, typer.Option("--workers", "-w", min=1, help="Processes that play.")] = 1,
     batch: Annotated[int, typer.Option(min=1, help="Deals played at once in one process.")] = 64,
     rule: Annotated[list[str] | None, typer.Option(help="Option of the game's rules, KEY=VALUE.")] = None,
@@ -34,7 +36,9 @@ def command(
     luck_adjusted: Annotated[
         bool, typer.Option("--luck-adjusted", help="Also report scores less what luck gave (mahjong).")
     ] = False,
-    alpha: Annotated[float, typer.Option(min=1e-6, max=0.5, help="Error rate of --sequential.")] = 0.05,
+    alpha: Annotated[
+        float, typer.Option(min=1e-6, max=0.5, callback=options.finite, help="Error rate of --sequential.")
+    ] = 0.05,
     config: options.Config = None,
     as_json: options.Json = False,
 ) -> None:

@@ -38,7 +38,9 @@ REPORT_S = 5.0
 
 def command(
     config_file: options.Config = None,
-    seconds: Annotated[float | None, typer.Option(min=0, help="Stop after this many seconds.")] = None,
+    seconds: Annotated[
+        float | None, typer.Option(min=0, callback=options.finite, help="Stop after this many seconds.")
+    ] = None,
     hands: Annotated[int | None, typer.Option(min=1, help="Stop after this many finished hands.")] = None,
     game: Annotated[
         list[str] | None, typer.Option(help="Play this game instead of the configured ones; may be repeated.")

@@ -101,7 +101,9 @@ def check(
     name: Annotated[str, typer.Argument(help="A lobby of config.toml, or an adapter.")],
     url: Annotated[str | None, typer.Option(help="URL of the lobby; default: the configured one.")] = None,
     account: Annotated[str | None, typer.Option(help="Account; default: the first configured one.")] = None,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds to wait for each answer.")] = 10.0,
+    timeout: Annotated[
+        float, typer.Option(min=0.1, callback=options.finite, help="Seconds to wait for each answer.")
+    ] = 10.0,
     kick: Annotated[bool, typer.Option("--kick", help="Log in although a host uses the account now.")] = False,
     config_file: options.Config = None,
     as_json: options.Json = False,

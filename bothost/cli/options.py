@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shlex
 from collections.abc import Collection, Iterable
@@ -23,6 +24,13 @@ Config = Annotated[
     Path | None,
     typer.Option("--config", "-c", help="Configuration file; default: $BOTHOST_CONFIG, else ./config.toml."),
 ]
+
+
+def finite(value: float | None) -> float | None:
+    """Callback of options that are numbers. The bounds of an option let NaN through. Raises BadParameter."""
+    if value is not None and not math.isfinite(value):
+        raise typer.BadParameter(f"{value} is not a finite number")
+    return value
 
 
 def settings(path: Path | None) -> config.Settings:

@@ -33,7 +33,9 @@ def command(
     stdio: Annotated[bool, typer.Option("--stdio", help="Speak on stdin and stdout.")] = False,
     dialect: Annotated[Dialect, typer.Option(help="Protocol to speak.")] = Dialect.EXEC,
     game: Annotated[str | None, typer.Option(help="botzone: its name of the game; default: from the match.")] = None,
-    move_ms: Annotated[float, typer.Option(min=1.0, help="botzone: milliseconds for a decision.")] = 800.0,
+    move_ms: Annotated[
+        float, typer.Option(min=1.0, callback=options.finite, help="botzone: milliseconds for a decision.")
+    ] = 800.0,
     one_shot: Annotated[
         bool, typer.Option("--one-shot", help="botzone: end after one turn; default: keep running.")
     ] = False,

@@ -206,7 +206,7 @@ def check(
     ] = None,
     game: Annotated[list[str] | None, typer.Option(help="Only this game; may be repeated.")] = None,
     games: Annotated[int, typer.Option(min=1, help="Hands to play of each game.")] = 1000,
-    budget_ms: Annotated[float, typer.Option(min=1, help="Time for each decision.")] = 1000.0,
+    budget_ms: Annotated[float, typer.Option(min=1, callback=options.finite, help="Time for each decision.")] = 1000.0,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the deals and of the players.")] = 0,
     config_file: options.Config = None,
     json: options.Json = False,

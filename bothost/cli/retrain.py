@@ -28,7 +28,7 @@ def command(
     until: hands.Until = None,
     lobby: hands.Lobby = None,
     player: hands.PlayerName = None,
-    minutes: Annotated[float | None, typer.Option(min=0.01, help="Time to train.")] = None,
+    minutes: Annotated[float | None, typer.Option(min=0.01, callback=options.finite, help="Time to train.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the training.")] = 0,
     option: Annotated[list[str] | None, typer.Option(help="Option of the trainer, as in ppo.epochs=4.")] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Begin with fresh parameters, not with the champion.")] = False,
@@ -37,7 +37,9 @@ def command(
     ] = None,
     promote: Annotated[bool, typer.Option("--promote", help="Then play the match against the champion.")] = False,
     deals: Annotated[int, typer.Option(min=1, help="Most deals of that match.")] = 2000,
-    alpha: Annotated[float, typer.Option(min=1e-6, max=0.5, help="Error rate of that match.")] = 0.05,
+    alpha: Annotated[
+        float, typer.Option(min=1e-6, max=0.5, callback=options.finite, help="Error rate of that match.")
+    ] = 0.05,
     watch: Annotated[bool, typer.Option("--watch", help="Retrain again whenever the conditions are met.")] = False,
     after: Annotated[int, typer.Option(min=1, help="For --watch: new decisions of the strategy.")] = 100_000,
     at: Annotated[str | None, typer.Option(help="For --watch: not before this time of the day (UTC), HH:MM.")] = None,

@@ -46,7 +46,9 @@ def command(
     ] = None,
     rounds: Annotated[int | None, typer.Option(min=1, help="Rounds of the Swiss system.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the deals and of the players.")] = 0,
-    ms: Annotated[float | None, typer.Option(min=0.1, help="Time per decision, ms; default: no clock.")] = None,
+    ms: Annotated[
+        float | None, typer.Option(min=0.1, callback=options.finite, help="Time per decision, ms; default: no clock.")
+    ] = None,
     workers: Annotated[int, typer.Option("--workers", "-w", min=1, help="Processes that play.")] = 1,
     ray: Annotated[
         str | None,

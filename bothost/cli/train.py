@@ -28,7 +28,9 @@ def command(
     context: typer.Context,
     name: Annotated[str, typer.Argument(help="Strategy, as in: phase-ppo.")],
     stage: Annotated[str | None, typer.Argument(help="Stage, if the training has several.")] = None,
-    minutes: Annotated[float | None, typer.Option(min=0.01, help="Time to train, earlier runs included.")] = None,
+    minutes: Annotated[
+        float | None, typer.Option(min=0.01, callback=options.finite, help="Time to train, earlier runs included.")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of parameters, deals and play.")] = 0,
     out: Annotated[Path | None, typer.Option(help="Folder to write to; default: runs/NAME-TIME.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue from the last checkpoint in --out.")] = False,

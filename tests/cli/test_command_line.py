@@ -145,6 +145,8 @@ def test_version(run: Callable[..., tuple[int, str, str]]) -> None:
         (["plugin", "check"], "name one thing to check"),
         (["plugin", "check", "random", "--games", "0"], "--games"),
         (["play", "random"], "--stdio"),
+        (["train", "phase-ppo", "--minutes", "nan"], "nan is not a finite number"),
+        (["arena", "pairing", "random", "random", "--ms", "inf"], "inf is not a finite number"),
     ],
 )
 def test_usage_errors_are_two_lines_and_exit_code_2(
