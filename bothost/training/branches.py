@@ -18,7 +18,17 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from bothost.training.ppo import Losses, Model, PpoOptions, descend, entropy, masked_log_probs, precision, value_loss
+from bothost.training.ppo import (
+    Losses,
+    Model,
+    PpoOptions,
+    descend,
+    entropy,
+    masked_log_probs,
+    precision,
+    probabilities,
+    value_loss,
+)
 
 
 class BranchBatch(NamedTuple):
@@ -77,7 +87,7 @@ def branch_losses(model: Model, batch: BranchBatch, options: PpoOptions) -> Loss
     policy = branch_policy_loss(log_ratio, batch.advantages, batch.weights, options.clip)
     value = value_loss(values.float(), batch.returns)
     spread = entropy(log_probs).mean()
-    kl = (batch.log_probs.exp() * (batch.log_probs - log_probs)).sum(dim=1).mean()
+    kl = (probabilities(batch.log_probs) * (batch.log_probs - log_probs)).sum(dim=1).mean()
     total = policy + options.value_coef * value - options.entropy_coef * spread + options.kl_coef * kl
     with torch.no_grad():
         outside = ((log_ratio.exp() - 1.0).abs() > options.clip).float()

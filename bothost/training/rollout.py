@@ -17,7 +17,16 @@ from torch import Tensor
 from bothost.rules import Game, vec_env
 from bothost.training.fused import FusedNetwork, fused
 from bothost.training.loop import Count, Learner, LoopOptions, Positive, Share
-from bothost.training.ppo import Batch, Bool, Float, Model, PpoOptions, generalized_advantages, masked_log_probs
+from bothost.training.ppo import (
+    Batch,
+    Bool,
+    Float,
+    Model,
+    PpoOptions,
+    generalized_advantages,
+    masked_log_probs,
+    probabilities,
+)
 
 Build = Callable[[], torch.nn.Module]
 """Makes a model with fresh parameters from torch's global generator."""
@@ -261,7 +270,7 @@ def choose(model: Model, observations: Float, masks: Bool, rng: np.random.Genera
 
 def draw(log_probs: Tensor, rng: np.random.Generator) -> Tensor:
     """Draw indices (B,) by log-probabilities (B, A), through the inverse of the distribution function."""
-    cumulative = log_probs.exp().cumsum(dim=-1)
+    cumulative = probabilities(log_probs).cumsum(dim=-1)
     # Stay below 1 by more than rounding: then the index is at most that of the last legal action.
     uniform = torch.from_numpy(rng.random(len(log_probs), np.float32) * np.float32(1 - 1e-6))
     return torch.searchsorted(cumulative, (uniform * cumulative[:, -1])[:, None], right=True).squeeze(1)
