@@ -36,6 +36,14 @@ def host_of(header: str) -> str:
         return ""
 
 
+def _is_ours(origin: str, host: str) -> bool:
+    """Whether an ``Origin`` header names the same server as the ``Host`` header."""
+    try:
+        return urlsplit(origin).netloc == host
+    except ValueError:
+        return False
+
+
 class Guard:
     """ASGI middleware: refuses foreign hosts, foreign origins and large bodies; adds the security headers."""
 
@@ -65,8 +73,7 @@ class Guard:
         if host_of(host) not in self._hosts:
             return 421, f"this server does not answer for the host {host_of(host)!r}: see web.hosts"
         if method not in ("GET", "HEAD"):
-            origin = headers.get("origin")
-            if origin is None or urlsplit(origin).netloc != host:
+            if not _is_ours(headers.get("origin", ""), host):
                 return 403, "the request does not come from a page of this server"
             if headers.get("content-type", "").partition(";")[0].strip() != "application/json":
                 return 415, "the body must be JSON"

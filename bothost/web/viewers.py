@@ -26,6 +26,7 @@ COOKIE = "bothost_session"
 SESSION_S = 12 * 3600.0
 """Lifetime of a session after its last request."""
 MAX_SESSIONS = 1000
+"""More end that of the spectator who has been away for the longest time."""
 LOGIN_TRIES, LOGIN_WINDOW_S = 5, 60.0
 """Wrong passwords that are answered in this time; more are refused unread."""
 
@@ -85,8 +86,9 @@ class Viewers:
     def _begin(self, kind: Kind) -> tuple[str, Viewer]:
         token, viewer = secrets.token_urlsafe(32), Viewer(kind=kind, seen_at=self._clock())
         self._sessions[token] = viewer
-        while len(self._sessions) > MAX_SESSIONS:
-            self._sessions.popitem(last=False)
+        if len(self._sessions) > MAX_SESSIONS:
+            spectators = (of for of, known in self._sessions.items() if known.kind == "spectator" and of != token)
+            del self._sessions[next(spectators, next(iter(self._sessions)))]
         return token, viewer
 
 

@@ -31,7 +31,13 @@ def test_loopback_names_are_ours(client, host):
 
 @pytest.mark.parametrize(
     "headers",
-    [{}, {"Origin": "http://evil.example"}, {"Origin": "null"}, {"Origin": "http://localhost:9999"}],
+    [
+        {},
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://localhost:9999"},
+        {"Origin": "http://["},
+    ],
 )
 def test_a_change_must_come_from_our_page(client, headers):
     answer = client.post("/api/login", json={"password": "swordfish"}, headers=headers)

@@ -8,7 +8,7 @@ from starlette.testclient import TestClient
 
 from bothost import Board, rules
 from bothost.web.application import Web
-from bothost.web.viewers import COOKIE, LOGIN_TRIES, LOGIN_WINDOW_S, SESSION_S, Viewers, public_view
+from bothost.web.viewers import COOKIE, LOGIN_TRIES, LOGIN_WINDOW_S, MAX_SESSIONS, SESSION_S, Viewers, public_view
 
 OURS = {"Origin": "http://localhost:8770"}
 
@@ -58,6 +58,17 @@ def test_passwords_cannot_be_guessed_quickly():
         viewers.log_in("s3cret")
     clock.now += LOGIN_WINDOW_S + 1
     assert viewers.log_in("s3cret") is not None
+
+
+def test_visitors_cannot_crowd_out_who_has_logged_in_or_plays():
+    viewers = Viewers("swordfish", spectators=True)
+    operator, player = viewers.log_in("swordfish"), viewers.visit()
+    player[1].kind = "player"
+    first = viewers.visit()
+    for _ in range(MAX_SESSIONS):
+        last = viewers.visit()
+    assert viewers.of(first[0]) is None and viewers.of(last[0]) is last[1]
+    assert viewers.of(operator[0]) is operator[1] and viewers.of(player[0]) is player[1]
 
 
 def test_a_session_ends_when_it_is_not_used():
