@@ -10,10 +10,10 @@ import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 
 from bothost.imports import botzone, json_lines
-from bothost.imports.rebuild import HOST, Origin, play, rows, seated
+from bothost.imports.rebuild import Origin, play, rows, seated
 from bothost.imports.record import BadRecord, Found, HandRecord, Records
 from bothost.store.models import TABLE_OF, games
-from bothost.store.records import Record
+from bothost.store.records import IMPORT_HOST, Record
 from bothost.store.store import Store
 
 READERS: dict[str, Callable[[Path], Records]] = {"botzone": botzone.read, "jsonl": json_lines.read}
@@ -73,7 +73,7 @@ def import_files(
 
 def _known(store: Store, lobby: str) -> set[str]:
     """Return the names of the hands that were imported into this lobby before."""
-    query = sa.select(games.c.hand).distinct().where(games.c.lobby == lobby, games.c.host == HOST)
+    query = sa.select(games.c.hand).distinct().where(games.c.lobby == lobby, games.c.host == IMPORT_HOST)
     with store.begin() as connection:
         return set(connection.execute(query).scalars())
 

@@ -13,10 +13,16 @@ from bothost.errors import BothostError
 from bothost.imports.record import BadRecord, HandRecord, Json
 from bothost.messages import PlayerInfo
 from bothost.rules.game import Game, State, View
-from bothost.store.records import IMPORTED, DecisionRecord, EventsRecord, GameEndRecord, GameRecord, Record
+from bothost.store.records import (
+    IMPORT_HOST,
+    IMPORTED,
+    DecisionRecord,
+    EventsRecord,
+    GameEndRecord,
+    GameRecord,
+    Record,
+)
 
-HOST = "import"
-"""Value of the column ``host`` for imported hands."""
 VERSION = "1"
 NEAR = 1e-4
 
@@ -154,7 +160,7 @@ def rows(record: HandRecord, played: Played, origin: Origin, now_us: int | None 
     for seat, info in enumerate(infos):
         head = GameRecord(
             game_id=game_id,
-            host=HOST,
+            host=IMPORT_HOST,
             lobby=origin.lobby,
             account=info.player,
             table=origin.format,
@@ -194,7 +200,7 @@ def _decisions(played: Played, head: Record, digest: str) -> list[Record]:
                 substep=substep,
                 attempt=0,
                 role="live",
-                host=HOST,
+                host=IMPORT_HOST,
                 lobby=head.lobby,
                 table=head.table,
                 request_id=str(number),

@@ -18,9 +18,9 @@ from bothost.arena.journal import Header
 from bothost.arena.lineup import Lineup, lineups
 from bothost.arena.match import DealResult
 from bothost.errors import BothostError, UsageError
-from bothost.ladder.outcome import Outcome, key_of
+from bothost.ladder.outcome import Outcome
 from bothost.rules.game import Game
-from bothost.store.ratings import Contestant
+from bothost.store.ratings import Contestant, key_of
 
 _CONTESTANT = re.compile(r"(?P<address>.+?)@(?P<made>[0-9a-f]{64}|[^@ ]*)(?P<options> \{.*\})?")
 _LEVEL = re.compile(r"level-\d+")

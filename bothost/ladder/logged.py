@@ -11,18 +11,17 @@ from typing import Any
 import msgspec
 import sqlalchemy as sa
 
-from bothost.ladder.outcome import Outcome, key_of, teams_of
+from bothost.ladder.outcome import Outcome, teams_of
 from bothost.store.models import game_ends, games, rated
 from bothost.store.query import players_of
-from bothost.store.ratings import Contestant, Scope
+from bothost.store.ratings import Contestant, Scope, hand_key
 from bothost.store.reader import TOGETHER_US, decode_away
+from bothost.store.records import IMPORT_HOST
 from bothost.store.store import Store
 
 PAGE = 5_000
 HANDS_AT_ONCE = 300
 """Hands whose marks are looked up at once."""
-NOT_OURS = "import"
-"""``games.host`` of imported hands."""
 MADE_UP = "generated"
 """``games.host`` of hands that our strategies played under invented names."""
 
@@ -113,7 +112,7 @@ class LoggedOutcomes:
             return "ended without a score", None
         if any(decode_away(row.away) for row in ended):
             return "a player was away", None
-        ours = {} if first.host == NOT_OURS else {row.seat: row for row in hand.rows}
+        ours = {} if first.host == IMPORT_HOST else {row.seat: row for row in hand.rows}
         if self._scope == "others" and (len(ours) > 1 or first.host == MADE_UP):
             return "among our own accounts", None
         seats = {seat: _strategy(row) for seat, row in ours.items()}
@@ -129,13 +128,12 @@ class LoggedOutcomes:
 
 def _names(hand: Hand) -> list[bytes]:
     """Return the keys of a hand by its place, for its own minute and the neighbouring ones."""
-    minute = hand.started_us // TOGETHER_US
-    return [key_of(*hand.place, minute + near) for near in (0, -1, 1)]
+    return [hand_key(*hand.place, hand.started_us + near * TOGETHER_US) for near in (0, -1, 1)]
 
 
 def _nameless(row: Any) -> bool:
     """Whether an imported record named no players, so that the names in the log are those of seats."""
-    return row.host == NOT_OURS and _attributes(row).get("imported", {}).get("named") is False
+    return row.host == IMPORT_HOST and _attributes(row).get("imported", {}).get("named") is False
 
 
 def _strategy(row: Any) -> Contestant:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -30,11 +29,6 @@ class Outcome(msgspec.Struct, frozen=True):
     def ranks(self) -> list[int]:
         """Rank of each team, from 1. Equal scores share a rank."""
         return [1 + sum(other > score for other in self.scores) for score in self.scores]
-
-
-def key_of(*parts: object) -> bytes:
-    """Hash these parts to a 16-byte key."""
-    return hashlib.blake2b("\0".join(map(str, parts)).encode(), digest_size=16).digest()
 
 
 def teams_of(

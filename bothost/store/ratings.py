@@ -6,13 +6,16 @@ among our own accounts; ``all`` includes them.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 import sqlalchemy as sa
 
-from bothost.store.models import rating_history, rating_pairs, ratings
+from bothost.store.models import games, rated, rating_history, rating_pairs, ratings
+from bothost.store.reader import TOGETHER_US
+from bothost.store.records import IMPORT_HOST
 from bothost.store.store import Store
 
 MU, SIGMA = 25.0, 25.0 / 3.0
@@ -65,6 +68,28 @@ class Rating(msgspec.Struct, frozen=True):
 
 
 _contestant = msgspec.json.Decoder(Contestant).decode
+
+
+def key_of(*parts: object) -> bytes:
+    """Hash these parts to a 16-byte key, which marks what the ladder has counted."""
+    return hashlib.blake2b("\0".join(map(str, parts)).encode(), digest_size=16).digest()
+
+
+def hand_key(lobby: str, table: str, hand: str, game: str, started_us: int) -> bytes:
+    """The key of a hand by its place and minute. The rows of all our seats share it, or a neighbouring one."""
+    return key_of(lobby, table, hand, game, started_us // TOGETHER_US)
+
+
+def forget_hands(connection: sa.Connection, which: sa.ColumnElement[bool]) -> None:
+    """Delete the marks of logged hands, before they are deleted. ``which``: a condition on ``games``.
+
+    Marks of imported hands stay: who imports them again must not count them twice.
+    """
+    g = games.c
+    query = sa.select(g.game_id, g.lobby, g.table, g.hand, g.game, g.started_us).where(g.host != IMPORT_HOST, which)
+    for page in connection.execute(query.execution_options(yield_per=1000)).partitions():
+        keys = [key for game_id, *place in page for key in (game_id, hand_key(*place))]
+        connection.execute(rated.delete().where(rated.c.scope.in_(get_args(Scope)), rated.c.key.in_(keys)))
 
 
 def rating_of(store: Store, lobby: str, player: str, game: str, *, scope: Scope = "others") -> Rating | None:

@@ -17,6 +17,8 @@ OutcomeKind = Literal["sent", "acknowledged", "rejected", "withdrawn", "supersed
 
 IMPORTED = "imported"
 """Strategy name of imported decisions."""
+IMPORT_HOST = "import"
+"""``GameRecord.host`` of imported hands."""
 
 
 class GameRecord(msgspec.Struct, kw_only=True, gc=False):

@@ -15,8 +15,8 @@ import sqlalchemy as sa
 
 from bothost.config import StoreSettings
 from bothost.errors import StoreError, StoreUnavailable, UsageError
-from bothost.store import models
-from bothost.store.partitions import KEY_OF, least_key, partitions
+from bothost.store import models, ratings
+from bothost.store.partitions import KEY_OF, Partition, least_key, partitions
 from bothost.store.query import started_us_of
 from bothost.store.store import Store
 
@@ -53,12 +53,12 @@ def prune(settings: StoreSettings, before: datetime, *, dry_run: bool = False) -
     bound = least_key(before)
     with Store.open(settings) as store:
         rows = _count(store, bound)
-        dropped = _old_partitions(store, bound)
+        old = _old_partitions(store, bound)
         if not dry_run:
             _delete_crossing_outcomes(store, bound)
-            _drop(store, dropped)
+            _drop(store, old)
             _delete_hands(store, bound)
-    return Pruned(before, rows, tuple(dropped))
+    return Pruned(before, rows, tuple(part.name for part in old))
 
 
 def _crossing(bound: UUID) -> Any:
@@ -83,28 +83,30 @@ def _count(store: Store, bound: UUID) -> dict[str, int]:
     return counts
 
 
-def _old_partitions(store: Store, bound: UUID) -> list[str]:
+def _old_partitions(store: Store, bound: UUID) -> list[Partition]:
     if store.engine.dialect.name != "postgresql":
         return []
     with store.begin() as connection:
         return [
-            part.name
+            part
             for table in KEY_OF
             for part in partitions(lambda query: connection.exec_driver_sql(query).all(), table)
             if part.end <= bound
         ]
 
 
-def _drop(store: Store, names: list[str]) -> None:
+def _drop(store: Store, old: list[Partition]) -> None:
     """Drop each partition in its own transaction, so that locks on the table are short.
 
     While a transaction waits for such a lock, all later ones wait behind it, hosts that write too. So this does not
     wait for a reader that takes hours. Raises StoreError then.
     """
-    for name in names:
+    for name, _, end in old:
         try:
             with store.begin() as connection:
                 connection.exec_driver_sql(f"SET LOCAL lock_timeout = {LOCK_WAIT_MS}")
+                if name.startswith("games_"):
+                    ratings.forget_hands(connection, models.games.c.game_id < end.bytes)
                 connection.exec_driver_sql(f"DROP TABLE IF EXISTS {name}")
         except StoreUnavailable as error:
             if getattr(getattr(error.__cause__, "orig", None), "sqlstate", "") != LOCK_NOT_AVAILABLE:
@@ -132,9 +134,14 @@ def _delete_hands(store: Store, bound: UUID) -> None:
         with store.begin(writes=True) as connection:
             keys = connection.execute(oldest.limit(HANDS_AT_ONCE)).scalars().all()
             upto = keys[-1] if len(keys) == HANDS_AT_ONCE else None
+            ratings.forget_hands(connection, _old(games.c.game_id, upto, bound))
             for name in ("chat", "outcomes", "decisions", "snapshots", "events", "game_ends", "games"):
                 table = models.metadata.tables[name]
-                key = table.c[HAND_OF[name]]
-                connection.execute(table.delete().where(key <= upto if upto is not None else key < bound.bytes))
+                connection.execute(table.delete().where(_old(table.c[HAND_OF[name]], upto, bound)))
         if upto is None:
             return
+
+
+def _old(key: sa.Column[bytes], upto: bytes | None, bound: UUID) -> sa.ColumnElement[bool]:
+    """Whether a key is at most ``upto``, or less than the bound if that is None."""
+    return key < bound.bytes if upto is None else key <= upto

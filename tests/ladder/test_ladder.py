@@ -15,11 +15,11 @@ from bothost.cli import main
 from bothost.errors import StoreError, UsageError
 from bothost.ladder import journals, rating_of, report
 from bothost.ladder.logged import LoggedOutcomes
-from bothost.ladder.outcome import LANDLORD, Outcome, key_of, teams_of
+from bothost.ladder.outcome import LANDLORD, Outcome, teams_of
 from bothost.ladder.update import Ladder, clear
 from bothost.store import Store, ratings
 from bothost.store.models import game_ends, games, rated
-from bothost.store.ratings import Contestant
+from bothost.store.ratings import Contestant, key_of
 from bothost.store.records import GameEndRecord
 from bothost.testing.sample_rows import sample_game
 

@@ -12,8 +12,11 @@ import sqlalchemy as sa
 
 from bothost.cli import main
 from bothost.errors import StoreError, UsageError
-from bothost.store import DecisionLog, partitions, retention
+from bothost.ladder.logged import LoggedOutcomes
+from bothost.ladder.update import Ladder
+from bothost.store import DecisionLog, Store, models, partitions, retention
 from bothost.store.engine import make_engine, sqlite_path
+from bothost.store.records import IMPORT_HOST
 from bothost.testing.sample_rows import sample_hand
 
 NOW = datetime.now(UTC)
@@ -73,6 +76,26 @@ async def test_hands_before_the_date_go_and_later_ones_stay(any_settings, tmp_pa
     assert sum(retention.prune(any_settings, cut).rows.values()) == 0
 
 
+async def test_the_ladder_forgets_which_of_the_deleted_hands_it_counted(any_settings, tmp_path):
+    cut = NOW - timedelta(days=30)
+    imported = at(cut - timedelta(days=200), 1)
+    imported[0].host = IMPORT_HOST
+    hands = [imported, *(at(cut - timedelta(days=days), 1) for days in (200, 90, 1, -1))]
+    await fill(any_settings, tmp_path, hands)
+    with Store.open(any_settings) as store:
+        Ladder(store, "all").count(LoggedOutcomes(store, "all"))
+        assert counted(store) >= {hand[0].game_id for hand in hands}
+        retention.prune(any_settings, cut)
+        left = counted(store)
+        assert len(left) == 4 and left > {imported[0].game_id, hands[-1][0].game_id}
+        assert list(LoggedOutcomes(store, "all")) == []
+
+
+def counted(store):
+    with store.begin() as connection:
+        return set(connection.execute(sa.select(models.rated.c.key)).scalars())
+
+
 async def test_what_stays_is_not_read(settings, tmp_path):
     """It may be all but a thousandth of a large log."""
     cut = NOW - timedelta(days=30)
@@ -116,7 +139,10 @@ async def test_partitions_that_are_old_as_a_whole_are_dropped(postgres_settings,
     as_if_made_five_months_ago(postgres_settings)
     months = [partitions.month_of(NOW, later) for later in range(-5, 0)]
     await fill(postgres_settings, tmp_path, [at(month + timedelta(days=9), 3) for month in months])
-    done = retention.prune(postgres_settings, months[2] + timedelta(days=10))
+    with Store.open(postgres_settings) as store:
+        Ladder(store, "all").count(LoggedOutcomes(store, "all"))
+        done = retention.prune(postgres_settings, months[2] + timedelta(days=10))
+        assert len(counted(store)) == 2 * 2
     assert set(done.partitions) == {f"{table}_{month:%Y_%m}" for table in TABLES for month in months[:2]}
     assert done.rows["games"] == 3 and rows(postgres_settings)["games"] == 2
 
