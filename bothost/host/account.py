@@ -13,6 +13,7 @@ import structlog
 from bothost.config import AccountSettings, LobbySettings
 from bothost.host.account_tables import AccountTables
 from bothost.host.connection import Connection
+from bothost.host.limits import TokenBucket
 from bothost.host.manners import Manners
 from bothost.host.reconnect import ConnectionSettings
 from bothost.host.recorder import now_us
@@ -41,6 +42,9 @@ if TYPE_CHECKING:
     from bothost.host.supervisor import Host
 
 _log = structlog.get_logger("bothost.host")
+
+LINES_PER_MINUTE = 60.0
+"""Notices and unknown frames of its lobby that one account logs."""
 
 
 class Timeouts(msgspec.Struct, frozen=True):
@@ -114,6 +118,8 @@ class Account:
         self._moved = False
         """Whether another host has the account. An account that waits for its lease replaces this one."""
         self._confirm: asyncio.TimerHandle | None = None
+        self._lines = TokenBucket(LINES_PER_MINUTE / 60.0, LINES_PER_MINUTE, 0.0)
+        self._left_out = 0
         self.slots = Slots(0, host.capacity)
         self.connection = Connection(adapter, self, connection_settings)
         self.seeking = Seeking(settings, self.slots, self.connection, host.busy, timeouts.seek_s, manners)
@@ -136,10 +142,8 @@ class Account:
             Disconnected: self._disconnected,
             AuthFailed: self._auth_failed,
             Superseded: self._was_superseded,
-            Notice: lambda event, now: getattr(_log, event.level)(
-                "lobby_notice", lobby=self.lobby.name, account=self.name, text=event.text
-            ),
-            Unknown: lambda event, now: _log.warning("frame_not_understood", account=self.name, frame=event.raw[:200]),
+            Notice: self._notice,
+            Unknown: self._not_understood,
             Throttled: lambda event, now: None,
             Alive: lambda event, now: None,
             Chat: self.tables.talk.heard,
@@ -209,6 +213,23 @@ class Account:
         _log.error("superseded", lobby=self.lobby.name, account=self.name, reason=self.last_problem)
         self._lost()
         self.tables.abort_all()
+
+    def _notice(self, event: Notice, now: float) -> None:
+        if self._may_log(now):
+            getattr(_log, event.level)("lobby_notice", lobby=self.lobby.name, account=self.name, text=event.text)
+
+    def _not_understood(self, event: Unknown, now: float) -> None:
+        if self._may_log(now):
+            _log.warning("frame_not_understood", account=self.name, frame=event.raw[:200])
+
+    def _may_log(self, now: float) -> bool:
+        """Whether the log takes another line about what the lobby sends. Reports how many lines were left out."""
+        if self._lines.take(now):
+            return True
+        self._left_out += 1
+        if self._left_out & (self._left_out - 1) == 0:  # the first, the second, the fourth, …
+            _log.warning("lobby_lines_left_out", lobby=self.lobby.name, account=self.name, lines=self._left_out)
+        return False
 
     # --------------------------------------------------------------------------------------------------- life cycle
 

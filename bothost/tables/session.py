@@ -122,12 +122,14 @@ class Session:
         except ValueError as error:
             self.trust.distrust(hand, f"snapshot: {error}", out)
             return
-        out.append(SnapshotTaken(hand, view.seq, event.view, hand.take_events()))
+        if view.to_bytes() != hand.view.to_bytes():  # the log needs no row for a position that it has
+            out.append(SnapshotTaken(hand, view.seq, event.view, hand.take_events()))
+            hand.unlogged_seq = view.seq
         hand.drop_job()
         if (answer := hand.answer) is not None and answer.sent_in < 0 and answer.seq != view.seq:
             out.append(Outcome(answer, "superseded"))  # it waited to be sent, and play went on without it
             hand.close_answer()
-        hand.view, hand.lent, hand.unlogged_seq = view, False, view.seq
+        hand.view, hand.lent = view, False
         self.trust.fresh = True
         self.requests.start_held(hand, out)
 

@@ -65,6 +65,22 @@ async def test_the_log_names_adapter_and_cause(answer, cause):
     await connection.aclose()
 
 
+async def test_a_lobby_that_sends_nonsense_all_the_time_does_not_fill_the_log(kit):
+    settings = kit.settings(accounts=1)
+    host = kit.host(settings)
+    account = await host.make_account(settings.lobbies[0], settings.lobbies[0].accounts[0])
+    with structlog.testing.capture_logs() as logs:
+        for number in range(1000):
+            account.event(m.Unknown(f"nonsense {number}"), 1.0)
+        account.event(m.Notice("much later"), 100.0)
+    await host.aclose()
+    shown = [line for line in logs if line["event"] == "frame_not_understood"]
+    assert [line["frame"] for line in shown] == [f"nonsense {number}" for number in range(60)]
+    left_out = [line["lines"] for line in logs if line["event"] == "lobby_lines_left_out"]
+    assert left_out == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
+    assert [line["text"] for line in logs if line["event"] == "lobby_notice"] == ["much later"]
+
+
 class FailsAfterLogin(EmbeddedLobby):
     """Logs in, then fails at once, every time."""
 

@@ -113,9 +113,8 @@ def test_a_gap_needs_a_snapshot_before_anything_is_decided(seat):
     seq = seat.session.hand.view.seq
     assert kinds(seat.feed(Delta("t", "h", seq + 1, ("pass 0",)))) == [NeedSnapshot]
     assert seat.ask() == [], "asked on a view that may be wrong"
-    outputs = seat.snapshot()
-    assert kinds(outputs) == [SnapshotTaken, Job]
-    assert list(outputs[1].legal) == list(seat.state.legal(seat.seat))
+    [job] = seat.snapshot()
+    assert list(job.legal) == list(seat.state.legal(seat.seat))
 
 
 def test_an_impossible_event_needs_a_snapshot(seat):
@@ -216,9 +215,7 @@ def test_a_clock_of_0_after_a_reconnect_waits_for_the_snapshot_and_stays_legal(s
     """lichess-bot#1053."""
     seat.session.disconnected()
     assert seat.ask(grant_ms=0.0) == []
-    outputs = seat.snapshot()
-    assert kinds(outputs) == [SnapshotTaken, Job]
-    job = outputs[1]
+    [job] = seat.snapshot()
     seat.now = job.window.fallback
     job.link = 1
     [answer] = seat.session.requests.expire(job.hand, seat.now)
@@ -230,7 +227,7 @@ def test_after_a_reconnect_the_same_request_gets_the_same_answer(seat):
     assert seat.session.requests.may_send(answer)
     seat.session.disconnected()
     assert not seat.session.requests.may_send(answer)
-    assert kinds(seat.snapshot()) == [SnapshotTaken]
+    assert seat.snapshot() == []
     assert seat.ask("r") == [answer]
     assert seat.session.requests.may_send(answer)
 
@@ -337,7 +334,7 @@ def test_a_rejection_that_needs_a_resync_waits_for_it(seat):
     outputs = seat.feed(Rejected("t", answer.request_id, "stale", resync=True))
     assert kinds(outputs) == [Outcome, NeedSnapshot]
     assert seat.ask() == []
-    assert kinds(seat.snapshot()) == [SnapshotTaken, Job]
+    assert kinds(seat.snapshot()) == [Job]
 
 
 def test_no_sign_that_our_move_arrived_asks_for_a_snapshot(seat):
@@ -405,6 +402,16 @@ def test_the_events_come_to_the_log_without_gap_or_overlap(seat):
     seat.play(answer.actions[0])
     seq, events = hand.take_events()
     assert seq == told and events == seat.state.events(seat.seat, told)
+
+
+def test_only_a_snapshot_of_another_position_is_logged(seat):
+    told = seat.state.events(seat.seat)
+    for _ in range(3):
+        assert seat.snapshot() == []
+    seat.state.apply(seat.seat, int(seat.state.legal(seat.seat)[0]))
+    [taken] = seat.snapshot()
+    assert (taken.seq, taken.before) == (len(seat.state.events(seat.seat)), (0, told))
+    assert seat.session.hand.take_events() == (taken.seq, [])
 
 
 def test_a_lobby_that_takes_composites_gets_all_selections_in_one_answer():
