@@ -75,7 +75,7 @@ def _copy(source: Path, target: Path, advice: str, progress: Progress | None) ->
             copy.execute("PRAGMA journal_mode = DELETE")  # a single file, without -wal and -shm
         with partial.open("rb+") as file:
             os.fsync(file.fileno())
-        os.link(partial, target)  # unlike a rename, it fails if the file appeared meanwhile
+        _name(partial, target)
     except sqlite3.Error as error:
         raise StoreError(f"copying {source} failed: {error}") from error
     except FileExistsError as error:
@@ -83,6 +83,16 @@ def _copy(source: Path, target: Path, advice: str, progress: Progress | None) ->
     finally:
         partial.unlink(missing_ok=True)
     return target.stat().st_size
+
+
+def _name(partial: Path, target: Path) -> None:
+    """Give the file its name. Raises FileExistsError if another file got that name meanwhile."""
+    try:
+        os.link(partial, target)  # a rename would replace the other file
+    except FileExistsError:
+        raise
+    except OSError:  # the file system has no hard links, as on most memory sticks
+        partial.rename(target)
 
 
 def _file(settings: StoreSettings) -> Path:

@@ -50,7 +50,11 @@ def parse_url(url: str) -> URL:
     raise ConfigError(f"no support for {backend} databases", key="store.url", value=url, advice=_URL_ADVICE)
 
 
-_WRITABLE = "let this user write to the file and to its folder: SQLite needs both, even to read"
+_ADVICE = {
+    "readonly": "let this user write to the file and to its folder: SQLite needs both, even to read",
+    "malformed": "the file is damaged: move it and its -wal and -shm files away, then: bothost db restore BACKUP",
+}
+"""Word in a driver's message → what to do."""
 _URL_ADVICE = "Use sqlite:///var/bothost.db or postgresql+psycopg://user@host/name."
 
 
@@ -159,7 +163,8 @@ def reaching(settings: StoreSettings) -> Iterator[None]:
         yield
     except IntegrityError:
         raise
-    except DBAPIError as error:
-        cause = str(error.orig).strip() or type(error.orig).__name__
-        advice = _WRITABLE if "readonly" in cause else ""
+    except (DBAPIError, sa.exc.TimeoutError) as error:  # the latter: other threads use all connections
+        origin = error.orig if isinstance(error, DBAPIError) else error
+        cause = str(origin).strip() or type(origin).__name__
+        advice = next((text for word, text in _ADVICE.items() if word in cause), "")
         raise StoreUnavailable(f"database {shown(settings.url)}: {cause}", advice=advice) from error

@@ -1,6 +1,8 @@
 """Backups: complete while others write, and nothing is ever overwritten."""
 
 import asyncio
+import errno
+import os
 import random
 import sqlite3
 from contextlib import closing
@@ -57,6 +59,15 @@ async def test_a_backup_ends_however_often_others_write(settings, tmp_path, monk
     await log.aclose()
     assert len(steps) <= steps[0] // 8 + 2
     assert counted(tmp_path / "copy.db") == 100
+
+
+def test_a_file_system_without_hard_links_can_hold_a_backup(settings, tmp_path, monkeypatch):
+    def link(*_paths):
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", link)
+    back_up(settings, tmp_path / "copy.db")
+    assert counted(tmp_path / "copy.db") == 0
 
 
 def test_nothing_is_overwritten(settings, tmp_path):

@@ -12,7 +12,7 @@ from other_writer import another_writer
 from bothost.config import StoreSettings
 from bothost.errors import StoreUnavailable
 from bothost.store import DecisionLog, Store, consent, models, notes, ratings, retention
-from bothost.store.engine import reaching, sqlite_path
+from bothost.store.engine import make_engine, reaching, sqlite_path
 from bothost.store.erase import delete_memos
 from bothost.testing.sample_rows import sample_decision, sample_game, sample_hand
 
@@ -36,6 +36,24 @@ def test_a_database_that_may_not_be_written_is_said_to_be_so():
     with pytest.raises(StoreUnavailable, match="readonly") as caught, reaching(StoreSettings(url="sqlite:///a.db")):
         raise sa.exc.OperationalError("SELECT 1", {}, cause)
     assert "write to the file and to its folder" in caught.value.advice
+
+
+def test_a_damaged_database_is_said_to_be_so(settings):
+    path = sqlite_path(settings.url)
+    content = bytearray(path.read_bytes())
+    content[4096:] = b"\xff" * (len(content) - 4096)
+    path.write_bytes(content)
+    with pytest.raises(StoreUnavailable, match="malformed") as caught:
+        Store.open(settings)
+    assert "bothost db restore" in caught.value.advice
+
+
+def test_a_database_whose_connections_are_all_in_use_is_unavailable(settings):
+    engine = sa.create_engine(
+        make_engine(settings).url, poolclass=sa.QueuePool, pool_size=1, max_overflow=0, pool_timeout=0.01
+    )
+    with Store(settings, engine) as store, store.begin(), pytest.raises(StoreUnavailable), store.begin():
+        raise AssertionError("unreachable")
 
 
 async def test_a_live_hand_is_found_and_an_ended_one_is_not(store, any_settings, tmp_path):
