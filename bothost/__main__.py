@@ -14,8 +14,10 @@ def main() -> int:
     clean-up: native code that returns to an interpreter that is gone crashes the process, and the exit code is lost.
     """
     gc.disable()  # imports make no garbage, and the collector takes a tenth of their time; a command enables it
-    from bothost.cli import main as run
-
+    try:
+        from bothost.cli import main as run
+    except KeyboardInterrupt:  # this early Python would print a traceback
+        return 130
     code = run()
     if any(thread.daemon for thread in threading.enumerate() if thread is not threading.current_thread()):
         logging.shutdown()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import resource
 import subprocess
 import sys
+import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ import pytest
 import typer
 
 import bothost
-from bothost import cli
+from bothost import __main__, cli
 from bothost.cli import doctor, output
 from bothost.errors import AuthError, BothostError, ConfigError, LobbyUnreachable, SchemaOutdated
 from bothost.testing import misbehaving
@@ -396,3 +398,13 @@ sys.exit(__main__.main())
 def test_a_command_ends_with_its_exit_code_while_a_plugins_native_code_still_runs():
     ended = subprocess.run([sys.executable, "-c", NATIVE_CODE_RUNS_ON], capture_output=True, text=True, timeout=50)
     assert (ended.returncode, ended.stdout, ended.stderr) == (75, "done\n", "")
+
+
+def test_an_interrupt_during_the_imports_is_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Interrupted(types.ModuleType):
+        def __getattr__(self, name: str) -> Any:
+            raise KeyboardInterrupt
+
+    monkeypatch.setitem(sys.modules, "bothost.cli", Interrupted("bothost.cli"))
+    monkeypatch.setattr(gc, "disable", lambda: None)
+    assert __main__.main() == 130
