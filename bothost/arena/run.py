@@ -27,8 +27,6 @@ def _stream(
     if spec.workers <= 1:
         yield from (result for _, result in play_here(spec, game, strategies, [work]))
         return
-    for strategy in strategies:  # the workers make their own
-        strategy.close()
     with ProcessCrew(build, spec) as crew, closing(spread(crew, [work], spec.batch)) as finished:
         yield from (result for _, result in finished)
 
@@ -102,6 +100,8 @@ def run_match(
         total = sum(score(result, seats) for result in results.values())
         todo = [deal for deal in range(spec.deals) if deal not in results]
         if not (spec.sequential and sequence.verdict):
+            if spec.workers > 1:
+                stack.close()  # the workers make their own strategies
             stream = _stream(build, spec, game, strategies, todo)
             for result in stream:
                 results[result.deal] = result

@@ -227,10 +227,12 @@ def test_an_error_at_the_end_of_a_hand_counts_where_errors_are_forgiven():
     assert [hand.failed for hand in result.hands] == [(1, 0), (1, 0)]
 
 
-def test_a_match_that_fails_ends_its_strategies():
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_match_that_fails_ends_its_strategies_once(workers, monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).parent))  # spawned workers inherit it
     players.Clinging.closed.clear()
     with pytest.raises(ContestantError):
-        run_match(spec("othello", "test-clinging", "test-number", deals=1), players.build)
+        run_match(spec("othello", "test-clinging", "test-number", deals=1, workers=workers), players.build)
     assert len(players.Clinging.closed) == 1
 
 
