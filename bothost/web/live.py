@@ -13,8 +13,9 @@ from collections.abc import AsyncIterator, Mapping
 
 import msgspec
 import sqlalchemy as sa
+import structlog
 
-from bothost.errors import UsageError
+from bothost.errors import BothostError, UsageError
 from bothost.hookspecs import Board
 from bothost.host.control import ask
 from bothost.rules.game import Json, View
@@ -39,6 +40,8 @@ OVERLAP_US = 60_000_000
 """How much later than the time of its id a hand may appear in the log."""
 HOST_S = 1.0
 """How long the host may take to tell its clocks."""
+
+log = structlog.get_logger("bothost.web")
 
 
 class LiveHand(msgspec.Struct):
@@ -78,9 +81,16 @@ class Live:
 
     async def run(self) -> None:
         """Read the log as long as a browser watches."""
+        problem = ""
         while True:
-            if self._watchers:
-                await self._read_and_tell()
+            try:
+                if self._watchers:
+                    await self._read_and_tell()
+                    problem = ""
+            except BothostError as error:  # a database that is away may come back
+                if str(error) != problem:
+                    problem = str(error)
+                    log.warning("live tables cannot be read", error=problem)
             await asyncio.sleep(PERIOD_S)
 
     async def _read_and_tell(self) -> None:
@@ -203,14 +213,14 @@ def _observe(live: LiveHand, seq: int, lines: list[str], site: Site) -> bool:
     try:
         assert live.view is not None
         live.view.observe_all(lines)
-    except ValueError:
+        game = live.hand.game.game
+        live.last = last_move(game, public_view(game, live.view.to_json(), site.plugins.boards))
+    except Exception:  # the game may be a plugin's
         live.view = None
         return True
     live.seq += len(lines)
     live.moved_at = time.time()
     live.version += 1
-    game = live.hand.game.game
-    live.last = last_move(game, public_view(game, live.view.to_json(), site.plugins.boards))
     return True
 
 

@@ -20,11 +20,11 @@ from bothost.lobby_server import LobbyServer, ServerSettings, serve
 from bothost.rules.game import Game, Json
 from bothost.store.query import HandQuery
 from bothost.store.reader import latest_hands
-from bothost.strategy import Budget, Player, Strategy, Table
+from bothost.strategy import Player, Table
 from bothost.web.hands import name_of
 from bothost.web.opponents import LOBBY, bots_of, running
 from bothost.web.players import Browser, Names
-from bothost.web.review import installed, opinion, reviewers
+from bothost.web.review import adviser, blaming, decision_of, installed, opinion, reviewers
 from bothost.web.seat import Seat
 from bothost.web.site import Site
 from bothost.web.stream import Changes
@@ -77,7 +77,9 @@ class Match:
         self._began_us = time.time_ns() // 1000
         self._changes = Changes()
         self._socket: Any = None
-        self._advisers: dict[str, tuple[Strategy, Player]] = {}
+        self._advisers: dict[str, Player] = {}
+        self._opened = contextlib.ExitStack()
+        """The advisers, to be closed."""
         self._advising = asyncio.Lock()
 
     # ------------------------------------------------------------------------------------------------ for the browser
@@ -120,13 +122,16 @@ class Match:
             return await asyncio.to_thread(self._advice, address, view.clone())
 
     def _advice(self, address: str, view: Any) -> Json:
-        if address not in self._advisers:
-            strategy = self._site.plugins.resolve(address).make()
-            table = Table(lobby=LOBBY, table=self.seat.table, game=self.seat.game, seat=self.seat.seat, seed=0)
-            self._advisers[address] = strategy, strategy.player(table)
-        legal = view.legal()
-        decision = self._advisers[address][1].decide(view.clone(), legal, Budget(time.monotonic() + HINT_S))
-        return {"address": address, **opinion(decision, view, legal)}
+        with blaming(address):
+            if address not in self._advisers:
+                strategy = adviser(self._site, address)
+                self._opened.callback(strategy.close)
+                table = Table(lobby=LOBBY, table=self.seat.table, game=self.seat.game, seat=self.seat.seat, seed=0)
+                self._advisers[address] = player = strategy.player(table)
+                self._opened.callback(player.close)
+            legal = view.legal()
+            decision = decision_of(self._advisers[address], view, legal, HINT_S)
+            return {"address": address, **opinion(decision, view, legal)}
 
     # -------------------------------------------------------------------------------------------------- for Matches
 
@@ -152,10 +157,8 @@ class Match:
         finally:
             self._socket = None
             self.seat.state, self.ended_at = "over", time.monotonic()
-            for strategy, player in self._advisers.values():
-                player.close()
-                strategy.close()
             await self._changes.note()
+            self._opened.close()
 
     async def _until_seated(self, process: asyncio.subprocess.Process) -> None:
         ends = time.monotonic() + START_S

@@ -7,6 +7,7 @@ one legal action.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import AsyncIterator, Iterator
 from typing import Literal
@@ -14,13 +15,15 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from bothost.errors import StoreError, UsageError
+from bothost.errors import BothostError, PluginError, StoreError, UsageError
+from bothost.host.process import ProcessLimits, ProcessStrategy
 from bothost.plugins import Plugins
 from bothost.plugins.address import EXEC
 from bothost.rules.game import ActionArray, Game, Json, View
 from bothost.store.reader import Timeline, iter_views
 from bothost.store.rebuild import moves_of
-from bothost.strategy import Budget, Decision, Player, Table
+from bothost.strategy import Budget, Decision, Player, Strategy, Table
+from bothost.tables.fallback import checked
 from bothost.web.hands import visits_of
 from bothost.web.site import Site
 
@@ -119,25 +122,54 @@ def reviewed(site: Site, timeline: Timeline, address: str, seat: int | None) -> 
     address = installed(site.plugins, game, address)
     asked = [q for q in questions(game, timeline) if len(q.legal) > 1 and seat in (None, q.view.seat)]
     yield {"of": len(asked), "thresholds": THRESHOLDS.get(record.game, WIN_SCALE)}
-    strategy = site.plugins.resolve(address).make()
-    players: dict[int, Player] = {}
-    try:
+    with blaming(address), contextlib.ExitStack() as opened:
+        strategy = adviser(site, address)
+        opened.callback(strategy.close)
+        players: dict[int, Player] = {}
         for done, question in enumerate(asked, 1):
             here = question.view.seat
             if here not in players:
                 table = Table(lobby=record.lobby, table=record.table, game=game, seat=here, seed=record.seed)
                 players[here] = strategy.player(table)
+                opened.callback(players[here].close)
             yield {"done": done, "of": len(asked), "judged": _judged(players[here], question, record.game)}
         yield {"over": True, "of": len(asked)}
-    finally:
-        for player in players.values():
-            player.close()
-        strategy.close()
+
+
+def adviser(site: Site, address: str) -> Strategy:
+    """An instance of the strategy, in a process if that is how it runs: this process may be the host's."""
+    resolved = site.plugins.resolve(address)
+    if resolved.strategy.execution != "process":
+        return resolved.make()
+    settings = site.settings
+    limits = ProcessLimits(settings.limits.process_memory_mb << 20, settings.host.plugins_dir)
+    return ProcessStrategy(resolved, limits)
+
+
+@contextlib.contextmanager
+def blaming(address: str) -> Iterator[None]:
+    """Whatever the code of a strategy raises becomes a PluginError, which names the strategy."""
+    try:
+        yield
+    except BothostError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise PluginError(address, f"{type(error).__name__}: {error}"[:300]) from error
+
+
+def decision_of(player: Player, view: View, legal: ActionArray, seconds: float) -> Decision:
+    """What a strategy decides within that time. Raises what its code raises, TypeError or ValueError for nonsense."""
+    decision = checked(player.decide(view.clone(), legal, Budget(time.monotonic() + seconds)), legal)
+    for name, shape in (("policy", legal.shape), ("values", legal.shape), ("value", ())):
+        given = getattr(decision, name)
+        if given is not None and (np.shape(given) != shape or not np.isfinite(given).all()):
+            raise ValueError(f"Decision.{name} is not finite, or does not fit {len(legal)} legal actions")
+    return decision
 
 
 def _judged(player: Player, question: Question, game: str) -> Json:
     started = time.monotonic()
-    decision = player.decide(question.view.clone(), question.legal, Budget(started + DECISION_S))
+    decision = decision_of(player, question.view, question.legal, DECISION_S)
     elapsed_ms = 1000 * (time.monotonic() - started)
     measure, lost = value_lost(decision, question.legal, question.action)
     return {

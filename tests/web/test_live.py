@@ -1,5 +1,6 @@
 """Live tables: what each kind of viewer receives, frame by frame."""
 
+import asyncio
 import json
 import time
 
@@ -8,6 +9,7 @@ import uuid_utils
 
 from bothost import rules
 from bothost.config import Secret, WebSettings
+from bothost.errors import StoreUnavailable
 from bothost.lobbies.embedded import protocol as wire
 from bothost.store.records import ChatRecord
 from bothost.web.hands import name_of
@@ -109,6 +111,29 @@ def test_new_hands_and_ends_are_noticed_between_scans(site, logged, played, monk
     assert live.read() and [name_of(hand.hand) for hand in live.hands.values()] == [f"{hands[1][0].game_id.hex()}-0"]
     monkeypatch.setattr("bothost.web.live.SCAN_S", 0.0)
     assert not live.read() and len(live.hands) == 1
+
+
+async def test_live_tables_come_back_with_the_database(site, logged, played, monkeypatch):
+    monkeypatch.setattr("bothost.web.live.PERIOD_S", 0.01)
+    live, begin, failed = Live(site), site.store.begin, asyncio.Event()
+
+    def away(**_):
+        failed.set()
+        raise StoreUnavailable("the database is away")
+
+    reading = asyncio.create_task(live.run())
+    try:
+        versions = live.watch()
+        await anext(versions)
+        monkeypatch.setattr(site.store, "begin", away)
+        async with asyncio.timeout(10):
+            await failed.wait()
+            monkeypatch.setattr(site.store, "begin", begin)
+            logged(played("othello", lambda n, legal: legal[0], started_us=now_us())[:-1])
+            await anext(versions)
+        assert len(live.hands) == 1
+    finally:
+        reading.cancel()
 
 
 def test_two_hundred_live_tables_do_not_block_the_page(page, served, site, logged, played):

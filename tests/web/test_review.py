@@ -9,8 +9,10 @@ import pytest
 from starlette.testclient import TestClient
 
 from bothost import Decision, rules
-from bothost.errors import UsageError
+from bothost.errors import PluginError, UsageError
+from bothost.plugins import Plugins
 from bothost.store.reader import iter_hands, iter_timelines
+from bothost.testing import misbehaving
 from bothost.web.application import Web
 from bothost.web.review import (
     LIKELIER,
@@ -23,6 +25,7 @@ from bothost.web.review import (
     severity,
     value_lost,
 )
+from bothost.web.site import Site
 from bothost.web.viewers import Viewers
 
 
@@ -82,6 +85,26 @@ def test_only_installed_strategies_may_be_asked(site, rows):
     for address in ("exec:touch /tmp/x", "exec", "rule-mahjong", "nobody", ""):
         with pytest.raises(UsageError):
             list(reviewed(site, timeline(site), address, None))
+
+
+BREACHES = {
+    "crash": "RuntimeError",
+    "exit": "SystemExit",
+    "player": "RuntimeError",
+    "init": "RuntimeError",
+    "close": "RuntimeError",
+    "illegal": "is illegal",
+    "no-decision": "not a Decision",
+    "policy": "policy is not finite",
+    "dies": "ended with code 1",
+}
+
+
+@pytest.mark.parametrize("how", BREACHES)
+def test_a_reviewer_that_breaks_its_contract_is_named(site, rows, how):
+    broken = Site(site.settings, site.store, Plugins.load(modules=[misbehaving]))
+    with pytest.raises(PluginError, match=f"misbehaving-{how}: .*{BREACHES[how]}"):
+        list(reviewed(broken, timeline(site), f"misbehaving-{how}", None))
 
 
 def test_a_loss_is_measured_in_values_else_in_probability():
