@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -66,11 +67,8 @@ def write(folder: Path, progress: Progress, files: Mapping[str, dict[str, torch.
 
 def read(checkpoint: Path, *, seed: int, encoder_version: int) -> Progress:
     """Read the progress of a checkpoint. Raises ModelError for another encoder version, UsageError for another seed."""
-    try:
+    with readable(checkpoint):
         progress = msgspec.json.decode((checkpoint / STATE).read_bytes(), type=Progress)
-    except (OSError, msgspec.DecodeError) as error:
-        advice = "train into another folder, or remove this checkpoint to resume from the previous one"
-        raise ModelError(f"checkpoint {checkpoint} cannot be read: {error}", advice=advice) from error
     if progress.encoder_version != encoder_version:
         problem = f"{checkpoint} was trained with encoder version {progress.encoder_version}, this is {encoder_version}"
         raise ModelError(problem, advice="train again into another folder")
@@ -78,6 +76,16 @@ def read(checkpoint: Path, *, seed: int, encoder_version: int) -> Progress:
         problem = f"{checkpoint} was started with seed {progress.seed}"
         raise UsageError(problem, advice=f"resume it with --seed {progress.seed}")
     return progress
+
+
+@contextmanager
+def readable(checkpoint: Path) -> Iterator[None]:
+    """Raise ModelError if the block reads a damaged file, or one that does not fit."""
+    try:
+        yield
+    except (OSError, msgspec.DecodeError, safetensors.SafetensorError, RuntimeError, LookupError, ValueError) as error:
+        advice = "train into another folder, or remove this checkpoint to resume from the previous one"
+        raise ModelError(f"checkpoint {checkpoint} cannot be read: {error}", advice=advice) from error
 
 
 def reached(folder: Path, *, seed: int, encoder_version: int) -> Progress:
@@ -124,13 +132,10 @@ def check_empty(folder: Path) -> None:
 
 def load(checkpoint: Path, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> Progress:
     """Restore model and optimizer. Raises ModelError if the checkpoint does not fit the model."""
-    try:
+    with readable(checkpoint):
         progress = msgspec.json.decode((checkpoint / STATE).read_bytes(), type=Progress)
         model.load_state_dict(safetensors.torch.load_file(checkpoint / MODEL))
         restore_optimizer(optimizer, safetensors.torch.load_file(checkpoint / OPTIMIZER))
-    except (OSError, msgspec.DecodeError, safetensors.SafetensorError, RuntimeError, ValueError, KeyError) as error:
-        advice = "train into another folder, or remove this checkpoint to resume from the previous one"
-        raise ModelError(f"checkpoint {checkpoint} cannot be read: {error}", advice=advice) from error
     return progress
 
 

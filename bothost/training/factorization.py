@@ -39,6 +39,14 @@ class SparseRows:
         np.cumsum([len(array) for array in arrays], out=offsets[1:])
         return cls(offsets, np.concatenate(arrays) if arrays else np.zeros(0, np.int32))
 
+    @classmethod
+    def of_items(cls, count: int, rows: npt.NDArray[np.integer], items: npt.NDArray[np.integer]) -> SparseRows:
+        """Make ``count`` rows from items in any order, by the row and the index of each."""
+        order = np.lexsort((items, rows))
+        offsets = np.zeros(count + 1, np.int64)
+        np.cumsum(np.bincount(rows, minlength=count), out=offsets[1:])
+        return cls(offsets, items[order].astype(np.int32))
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
@@ -89,6 +97,12 @@ class Samples:
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    @property
+    def chosen(self) -> npt.NDArray[np.bool_]:
+        """Shape of ``legal.items``: whether the class is its sample's label."""
+        chosen: npt.NDArray[np.bool_] = self.legal.items == self.labels[self.legal.row_of]
+        return chosen
 
     def take(self, rows: npt.NDArray[np.integer]) -> Samples:
         """Return these samples, in this order."""

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from bothost.training.factorization import FactorizationMachine, FloatArray, Samples, SparseRows
+from bothost.training.factorization import FactorizationMachine, FloatArray, Samples
 from bothost.training.logistic import Linear
 from bothost_fm_clone.combinations import Combinations
 from bothost_fm_clone.encode import Encoding
@@ -26,8 +26,8 @@ from bothost_fm_clone.grow import GrowOptions, Growth
 from bothost_fm_clone.samples import Decisions
 
 Tuned = TypeVar("Tuned")
-Predict = Callable[[Samples], SparseRows]
-"""Probabilities of samples of base features, laid out as their legal classes."""
+Predict = Callable[[Samples], FloatArray]
+"""Probabilities of samples of base features, laid out as ``Samples.legal.items``."""
 LEFT_OUT = 0.2
 """Share of the hands that chooses penalties and the length of a training."""
 MACHINE_TUNED = ((0.02, 1e-3), (0.05, 1e-2), (0.1, 1e-3))
@@ -79,12 +79,12 @@ def grown(
             combinations, start = begin
         seen = replace(decisions.samples, features=combinations.extend(decisions.samples.features))
         penalties = CROWD_PENALTIES if begin is None and len(decisions) > most / 2 else PLAYER_PENALTIES
-        return combinations, adapt(decisions.with_samples(seen), start, encoding.groups, penalties)[0]
+        return combinations, adapt(replace(decisions, samples=seen), start, encoding.groups, penalties)[0]
 
     def predict(learnt: tuple[Combinations, Linear]) -> Predict:
         combinations, linear = learnt
-        return lambda samples: _rows(
-            samples, linear.probabilities(combinations.extend(samples.features), samples.legal, samples.alternatives)
+        return lambda samples: linear.probabilities(
+            combinations.extend(samples.features), samples.legal, samples.alternatives
         )
 
     return Learner("grown FM + linear" if afterstates else "the same without afterstates", learn, predict)
@@ -101,7 +101,7 @@ def _digest(samples: Samples, seed: int) -> bytes:
 def grow_on(samples: Samples, encoding: Encoding, options: GrowOptions, seed: int) -> Combinations:
     """Features that grow on these samples, until the limit."""
     growth = Growth(samples, Combinations(len(encoding.features)), len(encoding.classes), options, seed)
-    while not growth.over and growth.round().pairs:
+    while len(growth) < growth.limit and growth.round().pairs:
         pass
     return growth.combinations
 
@@ -119,9 +119,7 @@ def logistic(encoding: Encoding, *, afterstates: bool = False) -> Learner:
         return adapt(decisions, start, encoding.groups, penalties)[0]
 
     def predict(learnt: Linear) -> Predict:
-        return lambda samples: _rows(
-            samples, learnt.probabilities(samples.features, samples.legal, samples.alternatives)
-        )
+        return lambda samples: learnt.probabilities(samples.features, samples.legal, samples.alternatives)
 
     return Learner("logistic regression" + WITH_AFTERSTATES * afterstates, learn, predict)
 
@@ -147,7 +145,7 @@ def machine(encoding: Encoding, factors: int, epochs: int = 8) -> Learner:
     def predict(learnt: Any) -> Predict:
         made = FactorizationMachine(len(encoding.features), len(encoding.classes), factors, shared=True)
         made.load(learnt)
-        return lambda samples: _rows(samples, made.probabilities(samples.features, samples.legal))
+        return lambda samples: made.probabilities(samples.features, samples.legal)
 
     return Learner("plain FM", learn, predict)
 
@@ -220,7 +218,7 @@ def network(
     def predict(learnt: Any) -> Predict:
         net = made()
         net.load_state_dict(learnt)
-        return lambda samples: _rows(samples, _network_probabilities(net, samples))
+        return lambda samples: _network_probabilities(net, samples)
 
     return Learner(name + WITH_AFTERSTATES * afterstates, learn, predict)
 
@@ -280,10 +278,6 @@ def _network_probabilities(net: Network, samples: Samples) -> FloatArray:
         odds = net(part).softmax(dim=1).numpy()
         parts.append(odds[part.legal.row_of, part.legal.items])
     return np.concatenate(parts)
-
-
-def _rows(samples: Samples, probabilities: FloatArray) -> SparseRows:
-    return SparseRows(samples.legal.offsets, probabilities)  # type: ignore[arg-type]
 
 
 def split(decisions: Decisions) -> tuple[Decisions, Decisions]:

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from bothost.training.factorization import Samples, SparseRows
+from bothost.training.factorization import Samples
 from bothost_fm_clone.alone import MACHINES, player_alone
 from bothost_fm_clone.encode import encoding
 from bothost_fm_clone.fit import score, softmax
@@ -62,7 +62,7 @@ class Shared:
         blank = SharedClone.blank(self._own, options.quadratic, options.rectified, seed)
         return crowd_of(blank, some, options, seed, fresh=True)
 
-    def odds(self, model: SharedClone, samples: Samples) -> SparseRows:
+    def odds(self, model: SharedClone, samples: Samples) -> Floats:
         return model.probabilities_of(samples)
 
 
@@ -88,9 +88,9 @@ class Learned:
         return self.player(some, None, 0)
 
     def player(self, some: Decisions, crowd: Any, seed: int) -> Any:
-        return self._learner.learn(some.with_samples(self._sight.seen(some.samples)), crowd, seed)
+        return self._learner.learn(replace(some, samples=self._sight.seen(some.samples)), crowd, seed)
 
-    def odds(self, model: Any, samples: Samples) -> SparseRows:
+    def odds(self, model: Any, samples: Samples) -> Floats:
         return self._learner.predict(model)(self._sight.seen(samples))
 
 
@@ -111,11 +111,10 @@ class Boosted:
     def player(self, some: Decisions, crowd: Any, seed: int) -> Any:
         return self._learnt(some, crowd, (0.03, 0.1))
 
-    def odds(self, model: Any, samples: Samples) -> SparseRows:
-        lengths = np.diff(samples.legal.offsets)
+    def odds(self, model: Any, samples: Samples) -> Floats:
         matrix = _matrix(self._sight, samples)[0]
         scores = np.zeros(len(samples.legal.items)) if model is None else model.predict(matrix, raw_score=True)
-        return SparseRows(samples.legal.offsets, softmax(scores, lengths))  # type: ignore[arg-type]
+        return softmax(scores, np.diff(samples.legal.offsets))
 
     def _learnt(self, some: Decisions, begin: Any, rates: Sequence[float]) -> Any:
         rest, out = compare.split(some)
@@ -187,13 +186,12 @@ def _matrix(known: Sight, samples: Samples) -> tuple[Any, Any]:
 
     seen = known.seen(samples)
     assert seen.alternatives is not None
-    decision = seen.legal.row_of
-    position = seen.features.take(decision)
+    position = seen.features.take(seen.legal.row_of)
     parts = [
         csr_matrix((np.ones(len(rows.items), np.float32), rows.items, rows.offsets), (len(rows), width))
         for rows, width in ((position, len(known.positions)), (seen.alternatives, len(known.choices)))
     ]
-    return hstack(parts, format="csr"), (seen.legal.items == seen.labels[decision]).astype(np.float32)
+    return hstack(parts, format="csr"), seen.chosen.astype(np.float32)
 
 
 def contestants(game: str) -> list[Shared | Learned | Boosted]:

@@ -134,10 +134,7 @@ def _leave_out(game: str) -> None:
         assert full.alternatives is not None
         rows = full.alternatives
         kept = ~gone[rows.items]
-        row = rows.row_of[kept]
-        offsets = np.zeros(len(rows) + 1, np.int64)
-        np.cumsum(np.bincount(row, minlength=len(rows)), out=offsets[1:])
-        return replace(full, alternatives=SparseRows(offsets, rows.items[kept]))
+        return replace(full, alternatives=SparseRows.of_items(len(rows), rows.row_of[kept], rows.items[kept]))
 
     Sight.seen = without  # type: ignore[method-assign]
 

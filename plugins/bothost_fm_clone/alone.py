@@ -21,9 +21,9 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
-from bothost.training.factorization import FloatArray, Samples, SparseRows
+from bothost.training.factorization import FloatArray, Samples
 from bothost_fm_clone.encode import Encoding
-from bothost_fm_clone.fit import per_decision, softmax
+from bothost_fm_clone.fit import score, softmax
 from bothost_fm_clone.learn import SharedOptions, crowd_of
 from bothost_fm_clone.samples import Decisions
 from bothost_fm_clone.shared import SharedClone
@@ -63,7 +63,7 @@ def player_alone(own: Encoding, learnt: Decisions, seed: int) -> tuple[SharedClo
         return pairs.clone(), {"method": "pairs", "log_loss": round(pairs.loss, 4)}
     rest, out = learnt.where(~parts[0]), learnt.where(parts[0])
     tried = [_machine(own, rest, options, seed) for options in MACHINES]
-    losses = [_loss(machine.probabilities_of(out.samples), out.samples) for machine in tried]
+    losses = [score(machine.probabilities_of(out.samples), out.samples).log_loss for machine in tried]
     best = int(np.argmin(losses))
     machine = _machine(own, learnt, MACHINES[best], seed)
     told = f"{machine.quadratic} factors"
@@ -90,18 +90,13 @@ def _machine(own: Encoding, some: Decisions, options: SharedOptions, seed: int) 
     return crowd_of(blank, some, options, seed, fresh=True)
 
 
-def _loss(odds: SparseRows, samples: Samples) -> float:
-    return float(per_decision(odds, samples)[1].mean())
-
-
 def _shares(pairs: SharedClone, machine: SharedClone, out: Samples) -> tuple[tuple[float, float], float]:
     """The shares with which these clones predict the samples best together, and their log-loss then."""
     lengths = np.diff(out.legal.offsets)
-    scores = [np.log(np.maximum(clone.probabilities_of(out).items, 1e-12)) for clone in (pairs, machine)]
+    scores = [np.log(np.maximum(clone.probabilities_of(out), 1e-12)) for clone in (pairs, machine)]
 
     def loss(shares: tuple[float, float]) -> float:
-        odds = softmax(shares[0] * scores[0] + shares[1] * scores[1], lengths)
-        return _loss(SparseRows(out.legal.offsets, odds), out)  # type: ignore[arg-type]
+        return score(softmax(shares[0] * scores[0] + shares[1] * scores[1], lengths), out).log_loss
 
     best = min(SHARES, key=loss)
     return best, loss(best)
@@ -188,14 +183,12 @@ class _Candidates:
     def of(cls, known: Sight, samples: Samples) -> Self:
         seen = known.seen(samples)
         assert seen.alternatives is not None
-        lengths = np.diff(seen.legal.offsets)
-        decision = seen.legal.row_of
         return cls(
             seen.features.dense(len(known.positions)),
             seen.alternatives.dense(len(known.choices)),
-            lengths,
-            decision,
-            seen.legal.items == seen.labels[decision],
+            np.diff(seen.legal.offsets),
+            seen.legal.row_of,
+            seen.chosen,
         )
 
     def columns(self, features: Sequence[Feature]) -> FloatArray:

@@ -34,7 +34,8 @@ DOUDIZHU_SITUATIONS = (
     *_few("the closest enemy"),
     *_few("the partner"),
 )
-OTHELLO_SITUATIONS = tuple(f"fewer than {n} squares are empty" for n in (50, 40, 30, 20, 12, 6))
+EMPTY = (50, 40, 30, 20, 12, 6)
+OTHELLO_SITUATIONS = tuple(f"fewer than {n} squares are empty" for n in EMPTY)
 DOUDIZHU_RELATIONS = (
     "is the lowest of its kind",
     "is the second lowest of its kind",
@@ -172,7 +173,7 @@ def _plays(leaves: SparseRows) -> npt.NDArray[np.int64]:
 def othello_situations(known: BoolMatrix) -> BoolMatrix:
     """bool, shape (positions, situations)."""
     empty = known[:, 2::3].sum(axis=1)
-    return np.stack([empty < n for n in (50, 40, 30, 20, 12, 6)], axis=1)
+    return np.stack([empty < n for n in EMPTY], axis=1)
 
 
 def othello_relations(
@@ -240,9 +241,5 @@ def appended(
     """
     row, column = np.nonzero(more)
     item = column if numbers is None else numbers[row, column]
-    rows_all = np.concatenate([rows.row_of, row])
     items = np.concatenate([rows.items, (item + begin).astype(np.int32)])
-    order = np.lexsort((items, rows_all))
-    offsets = np.zeros(len(rows) + 1, np.int64)
-    np.cumsum(np.bincount(rows_all, minlength=len(rows)), out=offsets[1:])
-    return SparseRows(offsets, items[order])
+    return SparseRows.of_items(len(rows), np.concatenate([rows.row_of, row]), items)

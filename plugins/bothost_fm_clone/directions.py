@@ -97,11 +97,8 @@ class Tangent:
 
     def most_probable(self, seen: Samples, rows: npt.NDArray[np.integer]) -> Matrix:
         """The coordinates with the highest posterior density, from these decisions of the samples."""
-        offsets = seen.legal.offsets
-        lengths = np.diff(offsets)[rows]
-        among = np.concatenate([np.arange(offsets[row], offsets[row + 1]) for row in rows])
-        chosen = np.flatnonzero(seen.legal.items[among] == np.repeat(seen.labels[rows], lengths))
-        return _Posterior(self.scores[among], self.slopes[among], lengths, chosen).maximum()
+        among, lengths = seen.legal.places(rows), np.diff(seen.legal.offsets)[rows]
+        return _Posterior(self.scores[among], self.slopes[among], lengths, seen.chosen[among]).maximum()
 
 
 @dataclass(frozen=True)
@@ -112,8 +109,8 @@ class _Posterior:
     slopes: Matrix
     lengths: npt.NDArray[np.integer]
     """Number of candidates of each decision."""
-    chosen: npt.NDArray[np.integer]
-    """Row of each decision's choice."""
+    chosen: npt.NDArray[np.bool_]
+    """Which candidates were chosen."""
 
     @property
     def begin(self) -> npt.NDArray[np.integer]:

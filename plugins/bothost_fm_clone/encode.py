@@ -47,19 +47,16 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-import numpy.typing as npt
 
 from bothost import ModelError
 from bothost.rules import ActionArray, Game, View, doudizhu, othello
-from bothost.training.factorization import Samples, SparseRows
+from bothost.training.factorization import IntArray, Samples, SparseRows
 from bothost_fm_clone import mahjong
 
 VERSION = 1
 """Version of this encoding."""
 BLOCKS = {"doudizhu": ("move_types", 1), "othello": ("squares", 1), "mahjong": ("prospect", 1)}
 """For each game the block of its features, and the block's version."""
-
-IntArray = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from bothost.training.factorization import FloatArray, Samples, SparseRows
+from bothost.training.factorization import Samples
 from bothost.training.logistic import Linear, Penalties, fit, fits
 from bothost_fm_clone.samples import Decisions
 
@@ -49,33 +49,36 @@ class Score:
     decisions: int
 
 
-def score(probabilities: SparseRows, samples: Samples) -> Score:
-    """Score probabilities, which are laid out as the samples' legal classes."""
+Odds = npt.NDArray[np.floating]
+"""Probabilities of samples, laid out as ``Samples.legal.items``."""
+
+
+def score(probabilities: Odds, samples: Samples) -> Score:
+    """The quality of these probabilities."""
     hits, losses = per_decision(probabilities, samples)
     return Score(float(hits.mean()), float(losses.mean()), len(samples)) if len(samples) else Score(0.0, 0.0, 0)
 
 
-def per_decision(probabilities: SparseRows, samples: Samples) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.float64]]:
+def per_decision(probabilities: Odds, samples: Samples) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.float64]]:
     """For each decision, whether it was the most probable class, and its log-loss."""
-    legal, values = samples.legal, probabilities.items.astype(np.float64)
-    chosen = np.flatnonzero(legal.items == samples.labels[legal.row_of])
+    legal, values = samples.legal, probabilities.astype(np.float64)
+    chosen = samples.chosen
     best = np.maximum.reduceat(values, legal.offsets[:-1]) if len(samples) else np.zeros(0)
     return values[chosen] >= best, -np.log(np.maximum(values[chosen], 1e-12))
 
 
-def softmax(scores: npt.NDArray[np.floating], lengths: npt.NDArray[np.integer]) -> npt.NDArray[np.floating]:
+def softmax(scores: npt.NDArray[np.floating], lengths: npt.NDArray[np.integer]) -> Odds:
     """The probabilities of candidates with these scores, in groups of these lengths, none of them 0."""
     begins = np.cumsum(lengths) - lengths
     odds = np.exp(scores - np.repeat(np.maximum.reduceat(scores, begins), lengths))
-    found: npt.NDArray[np.floating] = odds / np.repeat(np.add.reduceat(odds, begins), lengths)
+    found: Odds = odds / np.repeat(np.add.reduceat(odds, begins), lengths)
     return found
 
 
-def brier(probabilities: SparseRows, samples: Samples) -> npt.NDArray[np.float64]:
+def brier(probabilities: Odds, samples: Samples) -> npt.NDArray[np.float64]:
     """The Brier score of each decision, in [0, 2]."""
-    legal, values = samples.legal, probabilities.items.astype(np.float64)
-    done = legal.items == samples.labels[legal.row_of]
-    return np.add.reduceat(np.square(values - done), legal.offsets[:-1]) if len(samples) else np.zeros(0)
+    squares = np.square(probabilities.astype(np.float64) - samples.chosen)
+    return np.add.reduceat(squares, samples.legal.offsets[:-1]) if len(samples) else np.zeros(0)
 
 
 def adapt(
@@ -98,7 +101,6 @@ def _chosen(
     """The penalty with the lowest mean log-loss on held-out decisions, and that loss."""
     ordered = sorted(candidates, reverse=True)
     parts = [(_some(decisions.where(~mask)), _some(decisions.where(mask))) for mask in _left_out(decisions)]
-    parts = [(rest, out) for rest, out in parts if len(rest) and len(out)]
     best, worse = (np.inf, ordered[0]), 0
     if len(ordered) == 1 or not parts:
         return ordered[0], 0.0
@@ -119,17 +121,11 @@ def _some(decisions: Decisions) -> Samples:
 
 
 def _losses(model: Linear, samples: Samples) -> npt.NDArray[np.float64]:
-    return per_decision(
-        _laid_out(model.probabilities(samples.features, samples.legal, samples.alternatives), samples), samples
-    )[1]
+    return per_decision(model.probabilities(samples.features, samples.legal, samples.alternatives), samples)[1]
 
 
 def _penalties(own: float) -> Penalties:
     return Penalties(own, own * SHARED, SCALE, own * COMMON)
-
-
-def _laid_out(probabilities: FloatArray, samples: Samples) -> SparseRows:
-    return SparseRows(samples.legal.offsets, probabilities)  # type: ignore[arg-type]
 
 
 def _left_out(decisions: Decisions) -> list[npt.NDArray[np.bool_]]:
@@ -141,7 +137,9 @@ def _left_out(decisions: Decisions) -> list[npt.NDArray[np.bool_]]:
 
 
 def folds_of_hands(decisions: Decisions) -> list[npt.NDArray[np.bool_]]:
-    """Masks of held-out decisions, one for each fold: whole hands."""
+    """Masks of held-out decisions, one for each fold: whole hands, neither none nor all."""
     if len(decisions) >= MANY:
-        return [decisions.parts < 0.2]
-    return [(decisions.parts * FOLDS).astype(int) == fold for fold in range(FOLDS)]
+        masks = [decisions.parts < 0.2]
+    else:
+        masks = [(decisions.parts * FOLDS).astype(int) == fold for fold in range(FOLDS)]
+    return [mask for mask in masks if mask.any() and not mask.all()]

@@ -2,7 +2,8 @@
 
 A round trains a machine on all features and ablates the terms of each pair (``pair_losses``: three ablated models,
 exact). The m pairs with the largest smallest loss become combinations. A combination that equals an existing feature
-is skipped: one of the same base features, or one that is set in the same samples.
+is skipped: one of the same base features, or one that is set in the same samples. ``Growth`` is the method
+``per-class``; ``learn`` has the one of a shared machine.
 
 A round depends only on the seed, its number and the previous round, and a checkpoint follows each round. So a resumed
 growing gives the same features as an uninterrupted one.
@@ -11,24 +12,30 @@ growing gives the same features as an uninterrupted one.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 import safetensors.numpy
 import torch
 from msgspec import Meta
 
-from bothost import ModelError
+from bothost import ReportProgress, TrainingRun
 from bothost.training import checkpoint
 from bothost.training.factorization import FactorizationMachine, FloatArray, IntArray, Samples, SparseRows
+from bothost.training.metrics import Metrics
 from bothost_fm_clone.combinations import Combinations
 from bothost_fm_clone.encode import VERSION
 
 FM, PAIRS = "fm.safetensors", "pairs.safetensors"
+Files = dict[str, dict[str, npt.NDArray[Any]]]
+"""Tensors of a checkpoint, by file and name."""
 
 
 class GrowOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -75,31 +82,83 @@ class Round:
     """For each combination, the smallest loss of the three ablated models."""
 
 
-class Growth:
+class Growing(ABC):
+    """Features that grow in rounds."""
+
+    version: ClassVar[int]
+    """Encoder version."""
+    counted: ClassVar[str]
+    """What ``len`` counts, as metrics name it."""
+    limit: int
+    """Growing ends at this length."""
+    rounds: int = 0
+    """Rounds done."""
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def round(self) -> Round:
+        """Train a machine, score all pairs and add the best. A round that adds nothing is the last."""
+
+    @abstractmethod
+    def files(self) -> Files:
+        """What a checkpoint keeps."""
+
+    @abstractmethod
+    def restore(self, place: Path, rounds: int) -> None:
+        """Restore a checkpoint after so many rounds. Errors as of ``checkpoint.readable``."""
+
+
+def grow(growing: Growing, run: TrainingRun, options: Mapping[str, Any], report: ReportProgress) -> None:
+    """Run rounds until the limit, until nothing is added, or until the time is over.
+
+    Metrics and a checkpoint in ``run.out`` follow each round. Resumes from the last checkpoint there.
+    """
+    progress = checkpoint.reached(run.out, seed=run.seed, encoder_version=growing.version)
+    if (last := checkpoint.latest(run.out)) is not None:
+        with checkpoint.readable(last):
+            growing.restore(last, progress.iteration)
+    progress.options = dict(options)
+    before, began = progress.seconds, time.monotonic()
+    with Metrics(run.out, after=progress.iteration, tensorboard=False) as metrics:
+        while len(growing) < growing.limit and (run.minutes is None or progress.seconds < 60 * run.minutes):
+            done = growing.round()
+            progress.iteration, progress.seconds = done.number, before + time.monotonic() - began
+            figures = {growing.counted: len(growing), "loss": done.loss, "seconds": round(progress.seconds, 2)}
+            metrics.write(done.number, figures)
+            report(len(growing), f"round {done.number}: loss {done.loss:.4f}", growing.limit)
+            files = growing.files().items()
+            tensors = {file: {name: torch.from_numpy(found) for name, found in own.items()} for file, own in files}
+            checkpoint.write(run.out, progress, tensors)
+            if not done.pairs:
+                break
+
+
+class Growth(Growing):
     """Features that grow on samples of base features."""
+
+    version = VERSION
+    counted = "features"
 
     def __init__(self, samples: Samples, begin: Combinations, classes: int, options: GrowOptions, seed: int) -> None:
         """``samples``: of base features only. ``begin``: combinations to start from, whether set in samples or not."""
         base = begin.base
         self.combinations = Combinations(base)
-        self.rounds = 0
+        self.limit = options.limit
         self._samples, self._classes, self._options, self._seed = samples, classes, options, seed
         self.machine: FactorizationMachine | None = None
         """The machine of the last round."""
         self._uses = uses_of(samples.features, base)
         self._seen = {digest_of(uses) for uses in self._uses}
-        for pair in begin.pairs.tolist():
-            self._make(pair)
+        for first, second in begin.pairs.tolist():
+            self._make(first, second, self._together(first, second))
         self._add(len(begin.pairs))
-        self._begun = len(begin.pairs)
 
-    @property
-    def over(self) -> bool:
-        """Whether the limit is reached."""
-        return len(self.combinations) >= self._options.limit
+    def __len__(self) -> int:
+        return len(self.combinations)
 
     def round(self) -> Round:
-        """Train a machine, score all pairs and add the best. A round that adds nothing is the last."""
         options = self._options
         self.rounds += 1
         machine = self._next_machine()
@@ -114,7 +173,7 @@ class Growth:
             )
         self.machine = machine
         found = machine.pair_losses(self._samples, options.reading)
-        room = min(options.per_round, options.limit - len(self.combinations))
+        room = min(options.per_round, self.limit - len(self))
         chosen: list[tuple[int, int]] = []
         losses = found.smallest
         kept: list[float] = []
@@ -149,15 +208,17 @@ class Growth:
         made = self.combinations.made_of
         if made[first] | made[second] in made:
             return False
-        uses = np.intersect1d(self._uses[first], self._uses[second], assume_unique=True)
+        uses = self._together(first, second)
         if not len(uses) or digest_of(uses) in self._seen:
             return False
-        self._make(pair)
+        self._make(first, second, uses)
         return True
 
-    def _make(self, pair: Sequence[int]) -> None:
-        first, second = pair
-        uses = np.intersect1d(self._uses[first], self._uses[second], assume_unique=True)
+    def _together(self, first: int, second: int) -> IntArray:
+        """The samples that set both features."""
+        return np.intersect1d(self._uses[first], self._uses[second], assume_unique=True)
+
+    def _make(self, first: int, second: int, uses: IntArray) -> None:
         self._seen.add(digest_of(uses))
         self._uses.append(uses)
         self.combinations = self.combinations.with_pairs([(first, second)])
@@ -171,35 +232,23 @@ class Growth:
         item = np.concatenate(
             [samples.features.items, *(np.full(len(uses), total - count + n) for n, uses in enumerate(fresh))]
         )
-        order = np.argsort(row, kind="stable")
-        offsets = np.zeros(len(samples) + 1, np.int64)
-        np.cumsum(np.bincount(row, minlength=len(samples)), out=offsets[1:])
-        self._samples = Samples(SparseRows(offsets, item[order].astype(np.int32)), samples.legal, samples.labels)
+        self._samples = Samples(SparseRows.of_items(len(samples), row, item), samples.legal, samples.labels)
 
-    def save(self, folder: Path, progress: checkpoint.Progress) -> None:
-        """Write a checkpoint."""
-        tensors = {PAIRS: {"pairs": torch.from_numpy(self.combinations.pairs)}}
+    def files(self) -> Files:
+        files: Files = {PAIRS: {"pairs": self.combinations.pairs}}
         if self.machine is not None and self._options.warm:
-            tensors[FM] = {name: torch.from_numpy(values) for name, values in self.machine.parameters().items()}
-        checkpoint.write(folder, progress, tensors)
+            files[FM] = {**self.machine.parameters()}
+        return files
 
-    def restore(self, place: Path, progress: checkpoint.Progress) -> None:
-        """Restore a checkpoint. Raises ModelError if it is of other samples or options."""
-        try:
-            pairs = safetensors.numpy.load_file(place / PAIRS)["pairs"]
-            if not np.array_equal(pairs[: self._begun], self.combinations.pairs):
-                raise ValueError("it was started with other combinations")
-            fresh = pairs[self._begun :]
-            if not all(self._take((int(first), int(second))) for first, second in fresh):
-                raise ValueError("its combinations are not of these samples")
-            self._add(len(fresh))
-            self.rounds = progress.iteration
-            if self._options.warm:
-                # The machine was trained before the newest combinations were added.
-                self.machine = self._saved_machine(safetensors.numpy.load_file(place / FM))
-        except (OSError, safetensors.SafetensorError, KeyError, ValueError, IndexError) as error:
-            advice = "train into another folder, or remove this checkpoint to resume from the previous one"
-            raise ModelError(f"checkpoint {place} cannot be read: {error}", advice=advice) from error
+    def restore(self, place: Path, rounds: int) -> None:
+        fresh = fresh_pairs(place, self.combinations.pairs)
+        if not all(self._take((int(first), int(second))) for first, second in fresh):
+            raise ValueError("its combinations are not of these samples")
+        self._add(len(fresh))
+        self.rounds = rounds
+        if self._options.warm:
+            # The machine was trained before the newest combinations were added.
+            self.machine = self._saved_machine(safetensors.numpy.load_file(place / FM))
 
     def _saved_machine(self, parameters: dict[str, FloatArray]) -> FactorizationMachine:
         features = len(parameters["weights"]) // self._classes
@@ -217,24 +266,12 @@ def widened(old: dict[str, FloatArray], new: dict[str, FloatArray]) -> dict[str,
     return out
 
 
-def grow(
-    growth: Growth, folder: Path, progress: checkpoint.Progress, on_round: Callable[[Round, Growth], bool]
-) -> Combinations:
-    """Run rounds until the limit or until ``on_round`` returns False, with a checkpoint after each.
-
-    Resumes from the last checkpoint in ``folder``.
-    """
-    last = checkpoint.latest(folder)
-    if last is not None:
-        growth.restore(last, checkpoint.read(last, seed=progress.seed, encoder_version=VERSION))
-    while not growth.over:
-        done = growth.round()
-        progress.iteration = growth.rounds
-        go_on = on_round(done, growth)
-        growth.save(folder, progress)
-        if not done.pairs or not go_on:
-            break
-    return growth.combinations
+def fresh_pairs(place: Path, begin: IntArray) -> IntArray:
+    """The pairs that a growing has added to ``begin`` until this checkpoint."""
+    pairs: IntArray = safetensors.numpy.load_file(place / PAIRS)["pairs"]
+    if not np.array_equal(pairs[: len(begin)], begin):
+        raise ValueError("it was started with other combinations")
+    return pairs[len(begin) :]
 
 
 def uses_of(rows: SparseRows, features: int) -> list[IntArray]:

@@ -1,7 +1,7 @@
 """Train a shared clone: a crowd of many players, then one player.
 
 **Crowd.** First features grow: pairs are scored by the losses of ablated machines, and the best become features
-(``grow_shared``). Then a new machine learns the crowd's decisions by AdaGrad. Each player of the crowd has its own row
+(``SharedGrowth``). Then a new machine learns the crowd's decisions by AdaGrad. Each player of the crowd has its own row
 of factors. Some samples leave it out, so that the machine also predicts unknown players.
 
 **Directions.** The machine is fitted to each player of the crowd. The principal components of the differences are the
@@ -14,9 +14,8 @@ what was found. The learning rate is chosen on held-out hands.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -24,19 +23,16 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 import safetensors.numpy
-import torch
 from msgspec import Meta
 
-from bothost import ModelError
-from bothost.training import checkpoint
 from bothost.training.conditional import UNKNOWN, ConditionalMachine, extended
-from bothost.training.factorization import FloatArray, Samples, SparseRows
+from bothost.training.factorization import FloatArray, IntArray, Samples
 from bothost_fm_clone.combinations import base_features
 from bothost_fm_clone.directions import Directions, Tangent, differences
 from bothost_fm_clone.fit import folds_of_hands, per_decision
-from bothost_fm_clone.grow import digest_of, uses_of
+from bothost_fm_clone.grow import PAIRS, Files, Growing, Round, digest_of, fresh_pairs, uses_of
 from bothost_fm_clone.samples import Decisions
-from bothost_fm_clone.shared import VERSION, SharedClone, shape_of
+from bothost_fm_clone.shared import VERSION, SharedClone
 
 ROW_PASSES, ROW_RATE, ROW_DECAY = 10, 0.1, 0.003
 """Settings for learning a player's row."""
@@ -51,7 +47,8 @@ KNOWN = 0.7
 """Share of the crowd's samples that name the player."""
 SURPLUS = 4
 """Number of best pairs to consider per wanted combination, because some equal existing features."""
-
+PARAMETERS = "machine.safetensors"
+"""File of a checkpoint."""
 
 Size = Annotated[int, Meta(ge=0, le=1024)]
 
@@ -77,19 +74,6 @@ class SharedOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """Most directions in which the crowd's players differ."""
 
 
-@dataclass(frozen=True)
-class Grown:
-    """The result of a round of growing."""
-
-    number: int
-    """From 1 on."""
-    loss: float
-    """Mean cross-entropy of its machine over the samples, nats."""
-    clone: SharedClone
-    """With the combinations that the round added. Their parameters are 0, except for small factors."""
-    added: int
-
-
 def crowd_of(
     start: SharedClone,
     learnt: Decisions,
@@ -102,7 +86,9 @@ def crowd_of(
     """The clone of everybody in these decisions. ``fresh``: ``start`` is not trained, so nothing pulls towards it."""
     names, number = np.unique(learnt.players.astype(str), return_inverse=True)
     seen = start.seen(learnt.samples)
-    machine = _with_players(_planted(start, seed) if fresh else start, len(names), seed)
+    width = start.shape.width
+    machine = ConditionalMachine(replace(start.shape, players=len(names)))
+    machine.load(_with_last_rows(_planted(start, seed) if fresh else start.parameters, width, 1, len(names)))
     if not fresh:
         machine.anchor()
     rate, decay = (options.rate, options.decay) if fresh else (options.rate / 5, DECAY)
@@ -115,90 +101,76 @@ def crowd_of(
         falling = rate * (1 - epoch / options.passes)
         loss = machine.train(seen, order, players=who, rate=falling, decay=decay, batch=BATCH)
         on_pass(epoch + 1, loss)
-    return replace(
-        start, parameters=_with_row(machine.parameters(), len(names), np.zeros(start.shape.width, np.float32))
-    )
+    return replace(start, parameters=_with_last_rows(machine.parameters(), width, len(names), 1))
 
 
-def grow_shared(clone: SharedClone, samples: Samples, options: SharedOptions, seed: int, number: int) -> Grown:
-    """One round: train for a pass, score all pairs of features by ablation, and add the best as combinations."""
-    seen = clone.seen(samples)
-    machine = ConditionalMachine(replace(clone.shape, embedded=None))  # in growing, combinations have factors
-    machine.load(clone.parameters)
-    order = np.random.default_rng([seed, number]).permutation(len(samples))
-    machine.train(seen, order, rate=options.rate, decay=options.decay, batch=BATCH)
-    found = machine.pair_losses(seen)
-    room = min(options.per_round, options.combinations - len(clone.pairs))
-    known = clone.sight
-    order = np.argsort(-found.smallest, kind="stable")[: SURPLUS * room]
-    ranked = np.column_stack([found.first[order], found.second[order]]).astype(np.int32)
-    # Skip pairs that equal an existing feature: the same base features, or set in the same samples.
-    sets = [
-        base_features(n, clone.pairs, len(known.positions) + len(known.choices))
-        for n in range(machine.shape.positions + machine.shape.choices)
-    ]
-    there = {*sets}
-    tried = extended(seen, ranked, len(known.positions), machine.shape.choices)
-    uses = [digest_of(rows) for rows in uses_of(tried, machine.shape.choices + len(ranked))]
-    digests = {*uses[: machine.shape.choices]}
-    chosen: list[int] = []
-    for n, (first, second) in enumerate(ranked.tolist()):
-        made = sets[first] | sets[second]
-        digest = uses[machine.shape.choices + n]
-        if len(chosen) < room and made not in there and digest not in digests:
-            chosen.append(n)
-            there.add(made)
-            digests.add(digest)
-    pairs = np.concatenate([clone.pairs, ranked[chosen]])
-    wider = replace(clone, pairs=pairs, parameters=_widened(machine, len(chosen), seed + number))
-    return Grown(number, found.base, wider, len(chosen))
+class SharedGrowth(Growing):
+    """Combinations that grow for a shared machine."""
 
+    version = VERSION
+    counted = "combinations"
 
-PAIRS, PARAMETERS = "pairs.safetensors", "machine.safetensors"
+    def __init__(self, start: SharedClone, samples: Samples, options: SharedOptions, seed: int) -> None:
+        """``samples``: of base features."""
+        self.clone = start
+        """With the combinations so far. The parameters of the newest are 0, except for small factors."""
+        self.limit = options.combinations
+        self._samples, self._options, self._seed = samples, options, seed
 
+    def __len__(self) -> int:
+        return len(self.clone.pairs)
 
-def grow_all(
-    start: SharedClone,
-    samples: Samples,
-    options: SharedOptions,
-    seed: int,
-    folder: Path,
-    on_round: Callable[[Grown, float], bool],
-) -> SharedClone:
-    """Run rounds of growing until the limit, or until ``on_round`` (the round, total seconds) returns False.
+    def round(self) -> Round:
+        """Train for a pass, score all pairs of features by ablation, and add the best as combinations."""
+        clone, options = self.clone, self._options
+        self.rounds += 1
+        seen = clone.seen(self._samples)
+        machine = ConditionalMachine(replace(clone.shape, embedded=None))  # in growing, combinations have factors
+        machine.load(clone.parameters)
+        order = np.random.default_rng([self._seed, self.rounds]).permutation(len(seen))
+        machine.train(seen, order, rate=options.rate, decay=options.decay, batch=BATCH)
+        found = machine.pair_losses(seen)
+        room = min(options.per_round, self.limit - len(self))
+        best = np.argsort(-found.smallest, kind="stable")[: SURPLUS * room]
+        ranked = np.column_stack([found.first[best], found.second[best]]).astype(np.int32)
+        chosen = self._new(seen, ranked, room)
+        self.clone = replace(
+            clone,
+            pairs=np.concatenate([clone.pairs, ranked[chosen]]),
+            parameters=_widened(machine, len(chosen), self._seed + self.rounds),
+        )
+        pairs = tuple((first, second) for first, second in ranked[chosen].tolist())
+        return Round(self.rounds, found.base, pairs, tuple(found.smallest[best[chosen]].tolist()))
 
-    A checkpoint in ``folder`` follows each round; it resumes from the last one and gives the same combinations as an
-    uninterrupted run.
-    """
-    progress, last = checkpoint.reached(folder, seed=seed, encoder_version=VERSION), checkpoint.latest(folder)
-    clone = start if last is None else _restored(start, last)
-    progress.options = msgspec.to_builtins(options)
-    before, began = progress.seconds, time.monotonic()
-    while len(clone.pairs) < options.combinations:
-        done = grow_shared(clone, samples, options, seed, progress.iteration + 1)
-        clone = done.clone
-        progress.iteration += 1
-        progress.seconds = before + time.monotonic() - began
-        go_on = on_round(done, progress.seconds)
-        tensors = {PAIRS: {"pairs": torch.from_numpy(clone.pairs)}}
-        tensors[PARAMETERS] = {name: torch.from_numpy(values) for name, values in clone.parameters.items()}
-        checkpoint.write(folder, progress, tensors)
-        if not done.added or not go_on:
-            break
-    return clone
+    def _new(self, seen: Samples, ranked: IntArray, room: int) -> list[int]:
+        """The first ``room`` pairs that equal no existing feature: the same base features, or set in the same samples.
 
+        Returns their indices in ``ranked``.
+        """
+        known, pairs = self.clone.sight, self.clone.pairs
+        positions, choices = len(known.positions), len(known.choices) + len(pairs)
+        sets = [base_features(n, pairs, positions + len(known.choices)) for n in range(positions + choices)]
+        there = {*sets}
+        tried = extended(seen, ranked, positions, choices)
+        uses = [digest_of(rows) for rows in uses_of(tried, choices + len(ranked))]
+        digests = {*uses[:choices]}
+        chosen: list[int] = []
+        for n, (first, second) in enumerate(ranked.tolist()):
+            made, digest = sets[first] | sets[second], uses[choices + n]
+            if len(chosen) < room and made not in there and digest not in digests:
+                chosen.append(n)
+                there.add(made)
+                digests.add(digest)
+        return chosen
 
-def _restored(start: SharedClone, place: Path) -> SharedClone:
-    try:
-        pairs = safetensors.numpy.load_file(place / PAIRS)["pairs"]
-        if not np.array_equal(pairs[: len(start.pairs)], start.pairs):
-            raise ValueError("it was started with other combinations")
-        clone = replace(start, pairs=pairs, parameters=safetensors.numpy.load_file(place / PARAMETERS))
-        clone.machine()
-    except (OSError, safetensors.SafetensorError, KeyError, ValueError) as error:
-        advice = "train into another folder, or remove this checkpoint to resume from the previous one"
-        raise ModelError(f"checkpoint {place} cannot be read: {error}", advice=advice) from error
-    return clone
+    def files(self) -> Files:
+        return {PAIRS: {"pairs": self.clone.pairs}, PARAMETERS: {**self.clone.parameters}}
+
+    def restore(self, place: Path, rounds: int) -> None:
+        pairs = np.concatenate([self.clone.pairs, fresh_pairs(place, self.clone.pairs)])
+        self.clone = replace(self.clone, pairs=pairs, parameters=safetensors.numpy.load_file(place / PARAMETERS))
+        self.clone.machine()  # raises ValueError if the sizes are wrong
+        self.rounds = rounds
 
 
 def directed(crowd: SharedClone, learnt: Decisions, options: SharedOptions, seed: int) -> SharedClone:
@@ -219,8 +191,8 @@ def player_of(crowd: SharedClone, learnt: Decisions, seed: int) -> tuple[SharedC
         return replace(crowd, directions=None), {"rate": 0.0, "log_loss": 0.0}
     near = _Near(crowd, crowd.seen(learnt.samples), seed)
     best = RATES[0], 0.0
-    if len(RATES) > 1 and (parts := _folds(learnt)):
-        losses = np.concatenate([near.losses(out, RATES) for out in parts], axis=1).mean(axis=1)
+    if len(RATES) > 1 and (parts := folds_of_hands(learnt)):
+        losses = np.concatenate([near.losses(out) for out in parts], axis=1).mean(axis=1)
         best = RATES[int(np.argmin(losses))], float(losses.min())
     clone = near.fitted(np.arange(len(learnt)), best[0])
     return clone, {"rate": best[0], "log_loss": round(best[1], 4)}
@@ -238,17 +210,17 @@ class _Near:
     def fitted(self, rows: npt.NDArray[np.integer], rate: float) -> SharedClone:
         """The clone of these decisions."""
         own = self._seen.take(rows)
-        return self._moved(self._start(own, rows), own, rate)
+        return _trained(self._start(own, rows), own, rate, self._seed)
 
-    def losses(self, out: npt.NDArray[np.bool_], rates: Sequence[float]) -> npt.NDArray[np.float64]:
-        """Log-loss on each left-out decision after training on the others, shape (rates, decisions)."""
+    def losses(self, out: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
+        """Log-loss on each left-out decision after training on the others, shape (``RATES``, decisions)."""
         rows = np.flatnonzero(~out)
         own, rest = self._seen.take(rows), self._seen.take(np.flatnonzero(out))
         start = self._start(own, rows)
         found = []
-        for rate in rates:
-            odds = self._moved(start, own, rate).machine().probabilities(rest, np.zeros(len(rest), np.int32))
-            found.append(per_decision(SparseRows(rest.legal.offsets, odds), rest)[1])  # type: ignore[arg-type]
+        for rate in RATES:
+            machine = _trained(start, own, rate, self._seed).machine()
+            found.append(per_decision(machine.probabilities(rest, np.zeros(len(rest), np.int32)), rest)[1])
         return np.stack(found)
 
     def _start(self, own: Samples, rows: npt.NDArray[np.integer]) -> SharedClone:
@@ -258,9 +230,6 @@ class _Near:
             return _with_own_row(crowd, own, self._seed)
         coordinates = self._tangent.most_probable(self._seen, rows)
         return replace(crowd, parameters=crowd.directions.at(crowd.parameters, coordinates), directions=None)
-
-    def _moved(self, start: SharedClone, own: Samples, rate: float) -> SharedClone:
-        return _trained(start, own, rate, self._seed) if rate else start
 
 
 def _with_own_row(crowd: SharedClone, own: Samples, seed: int) -> SharedClone:
@@ -276,7 +245,9 @@ def _with_own_row(crowd: SharedClone, own: Samples, seed: int) -> SharedClone:
 
 
 def _trained(start: SharedClone, own: Samples, rate: float, seed: int) -> SharedClone:
-    """The clone with all parameters trained on these samples."""
+    """The clone with all parameters trained on these samples at this rate; 0: as it is."""
+    if not rate:
+        return start
     machine = start.machine()
     machine.anchor()
     me = np.zeros(len(own), np.int32)
@@ -286,40 +257,19 @@ def _trained(start: SharedClone, own: Samples, rate: float, seed: int) -> Shared
     return replace(start, parameters=machine.parameters())
 
 
-def _folds(learnt: Decisions) -> list[npt.NDArray[np.bool_]]:
-    """Masks of held-out decisions, one for each fold that is neither empty nor all."""
-    return [part for part in folds_of_hands(learnt) if part.any() and not part.all()]
+def _planted(grown: SharedClone, seed: int) -> dict[str, FloatArray]:
+    """Initial parameters for a clone's combinations, which have a weight, and factors of 0."""
+    made = SharedClone.blank(grown.encoding, grown.quadratic, grown.rectified, seed).parameters
+    more = len(grown.pairs)
+    weights = np.concatenate([made["weights"], np.zeros(more, np.float32)])
+    return {**_with_last_rows(made, grown.shape.width, 1, more + 1), "weights": weights}
 
 
-def _with_players(clone: SharedClone, players: int, seed: int) -> ConditionalMachine:
-    """A machine with the clone's parameters, and rows of zeros for ``players`` players."""
-    shape = shape_of(clone.sight, len(clone.pairs), clone.quadratic, clone.rectified, players)
-    made = ConditionalMachine(shape, seed=seed)
-    rows = clone.parameters["factors"][: -shape.width]
-    factors = np.concatenate([rows, np.zeros(players * shape.width, np.float32)])
-    made.load({**clone.parameters, "factors": factors})
-    return made
-
-
-def _planted(grown: SharedClone, seed: int) -> SharedClone:
-    """A clone with the same combinations and initial parameters. Combinations have a weight, and factors of 0."""
-    made = SharedClone.blank(grown.encoding, grown.quadratic, grown.rectified, seed)
-    more, width = len(grown.pairs), grown.shape.width
-    weights, factors = made.parameters["weights"], made.parameters["factors"]
-    return replace(
-        grown,
-        parameters={
-            **made.parameters,
-            "weights": np.concatenate([weights, np.zeros(more, np.float32)]),
-            "factors": np.concatenate([factors[:-width], np.zeros((more + 1) * width, np.float32)]),
-        },
-    )
-
-
-def _with_row(parameters: dict[str, FloatArray], players: int, row: FloatArray) -> dict[str, FloatArray]:
-    """Parameters with one player's row instead of those of ``players``."""
+def _with_last_rows(parameters: Mapping[str, FloatArray], width: int, rows: int, now: int) -> dict[str, FloatArray]:
+    """Parameters with ``now`` rows of zeros instead of the last ``rows`` rows of factors."""
     factors = parameters["factors"]
-    return {**parameters, "factors": np.concatenate([factors[: len(factors) - players * len(row)], row])}
+    kept = factors[: len(factors) - rows * width]
+    return {**parameters, "factors": np.concatenate([kept, np.zeros(now * width, np.float32)])}
 
 
 def _widened(machine: ConditionalMachine, more: int, seed: int) -> dict[str, FloatArray]:

@@ -18,8 +18,8 @@ import numpy.typing as npt
 from bothost import rules
 from bothost.rules import View
 from bothost.rules.mahjong import SHAPES, TILES, shanten_many
+from bothost.training.factorization import IntArray
 
-IntArray = npt.NDArray[np.int32]
 MOVES = ("passes", "wins", "discards", "chows", "pungs", "takes a kong", "hides a kong", "adds to a kong")
 """Kinds of actions in the order of the block ``action``."""
 WINDS = ("east", "south", "west", "north")
@@ -120,9 +120,10 @@ def candidates(view: View, choices: IntArray) -> list[IntArray]:
     kind, tile = action[:, :8].argmax(axis=1), action[:, 8:]
     tiles = np.where(tile.any(axis=1), tile.argmax(axis=1), -1)
     found: list[list[str]] = [[MOVES[k]] for k in kind]
-    for number, estimate in enumerate(ESTIMATES):
-        _prospects(view.encode_actions(("prospect", "appraisal")[number], choices), estimate, kind, found)
-    costs = view.encode_actions("prospect", choices)[:, 16] * 4
+    plain, weighted = (view.encode_actions(block, choices) for block in ("prospect", "appraisal"))
+    for numbers, estimate in zip((plain, weighted), ESTIMATES, strict=True):
+        _prospects(numbers, estimate, kind, found)
+    costs = plain[:, 16] * 4
     drops = kind == 2
     for place, rank in enumerate(_ranked(-np.where(drops, costs, np.inf))):
         if drops[place]:

@@ -16,7 +16,7 @@ import safetensors
 import safetensors.numpy
 
 from bothost import ModelError
-from bothost.training.factorization import FloatArray, IntArray, Samples, SparseRows
+from bothost.training.factorization import FloatArray, IntArray, Samples
 from bothost.training.logistic import Linear
 from bothost_fm_clone.combinations import Combinations
 from bothost_fm_clone.encode import VERSION, Encoding, encoding
@@ -41,16 +41,15 @@ class Clone:
         weights = self.linear.weights[self.combinations.evaluate(features)]
         scores = self.linear.bias[legal] + weights[:, legal].sum(axis=0)
         if len(self.linear.alternatives):
-            scores += np.einsum("ri,ir->r", self._leaves(features, legal), self.linear.alternatives[:, legal])
+            scores += np.einsum("ri,ir->r", self._leaves(one), self.linear.alternatives[:, legal])
         chances = np.exp(scores - scores.max())
         out: FloatArray = (chances / chances.sum()).astype(np.float32)
         return out
 
-    def probabilities_of(self, samples: Samples) -> SparseRows:
-        """The probabilities of many samples of base features, float32, laid out as their legal classes."""
+    def probabilities_of(self, samples: Samples) -> FloatArray:
+        """The probabilities of many samples of base features, float32, laid out as ``samples.legal.items``."""
         features = self.combinations.extend(samples.features)
-        odds = self.linear.probabilities(features, samples.legal, samples.alternatives)
-        return SparseRows(samples.legal.offsets, odds)  # type: ignore[arg-type]
+        return self.linear.probabilities(features, samples.legal, samples.alternatives)
 
     def reasons(self, one: Samples, chosen: int, count: int = 5) -> list[dict[str, object]]:
         """The set features with the largest weights for or against a class, in words.
@@ -64,7 +63,7 @@ class Clone:
         over = self.linear.weights[found][:, legal]
         own = np.zeros((len(legal), 0), np.float32)
         if len(self.linear.alternatives):
-            own = self._leaves(features, legal)
+            own = self._leaves(one)
             over = np.concatenate([over, own.T * self.linear.alternatives[:, legal]])
         weights = over[:, at] - over @ odds
 
@@ -82,10 +81,10 @@ class Clone:
             if weights[place] != 0.0
         ]
 
-    def _leaves(self, features: IntArray, legal: IntArray) -> FloatArray:
+    def _leaves(self, one: Samples) -> FloatArray:
         """float32, shape (legal classes, afterstate features): 1 if set."""
-        rows = self.encoding.afterstates(SparseRows.of([features]), SparseRows.of([legal]))
-        return rows.dense(len(self.encoding.leaves))
+        assert one.alternatives is not None
+        return one.alternatives.dense(len(self.encoding.leaves))
 
     @cached_property
     def rounded(self) -> Clone:

@@ -39,10 +39,6 @@ class Decisions:
             self.samples.take(rows), self.hands[rows], self.parts[rows], self.held_out[rows], self.players[rows]
         )
 
-    def with_samples(self, samples: Samples) -> Decisions:
-        """The same decisions with other samples."""
-        return Decisions(samples, self.hands, self.parts, self.held_out, self.players)
-
     @property
     def number_of_hands(self) -> int:
         return len(np.unique(self.hands))

@@ -51,10 +51,8 @@ class SharedClone:
     @classmethod
     def blank(cls, own: Encoding, quadratic: int, rectified: int, seed: int) -> SharedClone:
         """An untrained clone."""
-        shape = shape_of(sight(own.game), 0, quadratic, rectified, 1)
-        return cls(
-            own, np.zeros((0, 2), np.int32), ConditionalMachine(shape, seed=seed).parameters(), quadratic, rectified
-        )
+        made = cls(own, np.zeros((0, 2), np.int32), {}, quadratic, rectified)
+        return replace(made, parameters=ConditionalMachine(made.shape, seed=seed).parameters())
 
     @property
     def sight(self) -> Sight:
@@ -62,7 +60,11 @@ class SharedClone:
 
     @property
     def shape(self) -> Shape:
-        return shape_of(self.sight, len(self.pairs), self.quadratic, self.rectified, 1)
+        """Of the machine, with one player. Combinations have no factors."""
+        known, classes = self.sight, len(self.encoding.classes)
+        positions, choices = len(known.positions), len(known.choices)
+        more = len(self.pairs)
+        return Shape(positions, choices + more, classes, 1, self.quadratic, self.rectified, embedded=choices)
 
     def seen(self, samples: Samples) -> Samples:
         """Samples with all features of the machine, from samples of base features."""
@@ -83,15 +85,13 @@ class SharedClone:
 
     def odds(self, one: Samples) -> FloatArray:
         """The probability of each legal class of a single sample, float32."""
-        found: FloatArray = self.probabilities_of(one).items.astype(np.float32)
-        return found
+        return self.probabilities_of(one)
 
-    def probabilities_of(self, samples: Samples) -> SparseRows:
-        """The probabilities of many samples of base features, float32, laid out as their legal classes."""
+    def probabilities_of(self, samples: Samples) -> FloatArray:
+        """The probabilities of many samples of base features, float32, laid out as ``samples.legal.items``."""
         seen = self.seen(samples)
         with self._lock:
-            odds = self._machine.probabilities(seen, np.zeros(len(seen), np.int32))
-        return SparseRows(samples.legal.offsets, odds)  # type: ignore[arg-type]
+            return self._machine.probabilities(seen, np.zeros(len(seen), np.int32))
 
     def reasons(self, one: Samples, chosen: int, count: int = 5) -> list[dict[str, object]]:
         """The features with the largest effect for or against a class, in words.
@@ -117,13 +117,6 @@ class SharedClone:
         tensors["sizes"] = np.array([self.quadratic, self.rectified], np.int32)
         metadata = {"game": self.encoding.game, "encoder_version": str(VERSION)}
         path.write_bytes(in_order(safetensors.numpy.save(tensors, metadata)))
-
-
-def shape_of(known: Sight, combinations: int, quadratic: int, rectified: int, players: int) -> Shape:
-    """The shape of a machine for these features."""
-    classes = len(encoding(known.game).classes)
-    choices = len(known.choices)
-    return Shape(len(known.positions), choices + combinations, classes, players, quadratic, rectified, choices)
 
 
 def _halved(parameters: dict[str, FloatArray]) -> dict[str, FloatArray]:
@@ -181,7 +174,7 @@ class _Reasons:
     """Computes the scores of one decision's candidates with some features removed."""
 
     def __init__(self, clone: SharedClone, one: Samples, chosen: int) -> None:
-        odds = clone.probabilities_of(one).items.astype(np.float64)
+        odds = clone.probabilities_of(one).astype(np.float64)
         at = int(np.searchsorted(one.legal[0], chosen))
         likely = np.argsort(-odds, kind="stable")[:EXPLAINED]
         rows = np.unique(np.append(likely, at))

@@ -75,19 +75,20 @@ def _othello_seen(samples: Samples, own: Encoding) -> Samples:
     assert leaves is not None
     known = attributes.dense(samples.features, len(own.features))
     relations, turned, open_ = attributes.othello_relations(known, legal, leaves)
-    begin, places = len(own.leaves) + len(own.classes), len(attributes.ORBITS)
-    kinds = own.groups[legal.items]
-    first = len(attributes.OTHELLO_RELATIONS)
+    # From these numbers on, after those of the leaves and the classes:
+    of_relations = len(own.classes)
+    of_kinds = of_relations + len(attributes.OTHELLO_RELATIONS)
+    of_turned = of_kinds + len(attributes.ORBITS)
+    of_open = of_turned + attributes.MOST_TURNED + 1
     numbers = np.column_stack(
         [
-            legal.items - len(own.classes),
-            kinds + first,
-            np.clip(turned, 0, attributes.MOST_TURNED) + first + places,
-            np.clip(open_, 0, attributes.MOST_OPEN) + first + places + attributes.MOST_TURNED + 1,
+            legal.items,
+            own.groups[legal.items] + of_kinds,
+            np.clip(turned, 0, attributes.MOST_TURNED) + of_turned,
+            np.clip(open_, 0, attributes.MOST_OPEN) + of_open,
         ]
     )
-    numbers += len(own.classes)
     choices = attributes.appended(leaves, len(own.leaves), numbers >= 0, numbers)
-    choices = attributes.appended(choices, begin, relations)
+    choices = attributes.appended(choices, len(own.leaves) + of_relations, relations)
     positions = attributes.appended(samples.features, len(own.features), attributes.othello_situations(known))
     return Samples(positions, legal, samples.labels, choices)

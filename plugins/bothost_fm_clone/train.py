@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import platform
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -18,16 +15,16 @@ from msgspec import Meta
 from bothost import LoggedGames, Model, PlayerLog, ReportProgress, Trainer, TrainingRun
 from bothost.errors import UsageError
 from bothost.training import checkpoint
+from bothost.training.factorization import Samples
 from bothost.training.logistic import Linear
-from bothost.training.metrics import Metrics
-from bothost.training.publish import version_of, write_manifest
+from bothost.training.publish import lineage_of, version_of, write_manifest
 from bothost_fm_clone.alone import player_alone
 from bothost_fm_clone.combinations import Combinations
-from bothost_fm_clone.encode import VERSION, Encoding, encoding
+from bothost_fm_clone.encode import Encoding, encoding
 from bothost_fm_clone.files import AnyClone, load_any
 from bothost_fm_clone.fit import CROWD_PENALTIES, PLAYER_PENALTIES, adapt, brier, score
-from bothost_fm_clone.grow import GrowOptions, Growth, Round, grow
-from bothost_fm_clone.learn import Grown, SharedOptions, crowd_of, directed, grow_all, player_of
+from bothost_fm_clone.grow import GrowOptions, Growth, grow
+from bothost_fm_clone.learn import SharedGrowth, SharedOptions, crowd_of, directed, player_of
 from bothost_fm_clone.model import Clone, file_of
 from bothost_fm_clone.samples import Decisions, decisions
 from bothost_fm_clone.shared import SharedClone
@@ -218,21 +215,11 @@ class FmCloneTrainer(Trainer):
     ) -> SharedClone:
         options = self.options.shared
         start = before or SharedClone.blank(encoding(self.options.game), options.quadratic, options.rectified, run.seed)
-        some = learnt.samples.take(_drawn(len(learnt), self.options.most, run.seed))
-        after = checkpoint.reached(run.out, seed=run.seed, encoder_version=SharedClone.version).iteration
-        with Metrics(run.out, after=after, tensorboard=False) as metrics:
-
-            def on_round(done: Grown, seconds: float) -> bool:
-                combinations = len(done.clone.pairs)
-                figures = {"combinations": combinations, "loss": done.loss, "seconds": round(seconds, 2)}
-                metrics.write(done.number, figures)
-                report(combinations, f"round {done.number}: loss {done.loss:.4f}", options.combinations)
-                return run.minutes is None or seconds < 60 * run.minutes
-
-            grown = grow_all(start, some, options, run.seed, run.out, on_round)
-        fresh = before is None or len(grown.pairs) > len(before.pairs)
+        growth = SharedGrowth(start, self._some(learnt, run.seed), options, run.seed)
+        grow(growth, run, msgspec.to_builtins(self.options), report)
+        fresh = before is None or len(growth) > len(before.pairs)
         made = crowd_of(
-            grown,
+            growth.clone if fresh else start,
             learnt,
             options,
             run.seed,
@@ -246,33 +233,23 @@ class FmCloneTrainer(Trainer):
     def _linear_crowd(
         self, run: TrainingRun, learnt: Decisions, begin: Clone, report: ReportProgress, figures: dict[str, Any]
     ) -> Clone:
-        own = begin.encoding
-        combinations = self._grown(run, learnt, begin, report)
-        report(len(combinations), "fitting the crowd", self.options.grow.limit)
-        start = begin.linear.widened(len(combinations), self._leaves(own))
-        linear, chosen = adapt(extended(learnt, combinations), start, own.groups, CROWD_PENALTIES)
-        figures["features"] = len(combinations)
+        own, options = begin.encoding, self.options
+        some = self._some(learnt, run.seed)
+        growth = Growth(some, begin.combinations, len(own.classes), options.grow, run.seed)
+        grow(growth, run, msgspec.to_builtins(options), report)
+        report(len(growth), "fitting the crowd", growth.limit)
+        start = begin.linear.widened(len(growth), self._leaves(own))
+        linear, chosen = adapt(extended(learnt, growth.combinations), start, own.groups, CROWD_PENALTIES)
+        figures["features"] = len(growth)
         figures["crowd"] |= chosen
-        return Clone(own, combinations, linear).rounded
+        return Clone(own, growth.combinations, linear).rounded
 
-    def _grown(self, run: TrainingRun, learnt: Decisions, begin: Clone, report: ReportProgress) -> Combinations:
-        options = self.options
-        some = learnt.samples.take(_drawn(len(learnt), options.most, run.seed))
-        growth = Growth(some, begin.combinations, len(begin.encoding.classes), options.grow, run.seed)
-        progress = checkpoint.reached(run.out, seed=run.seed, encoder_version=VERSION)
-        progress.options = msgspec.to_builtins(options)
-        before, started = progress.seconds, time.monotonic()
-        with Metrics(run.out, after=progress.iteration, tensorboard=False) as metrics:
-
-            def on_round(done: Round, now: Growth) -> bool:
-                progress.seconds = before + time.monotonic() - started
-                features = len(now.combinations)
-                figures = {"features": features, "loss": done.loss, "seconds": round(progress.seconds, 2)}
-                metrics.write(done.number, figures)
-                report(features, f"round {done.number}: loss {done.loss:.4f}", options.grow.limit)
-                return run.minutes is None or progress.seconds < 60 * run.minutes
-
-            return grow(growth, run.out, progress, on_round)
+    def _some(self, learnt: Decisions, seed: int) -> Samples:
+        """At most ``most`` decisions, drawn in their order, to grow features on."""
+        count, most = len(learnt), self.options.most
+        if count <= most:
+            return learnt.samples
+        return learnt.samples.take(np.sort(np.random.default_rng(seed).choice(count, most, replace=False)))
 
     def _player(
         self, crowd: AnyClone, player: Decisions, seed: int, report: ReportProgress, figures: dict[str, Any]
@@ -329,17 +306,9 @@ class FmCloneTrainer(Trainer):
         for other in () if others is None else others.glob("*.safetensors"):
             if other.name != file_of(game):
                 (place / other.name).write_bytes(other.read_bytes())
-        lineage = {
-            "command": run.command,
-            "seed": run.seed,
-            "encoder_version": clone.version,
-            "machine": f"one core of a {os.cpu_count()}-core {platform.machine()} machine",
-            "game": game,
-            "players": list(run.players),
-            **figures,
-            "log": log.lineage(),
-            "options": msgspec.to_builtins(self.options),
-        }
+        progress = checkpoint.Progress(seed=run.seed, options=msgspec.to_builtins(self.options))
+        told = {"game": game, "players": list(run.players), **figures, "log": log.lineage()}
+        lineage = lineage_of(run, progress, clone.version, told)
         files = sorted(path.name for path in place.glob("*.safetensors"))
         newest = max(load_any(place / name, name.removesuffix(".safetensors")).version for name in files)
         if tempo is not None:
@@ -389,7 +358,7 @@ def _blank(own: Encoding) -> Clone:
 def extended(some: Decisions, combinations: Combinations) -> Decisions:
     """Decisions with all features, including combinations."""
     samples = some.samples
-    return some.with_samples(replace(samples, features=combinations.extend(samples.features)))
+    return replace(some, samples=replace(samples, features=combinations.extend(samples.features)))
 
 
 def measured(clone: AnyClone, held_out: Decisions) -> dict[str, float | int]:
@@ -402,13 +371,6 @@ def measured(clone: AnyClone, held_out: Decisions) -> dict[str, float | int]:
         "held_out_top1": round(found.top1, 4),
         "held_out_log_loss": round(found.log_loss, 4),
     }
-
-
-def _drawn(count: int, most: int, seed: int) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Draw ``most`` of ``count`` indices, in ascending order."""
-    if count <= most:
-        return np.arange(count)
-    return np.sort(np.random.default_rng(seed).choice(count, most, replace=False))
 
 
 def _check_folder(run: TrainingRun) -> None:

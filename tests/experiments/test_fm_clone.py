@@ -113,7 +113,7 @@ def told_by_afterstates(count, seed):
     leaves = SparseRows.of(
         np.flatnonzero([label == row, *(rng.random(3) < 0.5)]) for label in labels for row in range(3)
     )
-    return some.with_samples(Samples(some.samples.features, some.samples.legal, labels, leaves))
+    return replace(some, samples=Samples(some.samples.features, some.samples.legal, labels, leaves))
 
 
 @pytest.mark.parametrize(

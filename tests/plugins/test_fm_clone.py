@@ -15,6 +15,7 @@ from bothost.training.logistic import Linear
 from bothost.training.metrics import read
 from bothost_fm_clone.decide import FmClone, PlayOptions
 from bothost_fm_clone.encode import encoding
+from bothost_fm_clone.files import load_any
 from bothost_fm_clone.fit import adapt
 from bothost_fm_clone.grow import GrowOptions
 from bothost_fm_clone.learn import SharedOptions
@@ -178,6 +179,25 @@ def test_a_crowd_that_was_interrupted_goes_on_with_its_metrics(tmp_path):
     assert rounds(tmp_path / "parts") == rounds(tmp_path / "whole") and len(rounds(tmp_path / "whole")) == 2
     file = "weights/v1/doudizhu.safetensors"
     assert (tmp_path / "parts" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
+
+
+def test_a_crowd_to_which_nothing_is_added_stays_close_to_the_old_one(tmp_path):
+    class OneMove(Log):
+        def moves(self, game, players=(), *, split=None):
+            every = super().moves(game, players, split="train")
+            yield next(move for move in every if len(decisions([move], encoding("doudizhu"))))
+
+    package = bothost_fm_clone.train.PACKAGE
+    before = load_any(package / "doudizhu.safetensors", "doudizhu")
+    model = Model("fm-clone", "v0", "0", package, {}, before.version)
+    shared = SharedOptions(combinations=len(before.pairs) + 1, passes=1)
+    run = TrainingRun(out=tmp_path / "out", log=OneMove(8))
+    FmCloneTrainer(TrainOptions(shared=shared)).retrain(run, None, model, lambda *told: None)
+    after = load_any(run.out / "weights" / "v1" / "doudizhu.safetensors", "doudizhu")
+    np.testing.assert_array_equal(after.pairs, before.pairs)
+    changed = after.parameters["factors"] != before.parameters["factors"]
+    rows = changed.reshape(-1, before.shape.width)[before.shape.positions + before.shape.embedded : -1]
+    assert changed.any() and not rows.any()  # combinations have a weight and no factors
 
 
 def test_a_training_refuses_what_it_cannot_do(tmp_path):

@@ -1,12 +1,13 @@
 """fm-clone: a player learned without a crowd."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from bothost import PlayerMove, TrainingRun, rules
 from bothost.errors import UsageError
 from bothost.rules import doudizhu
-from bothost.training.factorization import Samples
 from bothost_fm_clone import alone
 from bothost_fm_clone.alone import player_alone
 from bothost_fm_clone.encode import encoding
@@ -48,8 +49,7 @@ def by_rule(count, chosen):
     some = decisions(Log(count).moves("doudizhu"), OWN)
     seen = sight("doudizhu").seen(some.samples)
     labels = [chosen(seen, row) for row in range(len(some))]
-    samples = Samples(some.samples.features, some.samples.legal, np.array(labels, np.int32), some.samples.alternatives)
-    return some.with_samples(samples)
+    return replace(some, samples=replace(some.samples, labels=np.array(labels, np.int32)))
 
 
 def candidates(seen, row):

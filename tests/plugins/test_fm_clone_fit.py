@@ -37,8 +37,7 @@ def made_by(layer, hands, seed, players=("ada",)):
 
 def log_loss(layer, some):
     samples = some.samples
-    rows = SparseRows(samples.legal.offsets, layer.probabilities(samples.features, samples.legal))
-    return score(rows, samples).log_loss
+    return score(layer.probabilities(samples.features, samples.legal), samples).log_loss
 
 
 def test_a_player_like_the_crowd_gets_the_crowds_layer():
@@ -87,13 +86,12 @@ def test_a_crowd_is_chosen_by_players_that_it_has_none_of():
 
 def test_scores_are_agreement_and_log_loss():
     samples = Samples(SparseRows.of([[0], [0]]), SparseRows.of([[0, 1], [1, 2, 3]]), np.array([1, 1], np.int32))
-    rows = SparseRows(samples.legal.offsets, np.array([0.25, 0.75, 0.2, 0.3, 0.5], np.float32))
-    found = score(rows, samples)
+    found = score(np.array([0.25, 0.75, 0.2, 0.3, 0.5], np.float32), samples)
     assert found.top1 == 0.5 and found.decisions == 2
     assert found.log_loss == pytest.approx(-(np.log(0.75) + np.log(0.2)) / 2)
 
 
 def test_brier_scores_are_squared_distances():
     samples = Samples(SparseRows.of([[], []]), SparseRows.of([[0, 2], [1, 2, 3]]), np.array([2, 1], np.int32))
-    odds = SparseRows(samples.legal.offsets, np.array([0.25, 0.75, 0.5, 0.25, 0.25], np.float32))
+    odds = np.array([0.25, 0.75, 0.5, 0.25, 0.25], np.float32)
     np.testing.assert_allclose(brier(odds, samples), [2 * 0.0625, 0.25 + 2 * 0.0625])

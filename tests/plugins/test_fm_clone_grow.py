@@ -1,11 +1,13 @@
 """fm-clone's features: combinations in topological order, and how they grow."""
 
+from contextlib import suppress
+
 import numpy as np
 import pytest
 
+from bothost import TrainingRun
 from bothost.errors import UsageError
 from bothost.training import checkpoint
-from bothost.training.checkpoint import Progress
 from bothost.training.factorization import FactorizationMachine, Samples, SparseRows
 from bothost_fm_clone.combinations import Combinations, base_features
 from bothost_fm_clone.encode import VERSION
@@ -92,7 +94,7 @@ def test_growing_finds_the_combination_of_three_that_a_machine_cannot_tell():
     samples = conjunction_samples()
     options = GrowOptions(limit=14, per_round=2, factors=4, first_epochs=10, epochs=3, deviation=0.2)
     growth = Growth(samples, Combinations(8), 2, options, seed=1)
-    while not growth.over and growth.round().pairs:
+    while len(growth) < growth.limit and growth.round().pairs:
         pass
     assert frozenset({0, 1, 2}) in growth.combinations.made_of
 
@@ -118,17 +120,32 @@ def test_growing_that_was_interrupted_goes_on_to_the_same_features(tmp_path, war
     options = GrowOptions(limit=17, per_round=2, factors=3, warm=warm)
 
     def run(folder, rounds):
+        def report(done, note, total):
+            if note.startswith(f"round {rounds}:"):
+                raise KeyboardInterrupt
+
         growth = Growth(samples, Combinations(8), 2, options, seed=4)
-        progress = Progress(seed=4, encoder_version=VERSION)
-        grow(growth, folder, progress, lambda done, now: done.number < rounds)
+        with suppress(KeyboardInterrupt):
+            grow(growth, TrainingRun(out=folder, seed=4), {}, report)
         return growth.combinations.pairs
 
     whole = run(tmp_path / "whole", 99)
     run(tmp_path / "cut", 2)
-    assert len(run(tmp_path / "cut", 3)) < len(whole)
+    assert len(run(tmp_path / "cut", 4)) < len(whole)
     np.testing.assert_array_equal(run(tmp_path / "cut", 99), whole)
     with pytest.raises(UsageError, match="started with seed"):
         checkpoint.read(checkpoint.latest(tmp_path / "cut"), seed=5, encoder_version=VERSION)
+
+
+def test_growing_whose_time_is_over_goes_no_further_when_it_is_resumed(tmp_path):
+    def run():
+        growth = Growth(conjunction_samples(300), Combinations(8), 2, GrowOptions(limit=17, per_round=2), seed=4)
+        grow(growth, TrainingRun(out=tmp_path, seed=4, minutes=1e-9), {}, lambda *told: None)
+        return growth.combinations.pairs
+
+    first = run()
+    assert len(first) == 2
+    np.testing.assert_array_equal(run(), first)
 
 
 def test_a_machine_with_shared_factors_grows_too():

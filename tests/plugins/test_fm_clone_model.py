@@ -66,7 +66,7 @@ def test_live_play_computes_what_was_trained():
     clone, view = small_clone(), OTHELLO.new_state(1).view(0)
     own = encoding("othello")
     one = own.one(view, own.choices(view, view.legal()))
-    np.testing.assert_allclose(clone.odds(one), clone.probabilities_of(one)[0], rtol=1e-5)
+    np.testing.assert_allclose(clone.odds(one), clone.probabilities_of(one), rtol=1e-5)
 
 
 def test_reasons_add_up_to_how_the_choice_moved():
@@ -74,7 +74,7 @@ def test_reasons_add_up_to_how_the_choice_moved():
     own, legal = encoding("othello"), view.legal()
     one = own.one(view, own.choices(view, legal))
     told = clone.reasons(one, int(legal[1]), count=500)
-    odds = clone.probabilities_of(one).items
+    odds = clone.probabilities_of(one)
     scores = np.log(odds) - clone.linear.bias[legal]
     assert sum(reason["weight"] for reason in told) == pytest.approx(scores[1] - odds @ scores, abs=0.05)
     known = {phrase("othello", name) for name in (*own.features, *own.leaves)}
