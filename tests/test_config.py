@@ -92,6 +92,9 @@ def test_everything_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
         ('[store]\nurl = "postgresql://me:hunter22@host/db"', "store.url", "holds a password"),
         ('[store]\nurl = "bothost.db"', "store.url", "not a database URL"),
         ('[host]\nname = ["a"]', "host.name", "expected text"),
+        ('[host]\ndata_dir = "~nobody-here/x"', "host.data_dir", "home directory of an unknown user"),
+        ('[host]\ndata_dir = "a\\u0000"', "host.data_dir", "NUL"),
+        ('[web]\npassword.file = "~nobody-here/x"', "web.password", "home directory of an unknown user"),
         ("lobby = 3", "lobby", "a list"),
         (MANNERS + 'allow = ["x"]\nblock = ["x"]', "lobby[0].account[0].manners.block", "on both lists"),
         (MANNERS + "min_rating = 30\nmax_rating = 20", "lobby[0].account[0].manners.min_rating", "no rating is"),
@@ -114,6 +117,9 @@ def test_bad_toml_and_bad_files_are_config_errors(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"toml:3: is not valid TOML: the key stands twice\n") as caught:
         config.load(write(tmp_path, '[host]\nname = "a"\nname = "b"\n'), {})
     assert (caught.value.line, caught.value.advice) == (3, "remove one of the two")
+    for text in ("[" * 10_000, "a = " + "9" * 10_000):
+        with pytest.raises(ConfigError, match="is not valid TOML"):
+            config.load(write(tmp_path, text), {})
     (tmp_path / "config.toml").write_bytes(b"# \xff")
     with pytest.raises(ConfigError, match="UTF-8"):
         config.load(tmp_path / "config.toml", {})

@@ -17,7 +17,7 @@ import msgspec
 
 from bothost.config.check import Problem, nearest, problems
 from bothost.config.lines import find_line, line_numbers
-from bothost.config.secret import REDACTED, Secret, from_config, from_environment, variable
+from bothost.config.secret import REDACTED, Secret, expanded, from_config, from_environment, variable
 from bothost.config.settings import AccountSettings, HostSettings, LobbySettings, RouteSettings, Settings
 from bothost.errors import ConfigError, ConfigErrors
 
@@ -69,7 +69,7 @@ def read(path: str | Path | None = None, env: Mapping[str, str] = os.environ) ->
         raise ConfigError(f"is not UTF-8 text (byte {error.start})", file=str(file)) from error
     try:
         data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # also for numbers of thousands of digits, and for deep nesting
         raise _toml_error(str(error), str(file)) from error
     warnings: list[str] = []
     settings = _settle(data, file, env, warnings, line_numbers(text))
@@ -101,7 +101,7 @@ def _settle(
         if kind is Secret:
             return from_config(value, base, env, warnings)
         if kind is Path and isinstance(value, (str, Path)) and str(value):
-            return Path(value)
+            return expanded(value)
         raise ValueError("expected a path")
 
     found = problems(data, Settings, dec_hook=decode)
@@ -152,7 +152,7 @@ def _complete(settings: Settings, base: Path, env: Mapping[str, str]) -> Setting
 
 
 def _anchor(path: Path | None, base: Path) -> Any:
-    return None if path is None else base / path.expanduser()
+    return None if path is None else base / path
 
 
 def _account(lobby: LobbySettings, account: AccountSettings, env: Mapping[str, str]) -> AccountSettings:

@@ -95,7 +95,17 @@ def from_config(value: Any, base: Path, env: Mapping[str, str], warnings: list[s
         raise ValueError(f"expected a name after {kind!r}")
     if kind == "env":
         return from_environment((name,), env)
-    return _from_file(base / Path(name).expanduser(), warnings)
+    return _from_file(base / expanded(name), warnings)
+
+
+def expanded(path: str | Path) -> Path:
+    """Return the path with the home directory for ``~``. Raises ValueError if there is none."""
+    if "\0" in str(path):
+        raise ValueError("has a NUL character, as no path has")
+    try:
+        return Path(path).expanduser()
+    except RuntimeError as error:
+        raise ValueError("lies in the home directory of an unknown user") from error
 
 
 def _from_file(path: Path, warnings: list[str]) -> Secret:
