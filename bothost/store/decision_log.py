@@ -217,7 +217,7 @@ class DecisionLog:
         """Return the filled batch. None: it waited for one, or the log is closing."""
         with self._mutex:
             batch = self._filling
-            if batch.records:
+            if batch.durable is not None:
                 self._filling = _Batch()
                 self._writing = len(batch.records)
                 if batch.room is not None and self._loop is not None:

@@ -80,6 +80,10 @@ async def test_durable_means_committed(settings, log):
         assert records[0].id in ids_of(settings)
 
 
+async def test_no_rows_are_durable_at_once(log):
+    await asyncio.wait_for(asyncio.shield(log.submit([])), 10)
+
+
 async def test_what_queues_meanwhile_shares_a_commit(settings, log):
     records = some_decisions(500)
     futures = [log.submit([r]) for r in records]
