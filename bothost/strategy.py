@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol
 
@@ -192,8 +192,12 @@ class Strategy(ABC):
     def player(self, table: Table) -> Player:
         """Make a player for one seat and hand."""
 
-    def decide_many(self, requests: Sequence[Request]) -> list[Decision]:
-        """Decide for several tables at once; strategies that batch inference override it."""
+    def decide_many(self, requests: Sequence[Request]) -> Iterable[Decision]:
+        """Decide for several tables at once; strategies that batch inference override it.
+
+        The requests are in the order of their deadlines, and the decisions in the order of the requests. A generator
+        may yield them one by one: the host uses each as soon as it comes.
+        """
         return [r.player.decide(r.view, r.legal, r.budget) for r in requests]
 
     @classmethod

@@ -236,8 +236,9 @@ def _decided(
     return decisions, [(time.perf_counter() - start) / len(batch)] * len(batch)
 
 
-def _checked(decisions: Sequence[Decision], asked: int) -> list[Decision]:
+def _checked(made: Iterable[Decision], asked: int) -> list[Decision]:
     """Raise BothostError unless these are as many decisions as were asked for, each with a number as its action."""
+    decisions = list(made)
     if len(decisions) != asked:
         raise BothostError(
             f"decide_many returned {len(decisions)} decisions for {asked} requests", advice="return one for each"
@@ -251,7 +252,7 @@ def _checked(decisions: Sequence[Decision], asked: int) -> list[Decision]:
         except TypeError:
             kind = type(decision.action).__name__
             raise BothostError(f"decide: action is a {kind}", advice="return action=int(…)") from None
-    return list(decisions)
+    return decisions
 
 
 def _decide_singly(

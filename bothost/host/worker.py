@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import structlog
@@ -232,20 +232,30 @@ class Worker:
         return Result(job, ticket, decision, None, "strategy")
 
     def _many(self, loaded: Loaded, instance: Strategy, tasks: list[QueuedJob]) -> None:
-        """Call ``decide_many`` for all. If it fails, decide one by one, so that only the failing table is affected."""
+        """Call ``decide_many`` for all. If it fails, decide the rest one by one, so that only the failing table is
+        affected."""
         live = [task for task in tasks if task.ticket == task.job.ticket]
+        live.sort(key=lambda task: task.job.window.late)
+        decided = 0
         self.call = Call(loaded, time.monotonic(), live)
         try:
             requests = [
                 Request(fallback.player_of(job.hand, instance), job.view, job.legal, fallback.budget_of(job))
                 for job, _ in live
             ]
-            decisions = list(instance.decide_many(requests))
+            decisions = instance.decide_many(requests)
+            if isinstance(decisions, Iterator):
+                for task, decision in zip(live, decisions, strict=True):
+                    self._finish([_result(task, decision)])
+                    decided += 1
+                    self.call = Call(loaded, time.monotonic(), live[decided:])
+                return
+            decisions = list(decisions)
             if len(decisions) != len(live):
                 raise ValueError(f"decide_many returned {len(decisions)} decisions for {len(live)} requests")
         except ANY_FAILURE as error:
             _log.warning("decide_many_failed", strategy=loaded.address, error=described(error))
-            self._one_by_one(loaded, instance, live)
+            self._one_by_one(loaded, instance, live[decided:])
             return
         self._finish([_result(task, decision) for task, decision in zip(live, decisions, strict=True)])
 

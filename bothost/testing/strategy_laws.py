@@ -312,10 +312,10 @@ def batches(resolved: Resolved, game: Game, hands: int, seed: int, run: Run) -> 
         view = state.view(seat)
         budget = Budget(time.monotonic() + run.budget_ms / 1000.0 * hands)
         requests.append(Request(player, view, view.legal(), budget))
-    decisions = run.call("decide_many", strategy.decide_many, requests)
-    if not isinstance(decisions, list) or len(decisions) != len(requests):
-        message = f"decide_many returned {len(decisions) if isinstance(decisions, list) else type(decisions).__name__}"
-        raise Broken(f"{message} for {len(requests)} requests", "return a list, one Decision per request, in order")
+    decisions = run.call("decide_many", lambda: list(strategy.decide_many(requests)))
+    if len(decisions) != len(requests):
+        message = f"decide_many returned {len(decisions)} for {len(requests)} requests"
+        raise Broken(message, "return a list, one Decision per request, in order")
     for request, decision in zip(requests, decisions, strict=True):
         check_decision(decision, request.view, request.legal, what="decide_many")
         run.call("close", request.player.close)

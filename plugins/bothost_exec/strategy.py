@@ -8,7 +8,7 @@ import itertools
 import math
 import threading
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
 from typing import Any, TypeVar
 
 from bothost import Budget, Decision, Model, Player, ProtocolError, Request, Strategy, Table
@@ -75,19 +75,11 @@ class Exec(Strategy):
             self._own.add(program)
         return ExecPlayer(self, program, table, str(next(self._names)))
 
-    def decide_many(self, requests: Sequence[Request]) -> list[Decision]:
-        """Ask all programs at the same time. Raises if one of them fails; the others keep their answers."""
+    def decide_many(self, requests: Sequence[Request]) -> Iterator[Decision]:
+        """Ask all programs at the same time, and yield each decision once it is there."""
         asked = [request.player.ask(request.view, request.legal, request.budget) for request in requests]  # type: ignore[attr-defined]
-        failed: Exception | None = None
-        decisions: list[Decision] = []
         for request, question in zip(requests, asked, strict=True):
-            try:
-                decisions.append(request.player.take(question, request.view, request.legal))  # type: ignore[attr-defined]
-            except Exception as error:
-                failed = failed or error
-        if failed is not None:
-            raise failed
-        return decisions
+            yield request.player.take(question, request.view, request.legal)  # type: ignore[attr-defined]
 
     def leave(self, player: ExecPlayer) -> None:
         """Close the hand of a player, and stop its program if it is not shared."""
@@ -121,15 +113,14 @@ class Exec(Strategy):
 
 
 class Question:
-    """An open request: the future answer, and its deadline."""
+    """A request to a program: the position, the future answer, and the deadline."""
 
-    __slots__ = ("answer", "deadline", "known", "place")
+    __slots__ = ("answer", "deadline", "place")
 
-    def __init__(self, place: tuple[int, int], deadline: float) -> None:
+    def __init__(self, place: tuple[int, int], answer: concurrent.futures.Future[protocol.Action]) -> None:
         self.place = place
-        self.deadline = deadline
-        self.answer: concurrent.futures.Future[protocol.Action] | None = None
-        self.known: Decision | None = None
+        self.answer = answer
+        self.deadline = 0.0
 
 
 class ExecPlayer(Player):
@@ -139,7 +130,8 @@ class ExecPlayer(Player):
         self.strategy = strategy
         self.program = program
         self.name = name
-        self._last: tuple[tuple[int, int], Decision] | None = None
+        self._question: Question | None = None
+        """The last one, unless it failed."""
         opening = protocol.Open(
             table=name,
             game=table.game.name,
@@ -160,38 +152,34 @@ class ExecPlayer(Player):
         return self.take(self.ask(view, legal, budget), view, legal)
 
     def ask(self, view: View, legal: ActionArray, budget: Budget) -> Question:
-        """Send the request without waiting for the answer."""
+        """Send the request without waiting for the answer. If it was sent before, its answer counts."""
         left_ms = min(budget.left_ms(), self.strategy.options.unclocked_ms)
         margin = min(MARGIN_MS, left_ms / 10.0)
         place = (view.seq, view.hash())
-        question = Question(place, time.monotonic() + (left_ms - margin) / 1000.0)
-        if self._last is not None and self._last[0] == place:  # repeated, because another table's program failed
-            question.known = self._last[1]
-            return question
-        message = protocol.Decide(
-            table=self.name,
-            id=self.strategy.next_id(),
-            seq=view.seq,
-            phase=view.phase,
-            ms=round(left_ms - margin, 1) if math.isfinite(budget.deadline) else None,
-            legal=tuple(view.notation(int(action)) for action in legal),
-            view=view.to_json(),
-        )
-        question.answer = self.strategy.io.submit(self.program.ask(message))
-        return question
+        if self._question is None or self._question.place != place:
+            message = protocol.Decide(
+                table=self.name,
+                id=self.strategy.next_id(),
+                seq=view.seq,
+                phase=view.phase,
+                ms=round(left_ms - margin, 1) if math.isfinite(budget.deadline) else None,
+                legal=tuple(view.notation(int(action)) for action in legal),
+                view=view.to_json(),
+            )
+            self._question = Question(place, self.strategy.io.submit(self.program.ask(message)))
+        self._question.deadline = time.monotonic() + (left_ms - margin) / 1000.0
+        return self._question
 
     def take(self, question: Question, view: View, legal: ActionArray) -> Decision:
         """Wait for the answer, and check it."""
-        if question.answer is None:
-            assert question.known is not None
-            return question.known
+        self._question = None
         try:
             action = question.answer.result(max(0.0, question.deadline - time.monotonic()))
-        except concurrent.futures.TimeoutError:
+        except TimeoutError:
             question.answer.cancel()
             raise TimeoutError(f"{self.program.name} did not answer in time") from None
         decision = _decision(action, view, legal, self.program.name)
-        self._last = (question.place, decision)
+        self._question = question
         return decision
 
     def close(self) -> None:

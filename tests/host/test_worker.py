@@ -7,9 +7,19 @@ from table_seat import Seat
 
 from bothost.host.worker import QueuedJob, Worker
 from bothost.plugins.address import Resolved
-from bothost.strategy import Table
+from bothost.strategy import Decision, Table
 from bothost.tables.actor import Actor, Loaded, Plan
 from bothost.testing.hosting import RandomPlayer, RandomStrategy
+
+
+def task(loaded, name, grant_ms=60_000.0):
+    """A job for a worker, at a table of this name."""
+    seat = Seat()
+    seat.now = time.monotonic()
+    job = seat.start().job(grant_ms=grant_ms)
+    actor = job.hand.actor = Actor(Plan(loaded, None, None))
+    actor.table = Table(lobby="l", table=name, game=seat.game, seat=seat.seat, seed=1)
+    return QueuedJob(job, job.ticket)
 
 
 def test_an_instance_that_was_only_being_made_when_its_thread_was_given_up_is_closed_after_all():
@@ -55,16 +65,8 @@ def test_a_decision_does_not_wait_for_the_next_table_s():
         def player(self, table):
             return RandomPlayer(1) if table.table == "quick" else Searches(1)
 
-    def task(name):
-        seat = Seat()
-        seat.now = time.monotonic()
-        job = seat.start().job(grant_ms=60_000.0)
-        actor = job.hand.actor = Actor(Plan(loaded, None, None))
-        actor.table = Table(lobby="l", table=name, game=seat.game, seat=seat.seat, seed=1)
-        return QueuedJob(job, job.ticket)
-
     loaded = Loaded(Resolved("searching", Searching, None))
-    quick, slow = task("quick"), task("slow")
+    quick, slow = task(loaded, "quick"), task(loaded, "slow")
     posted, back = [], threading.Event()
 
     def post(worker, results):
@@ -78,3 +80,37 @@ def test_a_decision_does_not_wait_for_the_next_table_s():
     worker.stop()
     worker.join(10)
     assert posted == [quick.job, slow.job]
+
+
+def test_of_a_batch_the_first_deadline_is_decided_first_and_its_answer_waits_for_no_other():
+    """It would be late, and the strategy would count as hanging."""
+    done, back = threading.Event(), threading.Event()
+
+    class OneByOne(RandomStrategy):
+        def player(self, table):
+            return table.table
+
+        def decide_many(self, requests):
+            for request in requests:
+                if request.player == "broken":
+                    raise RuntimeError("broken")
+                assert request.player == "quick" or done.wait(30)
+                yield Decision(action=int(request.legal[0]))
+
+    loaded = Loaded(Resolved("one-by-one", OneByOne, None))
+    broken, slow, quick = (task(loaded, name, ms) for name, ms in (("broken", 6e4), ("slow", 3e4), ("quick", 1e4)))
+    posted, open_calls = [], []
+
+    def post(worker, results):
+        posted.extend((result.job, result.error) for result in results)
+        open_calls.append([each.job for each in worker.call.tasks])
+        back.set()
+
+    worker = Worker("test", post, lambda worker: None, make=lambda loaded: OneByOne(None, None))
+    worker.submit({loaded: [broken, slow, quick]})
+    assert back.wait(10) and posted == [(quick.job, None)]
+    done.set()
+    worker.stop()
+    worker.join(10)
+    assert posted == [(quick.job, None), (slow.job, None), (broken.job, "error")]
+    assert open_calls == [[quick.job, slow.job, broken.job], [slow.job, broken.job], [broken.job]]
