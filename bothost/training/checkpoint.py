@@ -6,7 +6,6 @@ name when it is complete. Then all older checkpoints but one are removed.
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -52,17 +51,26 @@ def save(folder: Path, progress: Progress, model: torch.nn.Module, optimizer: to
 def write(folder: Path, progress: Progress, files: Mapping[str, dict[str, torch.Tensor]]) -> Path:
     """Like ``save``, with any tensors: file name → name → tensor."""
     target = folder / f"checkpoint-{progress.iteration:06d}"
-    building = folder / f".{target.name}.{os.getpid()}"
-    shutil.rmtree(building, ignore_errors=True)
+    for unfinished in folder.glob(".checkpoint-*"):  # of a run that was killed, or whose disk was full
+        shutil.rmtree(unfinished)
+    building = folder / f".{target.name}"
     building.mkdir(parents=True)
     for name, tensors in files.items():
-        safetensors.torch.save_file(tensors, building / name)
+        save_tensors(tensors, building / name)
     (building / STATE).write_bytes(msgspec.json.format(msgspec.json.encode(progress)))
     shutil.rmtree(target, ignore_errors=True)
     building.replace(target)
     for old in _checkpoints(folder)[:-KEPT]:
         shutil.rmtree(old)
     return target
+
+
+def save_tensors(tensors: dict[str, torch.Tensor], file: Path) -> None:
+    """Write a safetensors file. Raises OSError, as for other files."""
+    try:
+        safetensors.torch.save_file(tensors, file)
+    except safetensors.SafetensorError as error:
+        raise OSError(f"{file} cannot be written: {error}") from error
 
 
 def read(checkpoint: Path, *, seed: int, encoder_version: int) -> Progress:

@@ -10,6 +10,8 @@ import numpy as np
 import safetensors.torch
 import torch
 
+from bothost.training.checkpoint import save_tensors
+
 
 class ModelPool:
     """Versions of one model in a folder: one safetensors file each, named by its iteration.
@@ -32,7 +34,7 @@ class ModelPool:
     def add(self, version: int, model: torch.nn.Module) -> None:
         """Add the model with its current parameters."""
         building = self.folder / f".{version}.{os.getpid()}"
-        safetensors.torch.save_file(model.state_dict(), building)
+        save_tensors(model.state_dict(), building)
         building.replace(self.path(version))
 
     def load(self, version: int, model: torch.nn.Module) -> None:

@@ -16,7 +16,6 @@ from typing import Any
 
 import msgspec
 import onnx
-import safetensors.torch
 import torch
 from onnx import TensorProto
 
@@ -24,7 +23,7 @@ from bothost.plugins.weights import MANIFEST, PLAY, Manifest, sha256_of
 from bothost.plugins.weights import Version as Version
 from bothost.plugins.weights import play_options as play_options
 from bothost.strategy import Model, TrainingRun
-from bothost.training.checkpoint import Progress
+from bothost.training.checkpoint import Progress, save_tensors
 from bothost.training.loop import version_at
 from bothost.training.model_pool import ModelPool
 
@@ -44,7 +43,7 @@ def write_version(
     ``play``: options of play, plain data, that belong to the version.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    safetensors.torch.save_file(model.state_dict(), folder / WEIGHTS)
+    save_tensors(model.state_dict(), folder / WEIGHTS)
     graphs = graph if isinstance(graph, Mapping) else {GRAPH: graph}
     for name, one in graphs.items():
         refer(one, folder / WEIGHTS)

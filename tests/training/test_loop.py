@@ -1,4 +1,6 @@
 import json
+import resource
+import signal
 from pathlib import Path
 
 import msgspec
@@ -122,6 +124,24 @@ def test_an_unfinished_checkpoint_is_passed_over(tmp_path):
     (tmp_path / ".checkpoint-000009.1").mkdir()
     (tmp_path / "checkpoint-000009").mkdir()
     assert checkpoint.latest(tmp_path).name == "checkpoint-000003"
+
+
+def test_a_full_disk_is_an_error_of_the_disk_and_leaves_nothing_once_there_is_room(tmp_path):
+    model = Net()
+    optimizer = torch.optim.Adam(model.parameters())
+    checkpoint.save(tmp_path, checkpoint.Progress(iteration=3), model, optimizer)
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1024, limit[1]))
+    try:
+        with pytest.raises(OSError, match=r"model.safetensors cannot be written"):
+            checkpoint.save(tmp_path, checkpoint.Progress(iteration=4), model, optimizer)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert checkpoint.latest(tmp_path).name == "checkpoint-000003"
+    checkpoint.save(tmp_path, checkpoint.Progress(iteration=4), model, optimizer)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["checkpoint-000003", "checkpoint-000004"]
 
 
 def test_the_newest_checkpoint_is_that_of_most_iterations_however_long_its_number(tmp_path):
