@@ -68,7 +68,7 @@ class Program:
         self.tables[table.table] = table
         await self._running()
         if table.table not in self._told and table.table in self.tables:
-            self._require(table.game)
+            self._require(table)
             self._send_open(table)
 
     def tell(self, events: list[protocol.Event]) -> None:
@@ -84,6 +84,7 @@ class Program:
         if self._overdue is not None and time.monotonic() - self._overdue > self.options.hang_ms / 1000.0:
             self._die(f"it wrote nothing for {self.options.hang_ms:.0f} ms")
         await self._running()
+        self._require(self.tables[question.table])
         answer: asyncio.Future[protocol.Action] = asyncio.get_running_loop().create_future()
         self._asked[question.id] = answer
         self._send(question)
@@ -170,7 +171,7 @@ class Program:
         except BaseException:
             self._die("", quiet=True)
             raise
-        for table in list(self.tables.values()):
+        for table in filter(self._plays, list(self.tables.values())):
             self._send_open(table)
 
     def _keep(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[Any]:
@@ -195,11 +196,13 @@ class Program:
             message = f"{self.name} speaks version {said.version}, bothost {protocol.VERSION}"
             raise PluginError("exec", message, advice="see docs/reference/exec-protocol.md")
         self._games = said.games
-        for table in self.tables.values():
-            self._require(table.game)
 
-    def _require(self, game: str) -> None:
-        if "*" not in self._games and game not in self._games:
+    def _plays(self, table: protocol.Open) -> bool:
+        return "*" in self._games or table.game in self._games
+
+    def _require(self, table: protocol.Open) -> None:
+        if not self._plays(table):
+            game = table.game
             message = f"{self.name} does not play {game}; it plays {', '.join(self._games) or 'nothing'}"
             raise PluginError("exec", message, advice="route the game to another strategy")
 

@@ -232,6 +232,21 @@ def test_a_program_that_does_not_exist_or_plays_other_games(start: Callable[...,
         decide(request(start(games='["chess"]')))
 
 
+def test_a_game_that_a_shared_program_does_not_play_fails_alone(start: Callable[..., Exec]) -> None:
+    strategy = start("if m['table'] == '1' and decisions == 3: sys.exit(1)", games='["claims"]', pool=1)
+    one, game = request(strategy), rules.game("pairing")
+    decide(one)
+    view = game.new_state(1).view(0)
+    other = strategy.player(Table(lobby="l", table="u", game=game, seat=0, seed=1))
+    wrong = Request(other, view, view.legal(), one.budget)
+    with pytest.raises(PluginError, match="does not play pairing; it plays claims"):
+        decide(wrong)
+    decide(one := moved_on(one))
+    with pytest.raises(PluginError, match="exit code 1"):
+        decide(one := moved_on(one))
+    assert decide(one).action in one.legal, "the next process plays on"
+
+
 def test_a_program_that_does_not_read_is_ended(start: Callable[..., Exec]) -> None:
     strategy = start("time.sleep(60)", pool=1, max_line_bytes=4096)
     one = request(strategy)
