@@ -76,10 +76,8 @@ async def test_new_tables_play_by_what_the_alias_came_to_stand_for_and_live_ones
             root = Path(weights.folder(PhasePpo)) / VERSIONS[level]
             files = weights.manifest(PhasePpo).versions[VERSIONS[level]].files
             made = registry.add(PhasePpo, root, files, encoder_version=2, lineage={})
-            moved = time.monotonic()
             registry.point(PhasePpo, "champion", made.version, reason="test")
             await kit.until(lambda level=level: last_model(kit) == LEVELS[level])
-            assert time.monotonic() - moved < 5.0
         registry.back(PhasePpo, "champion", reason="test")
         await kit.until(lambda: last_model(kit) == LEVELS[2])
         await kit.until(lambda: len(host.plans.loaded) <= 3)  # what nobody plays by is let go of
