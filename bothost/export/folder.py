@@ -134,10 +134,14 @@ class ExportFolder:
     def _aside(self, path: Path) -> Iterator[BinaryIO]:
         aside = path.with_name(f".{path.name}.partial")
         handle = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
-        with os.fdopen(handle, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
+        try:
+            with os.fdopen(handle, "wb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:  # a full disk: the system does not say which
+            error.filename = error.filename or str(path)
+            raise
         aside.rename(path)
 
 

@@ -1,7 +1,9 @@
 """Exports: every decision of a closed hand once, readable by everybody, the same bytes after any interruption."""
 
 import copy
+import errno
 import json
+import os
 import random
 from collections import defaultdict
 from pathlib import Path
@@ -158,6 +160,16 @@ def test_an_interrupted_export_ends_with_the_same_bytes(store, tmp_path, exporte
         except Killed:
             assert not (broken / "meta" / "info.json").exists()
     assert contents(broken) == contents(whole)
+
+
+def test_a_full_disk_is_named(store, tmp_path):
+    class Full(ParquetExporter):
+        def write(self, *_):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with pytest.raises(OSError) as caught:
+        run(store, tmp_path / "out", Full())
+    assert caught.value.filename == str(tmp_path / "out" / "data" / "part-00000.parquet")
 
 
 def test_an_unfinished_export_is_not_mixed_with_another(store, tmp_path):
