@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+import weakref
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ import structlog
 from bothost.host.latency import Latency
 from bothost.host.limits import TokenBucket
 from bothost.host.tasks import BackgroundTasks
-from bothost.host.websocket import OpenFailed, WebSocket
+from bothost.host.websocket import OPEN_TIMEOUT_S, OpenFailed, WebSocket
 from bothost.messages import (
     CancelTimer,
     CloseSocket,
@@ -51,11 +52,14 @@ Feed = Callable[[Input], None]
 class Sockets:
     """The websockets of one adapter."""
 
-    def __init__(self, feed: Feed, frame_bytes: int) -> None:
+    def __init__(self, feed: Feed, frame_bytes: int, open_timeout_s: float = OPEN_TIMEOUT_S) -> None:
         self._feed = feed
         self._frame_bytes = frame_bytes
+        self._open_timeout_s = open_timeout_s
         self._open: dict[int, WebSocket] = {}
         self._opening: dict[int, asyncio.Task[None]] = {}
+        self._all: weakref.WeakSet[WebSocket] = weakref.WeakSet()
+        """Also those whose closing handshake still runs."""
         self._tasks = BackgroundTasks()
         self.frames = 0
         """Frames received."""
@@ -91,13 +95,16 @@ class Sockets:
                 feed(SocketClosed(conn, code, reason))
 
         try:
-            socket = await WebSocket.open(effect.url, effect.headers, self._frame_bytes, message, closed)
+            socket = await WebSocket.open(
+                effect.url, effect.headers, self._frame_bytes, message, closed, self._open_timeout_s
+            )
         except OpenFailed as error:
             self._opening.pop(conn, None)
             feed(SocketFailed(conn, error.status, error.reason))
             return
         self._opening.pop(conn, None)
         self._open[conn] = socket
+        self._all.add(socket)
         feed(SocketOpened(conn))
         first, early = early, None
         for data in first or ():
@@ -136,6 +143,8 @@ class Sockets:
 
     async def aclose(self) -> None:
         self.drop()
+        for socket in self._all:
+            socket.abort()
         await self._tasks.aclose()
 
 

@@ -76,6 +76,7 @@ class WebSocket(asyncio.Protocol):
         max_bytes: int,
         on_message: Callable[[str | bytes], None],
         on_close: Callable[[int, str], None],
+        timeout_s: float = OPEN_TIMEOUT_S,
     ) -> WebSocket:
         """Connect and perform the handshake. Raises OpenFailed."""
         try:
@@ -86,12 +87,12 @@ class WebSocket(asyncio.Protocol):
         socket = cls(url, headers, max_bytes, on_message, on_close)
         context = _trusted(int(time.monotonic() // TRUST_S)) if uri.secure else None
         try:
-            async with asyncio.timeout(OPEN_TIMEOUT_S):
+            async with asyncio.timeout(timeout_s):
                 await loop.create_connection(lambda: socket, uri.host, uri.port, ssl=context)
                 await socket._opened
         except TimeoutError:
             socket.abort()
-            raise OpenFailed(f"no answer within {OPEN_TIMEOUT_S:g} s") from None
+            raise OpenFailed(f"no answer within {timeout_s:g} s") from None
         except (OSError, UnicodeError) as error:  # UnicodeError: the URL's host is no host name
             socket.abort()
             raise OpenFailed(str(error)) from error

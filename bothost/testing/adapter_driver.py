@@ -14,20 +14,16 @@ It only performs the adapter's effects. The host's shell does much more: it reco
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Callable
 from typing import Any, Self, TypeVar
 
-from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
-
 from bothost import messages as m
 from bothost.errors import AuthError, LobbyUnreachable
-from bothost.host.tasks import BackgroundTasks
-from bothost.host.transport import HttpCalls, Timers
+from bothost.host.transport import HttpCalls, Sockets, Timers
 from bothost.lobbies.base import LobbyAdapter, checked
 
 Wanted = TypeVar("Wanted")
+FRAME_BYTES = 2**24
 
 
 class AdapterDriver:
@@ -42,7 +38,6 @@ class AdapterDriver:
     ) -> None:
         """``listener`` is called with every event."""
         self.adapter = adapter
-        self.open_timeout_s = open_timeout_s
         self.listener = listener
         self.failure: Exception | None = None
         """The first exception that the adapter raised, or the error in its outputs."""
@@ -57,10 +52,8 @@ class AdapterDriver:
         self.frames: list[tuple[str, str | bytes]] = []
         """Every frame, oldest first: ("in" | "out", data)."""
         self._events: asyncio.Queue[m.Event] = asyncio.Queue()
-        self._sockets: dict[int, ClientConnection] = {}
-        self._sends: dict[int, asyncio.Queue[str | bytes | m.CloseSocket]] = {}
+        self._sockets = Sockets(self.do, FRAME_BYTES, open_timeout_s)
         self._timers = Timers(self.do)
-        self._tasks = BackgroundTasks()
         self._http = HttpCalls(self.do)
 
     async def __aenter__(self) -> Self:
@@ -72,6 +65,8 @@ class AdapterDriver:
     def do(self, item: m.Input) -> None:
         """Feed one input or command, and perform the outputs."""
         self.inputs.append(item)
+        if isinstance(item, m.Frame):
+            self.frames.append(("in", item.data))
         try:
             outputs = checked(self.adapter.feed(item))
         except Exception as error:
@@ -101,26 +96,22 @@ class AdapterDriver:
     async def aclose(self) -> None:
         """Close every socket, and stop."""
         self._timers.close()
-        await self._tasks.aclose()
+        await self._sockets.aclose()
         await self._http.aclose()
 
     def drop(self) -> None:
         """Break the sockets without a close frame."""
-        for socket in self._sockets.values():
-            socket.transport.abort()
+        self._sockets.drop("dropped")
 
     def _perform(self, output: m.Output) -> None:
         match output:
             case m.OpenSocket():
-                self._sends[output.conn] = asyncio.Queue()
-                self._tasks.spawn(self._socket(output))
+                self._sockets.open(output)
             case m.SendFrame():
                 self.frames.append(("out", output.data))
-                if output.conn in self._sends:
-                    self._sends[output.conn].put_nowait(output.data)
+                self._sockets.send(output)
             case m.CloseSocket():
-                if output.conn in self._sends:
-                    self._sends[output.conn].put_nowait(output)
+                self._sockets.close(output)
             case m.HttpRequest():
                 self._http.request(output)
             case m.SetTimer():
@@ -133,43 +124,6 @@ class AdapterDriver:
                 self.events.append(output)
                 self._events.put_nowait(output)
                 self.listener(output)
-
-    async def _socket(self, effect: m.OpenSocket) -> None:
-        """One socket from its opening to its end."""
-        conn = effect.conn
-        try:
-            socket = await connect(
-                effect.url, additional_headers=effect.headers, open_timeout=self.open_timeout_s, max_size=2**24
-            )
-        except InvalidStatus as error:
-            self.do(m.SocketFailed(conn, error.response.status_code, str(error)))
-            return
-        except (OSError, WebSocketException, TimeoutError, ValueError) as error:
-            self.do(m.SocketFailed(conn, 0, str(error) or type(error).__name__))
-            return
-        self._sockets[conn] = socket
-        writer = asyncio.ensure_future(self._write(conn, socket))
-        try:
-            self.do(m.SocketOpened(conn))
-            with contextlib.suppress(ConnectionClosed):
-                while True:
-                    data = await socket.recv()
-                    self.frames.append(("in", data))
-                    self.do(m.Frame(conn, data))
-            self.do(m.SocketClosed(conn, socket.close_code or 1006, socket.close_reason or ""))
-        finally:
-            del self._sockets[conn]
-            writer.cancel()
-            await socket.close()
-
-    async def _write(self, conn: int, socket: ClientConnection) -> None:
-        with contextlib.suppress(ConnectionClosed):
-            while True:
-                item = await self._sends[conn].get()
-                if isinstance(item, m.CloseSocket):
-                    await socket.close(item.code, item.reason)
-                else:
-                    await socket.send(item)
 
 
 def _raise_for_end(event: m.Event) -> None:
