@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from bothost.retrain.job import Tools
     from bothost.retrain.task import Learn, Request
 
+AFTER = 100_000
+"""New decisions of the strategy after which ``--watch`` retrains."""
 LOOK_S = 30.0
 """Seconds between two checks of ``--watch``."""
 
@@ -41,7 +43,9 @@ def command(
         float, typer.Option(min=1e-6, max=0.5, callback=options.finite, help="Error rate of that match.")
     ] = 0.05,
     watch: Annotated[bool, typer.Option("--watch", help="Retrain again whenever the conditions are met.")] = False,
-    after: Annotated[int, typer.Option(min=1, help="For --watch: new decisions of the strategy.")] = 100_000,
+    after: Annotated[
+        int | None, typer.Option(min=1, help="For --watch: new decisions of the strategy; default: 100,000.")
+    ] = None,
     at: Annotated[str | None, typer.Option(help="For --watch: not before this time of the day (UTC), HH:MM.")] = None,
     ray: Annotated[
         str | None,
@@ -57,6 +61,10 @@ def command(
     from bothost.retrain.job import Tools
     from bothost.retrain.task import Request, trainer_of
 
+    minute = _minute(at)
+    if not watch and (after is not None or at is not None):
+        given = "--at" if after is None else "--after"
+        raise UsageError(f"{given} is for --watch", advice=f"add --watch, or leave out {given}")
     options.choose_trackers(config)
     settings, plugins = options.settings(config), options.plugins(config)
     trainer = trainer_of(require(plugins, plugins.strategies, "strategy", name))
@@ -82,7 +90,7 @@ def command(
         folder = settings.host.data_dir / "retrain"
         if watch:
             match = (lambda: promoted(tools, name, deals, alpha, config)) if promote else None
-            return watch_log(tools, asked, folder, after, _minute(at), match, elsewhere)
+            return watch_log(tools, asked, folder, after or AFTER, minute, match, elsewhere)
         result = once(tools, request, out or _folder(folder, request), elsewhere)
         if promote:
             result["promotion"] = promoted(tools, name, deals, alpha, config)

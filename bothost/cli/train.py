@@ -64,6 +64,8 @@ def command(
     if resume and out is None:
         raise UsageError("--resume needs --out", advice="name the folder of the training to continue")
     folder = out or Path("runs") / f"{name}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder} is no folder", advice="name another with --out")
     query = hands.hand_query(since, until, lobby, None, player, None)
     chosen = _words({"--player": player, "--lobby": lobby, "--since": since, "--until": until})
     if chosen and not trainer.learns_from_log:

@@ -27,7 +27,9 @@ def settings_or_demo(path: Path | None) -> config.Settings:
 def command(
     config_file: options.Config = None,
     host: Annotated[str | None, typer.Option(help="Address to listen on; default: web.host.")] = None,
-    port: Annotated[int | None, typer.Option(help="Port; 0 takes any free one; default: web.port.")] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="Port; 0 takes any free one; default: web.port.")
+    ] = None,
     with_parent: Annotated[bool, typer.Option("--with-parent", hidden=True, help="End when the parent ends.")] = False,
 ) -> None:
     """Serve the pages: live tables, logged hands, replays. Ctrl-C ends it."""

@@ -121,7 +121,7 @@ def reviewed(site: Site, timeline: Timeline, address: str, seat: int | None) -> 
         raise StoreError(f"the game {record.game} is not installed here")
     address = installed(site.plugins, game, address)
     asked = [q for q in questions(game, timeline) if len(q.legal) > 1 and seat in (None, q.view.seat)]
-    yield {"of": len(asked), "thresholds": THRESHOLDS.get(record.game, WIN_SCALE)}
+    yield {"of": len(asked)}
     with blaming(address), contextlib.ExitStack() as opened:
         strategy = adviser(site, address)
         opened.callback(strategy.close)

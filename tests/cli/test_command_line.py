@@ -148,6 +148,11 @@ def test_version(run: Callable[..., tuple[int, str, str]]) -> None:
         (["plugin", "check", "random", "--games", "0"], "--games"),
         (["play", "random"], "--stdio"),
         (["train", "phase-ppo", "--minutes", "nan"], "nan is not a finite number"),
+        (["train", "phase-ppo", "--out", __file__], "is no folder"),
+        (["retrain", "phase-ppo", "--at", "03:30"], "--at is for --watch"),
+        (["retrain", "phase-ppo", "--after", "10"], "--after is for --watch"),
+        (["retrain", "phase-ppo", "--watch", "--at", "25:00"], "is not a time of the day"),
+        (["web", "--port", "99999"], "99999 is not in the range"),
         (["arena", "pairing", "random", "random", "--ms", "inf"], "inf is not a finite number"),
     ],
 )

@@ -203,6 +203,15 @@ def test_a_chosen_card_of_the_pairing_game_is_seen_whole(page, served):
     }""")
 
 
+def test_the_board_of_pairing_says_what_to_choose(page, served):
+    view = {"hands": [["g1", "r2"], ["?"]], "pool": ["g5"], "deck": [], "libraries": [[], []], "selected": []}
+    view |= {"scores": [0, 0], "charges": [[0, 0], [0, 0]], "to_move": 0}
+    page.goto(f"{served}/")
+    for phase, legal, shown in (("A", ["g1", "r2"], True), ("A", [], False), ("init", ["enter:A"], False)):
+        page.evaluate(DRAW, {"module": "pairing", "view": {**view, "phase": phase}, "legal": legal})
+        assert ("Choose a card of your hand to swap" in page.locator(".seat.own").inner_text()) == shown
+
+
 def test_the_board_of_mahjong_says_how_the_hand_was_won(page, served):
     fans = [
         {"name": "all-pungs", "chinese": "碰碰和", "points": 6, "times": 1},

@@ -198,7 +198,8 @@ def test_a_promotion_in_the_browser_shows_what_the_gate_measured(page, served, s
     page.goto(f"{served}/models")
     panel = page.locator("section.panel", has_text="phase-ppo")
     panel.get_by_label("version").select_option(manifest.aliases["champion"])
-    assert panel.get_by_role("button", name="play for it").is_disabled()
+    for name in ("play for it", "promote without a match"):
+        assert panel.get_by_role("button", name=name).is_disabled()
     panel.get_by_label("version").select_option(level)
     panel.get_by_role("button", name="play for it").click()
     verdict = panel.get_by_role("alert")

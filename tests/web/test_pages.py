@@ -239,6 +239,8 @@ def test_a_server_that_does_not_answer_is_named(visitor, served):
     for path in ("**/api/**", "**/pages/models.js"):
         visitor.route(path, lambda route: route.abort())
     visitor.wait_for_selector("[role=alert]:has-text('The server does not answer.')")
+    visitor.get_by_role("link", name="training").click()
+    visitor.wait_for_selector("h1:has-text('training') + [role=alert]:has-text('The server does not answer.')")
     visitor.get_by_role("link", name="models").click()
     visitor.wait_for_selector("[role=alert]:has-text('This page cannot be loaded.')")
     visitor.unroute_all()

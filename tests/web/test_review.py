@@ -168,6 +168,25 @@ def test_in_the_browser(page, served, rows):
     assert page.locator(".steps [role=status]").inner_text().startswith("20 / ")
 
 
+def test_a_reviewer_that_rates_nothing_lists_the_moves_that_differ(page, served, rows, tmp_path):
+    page.goto(f"{served}/hand/{name_of(rows)}?at=0")
+    page.get_by_label("review with").select_option("first-legal")
+    page.get_by_role("button", name="review", exact=True).click()
+    page.wait_for_selector("text=same move")
+    listed = page.locator(".mistakes li a")
+    assert [link.get_attribute("href") for link in listed.all()] == [f"?at={position}" for position in PLANTED]
+    assert page.locator(".review .severity").count() == 0
+    listed.last.click()
+    page.wait_for_selector(".judgement >> text=played: ")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="save as file").click()
+    file = tmp_path / "hand.html"
+    download.value.save_as(file)
+    page.goto(file.as_uri())
+    page.get_by_role("button", name=str(min(PLANTED)), exact=True).click()
+    assert page.locator("#where").inner_text().startswith(f"{min(PLANTED)} / ")
+
+
 def test_a_saved_hand_needs_no_server(page, served, rows, tmp_path):
     page.goto(f"{served}/hand/{name_of(rows)}?at=4")
     with page.expect_download() as download:

@@ -24,7 +24,7 @@ function shownOf(actions) {
 export function Bars({ actions, describe, mark = "played", t }) {
   const length = lengthOf(actions);
   if (!length) {
-    return html`${mark && html`<p>${t("chosen")}${t(": ")}<strong>${actions.filter((action) => action.chosen).map((action) => describe(action.notation, t))}</strong></p>`}
+    return html`${mark && html`<p>${t(mark)}${t(": ")}<strong>${actions.filter((action) => action.chosen).map((action) => describe(action.notation, t))}</strong></p>`}
       <p class="dim">${t("This strategy does not rate its actions.")}${t(" ")}${t("legal moves")}${t(": ")}${actions.length}</p>`;
   }
   const shown = shownOf(actions);

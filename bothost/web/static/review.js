@@ -20,7 +20,7 @@ export function useReview(name) {
       setState((old) => ({
         ...old,
         ...(message.judged && { judged: new Map(old.judged).set(message.judged.position, message.judged) }),
-        done: message.done ?? old.done, of: message.of ?? old.of, thresholds: message.thresholds ?? old.thresholds,
+        done: message.done ?? old.done, of: message.of ?? old.of,
         problem: message.error ?? "", running: !message.over && !message.error,
       }));
     }, (connected) => {
@@ -32,8 +32,11 @@ export function useReview(name) {
   return { ...state, start };
 }
 
-/** The judgements that lost value, in the order of the hand. */
-export const mistakes = (review) => [...review.judged.values()].filter((found) => found.severity).sort((a, b) => a.position - b.position);
+const isUnrated = (review) => [...review.judged.values()].every((found) => found.measure === null);
+
+/** The judgements that lost value, in the order of the hand. Of a reviewer that rates nothing: where it would play something else. */
+export const mistakes = (review) => [...review.judged.values()]
+  .filter(isUnrated(review) ? (found) => found.best !== found.played : (found) => found.severity).sort((a, b) => a.position - b.position);
 
 export function Severity({ severity, t }) {
   return html`<span class=${`badge severity severity-${severity}`}>${{ blunder: "??", mistake: "?", inaccuracy: "?!" }[severity]} ${t(severity)}</span>`;
@@ -47,6 +50,7 @@ export function ReviewPanel({ hand, review, describe, at, onMove, t }) {
   const chosen = address || preferred;
   const found = mistakes(review);
   const rated = [...review.judged.values()];
+  const unrated = isUnrated(review);
   const submit = (event) => { event.preventDefault(); review.start(chosen, seat); };
   if (!known.length || !hand.positions.length) return null;
   return html`<section class="panel review"><h2>${t("review")}</h2>
@@ -58,12 +62,12 @@ export function ReviewPanel({ hand, review, describe, at, onMove, t }) {
     ${review.of !== null && html`<p class="count" role="status">${review.done} / ${review.of} ${t("decisions")} · ${strategyName(review.address, t)}</p>
       <progress value=${review.done} max=${review.of || 1} aria-label=${t("review")}></progress>`}
     ${review.problem && html`<p class="notice bad" role="alert">${t(review.problem)}</p>`}
-    ${rated.length > 0 && rated.every((judged) => judged.measure === null) && html`<p class="notice">${t("This strategy does not rate its actions.")}${t(" ")}${t("Moves that differ are listed without a loss.")}</p>`}
-    ${review.of !== null && !review.running && !review.problem && html`<p>${SEVERITIES.map((name) => html`<${Severity} severity=${name} t=${t} /> ${found.filter((judged) => judged.severity === name).length} · `)} ${t("same move")} ${rated.filter((judged) => judged.best === judged.played).length} / ${rated.length}</p>`}
+    ${rated.length > 0 && unrated && html`<p class="notice">${t("This strategy does not rate its actions.")}${t(" ")}${t("Moves that differ are listed without a loss.")}</p>`}
+    ${review.of !== null && !review.running && !review.problem && html`<p>${!unrated && SEVERITIES.map((name) => html`<${Severity} severity=${name} t=${t} /> ${found.filter((judged) => judged.severity === name).length} · `)} ${t("same move")} ${rated.filter((judged) => judged.best === judged.played).length} / ${rated.length}</p>`}
     ${found.length > 0 && html`<ol class="mistakes">${found.map((judged) => html`<li key=${judged.position}>
       <a href=${`?at=${judged.position}`} aria-current=${judged.position === at ? "true" : undefined} onClick=${(event) => { event.preventDefault(); onMove(judged.position); }}>
-        <${Severity} severity=${judged.severity} t=${t} /> ${hand.names[judged.seat]}${t(": ")}${describe(judged.played, t)} → ${describe(judged.best, t)}
-        ${" "}<span class="count">−${judged.measure === "probability" ? `${(100 * judged.lost).toFixed(0)} %` : figure(judged.lost)}</span></a></li>`)}</ol>
+        ${judged.severity && html`<${Severity} severity=${judged.severity} t=${t} /> `}${hand.names[judged.seat]}${t(": ")}${describe(judged.played, t)} → ${describe(judged.best, t)}
+        ${judged.severity && html` <span class="count">−${judged.measure === "probability" ? `${(100 * judged.lost).toFixed(0)} %` : figure(judged.lost)}</span>`}</a></li>`)}</ol>
       <p class="count">${t("Keys n and p go to the next and the previous mistake.")}</p>`}
   </section>`;
 }

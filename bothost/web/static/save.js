@@ -47,7 +47,7 @@ export async function page({ hand, board, review, seat, everything, at, t }) {
       <aside>${decision && html`<${Logged} decision=${decision} describe=${board.describe} t=${t} />`}
         ${judged && html`<${Judgement} judged=${judged} address=${review.address} describe=${board.describe} t=${t} />`}</aside></div></section>`);
   });
-  const list = mistakes(review).map((judged) => drawn(html`<button class="act" data-to=${judged.position}>${t(judged.severity)} · ${judged.position}</button>`));
+  const list = mistakes(review).map((judged) => drawn(html`<button class="act" data-to=${judged.position}>${judged.severity ? `${t(judged.severity)} · ` : ""}${judged.position}</button>`));
   return `<!doctype html><html lang="${document.documentElement.lang}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
 <title>${escaped(`${t(hand.game)}${t(": ")}${hand.names.join(t(", "))}`)}</title><style>${style}</style></head><body data-at="${at}"><div hidden>${tiles}</div><main>

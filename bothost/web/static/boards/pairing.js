@@ -4,6 +4,16 @@ import { Backs, Card } from "./cards.js";
 
 const COLOURS = { g: ["green", "●"], r: ["red", "◆"], w: ["gold", "▲"], b: ["blue", "■"] };
 
+/** Phase → what its player chooses. */
+const CHOOSE = {
+  A: "Choose a card of your hand to swap with the deck.",
+  B: "Choose a card of your hand and any card of the pool.",
+  pairing: "Choose a card of your hand and a card of the pool of its colour.",
+  discard1: "Choose a card of your hand to discard.",
+  discard2: "Choose a card of your hand to discard.",
+  final: "Choose a card of your hand to discard.",
+};
+
 export function cardOf(name, t) {
   const [colour, symbol] = COLOURS[name[0]] ?? ["black", ""];
   return { id: name, rank: name.slice(1), symbol, colour, label: `${t(colour)} ${name.slice(1)}` };
@@ -47,6 +57,7 @@ export function Board({ position, legal, onAct, t }) {
     <div class="middle"><span>${t("pool")} · ${t("deck")} ${view.deck.length}</span>
       <${Cards} names=${view.pool} moves=${moves} selected=${view.selected} onAct=${act} label=${t("pool")} t=${t} /></div>
     <${Person} seat=${seat} position=${position} t=${t} place="own">
+      ${act && CHOOSE[view.phase] && html`<p>${t(CHOOSE[view.phase])}</p>`}
       ${phases.length && act ? html`<div class="actions">${phases.map((action) => html`<button type="button" class="act primary" onClick=${() => act(action)}>${describe(action.notation, t)}</button>`)}</div>` : null}
       ${hidden(hands[seat]) ? html`<${Backs} count=${hands[seat].length} label=${t("hand")} />`
         : html`<${Cards} names=${hands[seat]} moves=${moves} selected=${view.selected} onAct=${act} label=${t("your hand")} t=${t} />`}

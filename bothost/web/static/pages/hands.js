@@ -81,7 +81,7 @@ function Row({ hand, onOpen, t }) {
   const account = names[hand.players.indexOf(hand.account)] ?? hand.account;
   return html`<tr>
     <td data-label=${t("started")}><a href=${`/hand/${hand.name}`} onClick=${(event) => onOpen(hand.name, event.currentTarget)}>${new Date(hand.started_us / 1000).toLocaleString()}</a></td>
-    <td data-label=${t("game")}>${t(hand.game)}</td><td data-label=${t("players")}>${names.join(t(", "))}</td>
+    <td class="nowrap" data-label=${t("game")}>${t(hand.game)}</td><td data-label=${t("players")}>${names.join(t(", "))}</td>
     <td data-label=${t("strategy")}>${account !== hand.account || account === hand.strategy ? account : html`${hand.strategy} <span class="count">${account}</span>`}</td>
     <td class="number" data-label=${t("decisions")}>${hand.decisions}</td><td class="number" data-label=${t("fallbacks")}>${hand.fallbacks || ""}</td>
     <td class="number" data-label=${t("score")}>${hand.score === null ? t(hand.state) : html`<${Score} score=${hand.score} />`}</td></tr>`;

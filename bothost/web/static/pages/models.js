@@ -19,7 +19,7 @@ function Strategy({ found, reload, t }) {
     post("/api/models/gate", { strategy: found.strategy, version }).then(({ job: started }) => { setProblem(""); setJob(started); }, failed);
   };
   const aliasesOf = (name) => Object.entries(found.aliases).filter(([, stands]) => stands === name).map(([label]) => label);
-  const isChampion = found.aliases.champion === version;
+  const isThere = found.aliases[alias] === version;
   const known = [...new Set(["champion", "challenger", ...Object.keys(found.aliases)])];
   return html`<section class="panel"><h2>${found.strategy}</h2>
     <div class="scroll"><table class="list stack"><thead><tr><th>${t("version")}</th><th>${t("alias")}</th><th>sha256</th><th>${t("made")}</th></tr></thead><tbody>
@@ -30,8 +30,8 @@ function Strategy({ found, reload, t }) {
     <form class="filters" onSubmit=${(event) => { event.preventDefault(); change("/api/models/promote", { strategy: found.strategy, alias, version }, `${found.strategy}:${alias} → ${version}? ${t("No match is played: the history will say so.")}`); }}>
       <label>${t("alias")}<select value=${alias} onChange=${(event) => setAlias(event.target.value)}>${known.map((label) => html`<option value=${label}>${label}</option>`)}</select></label>
       <label>${t("version")}<select value=${version} onChange=${(event) => setVersion(event.target.value)}>${found.versions.map((made) => html`<option value=${made.version}>${made.version}</option>`)}</select></label>
-      ${alias === "champion" && html`<button type="button" class="act primary" disabled=${isChampion} title=${isChampion ? t("This version is the champion.") : undefined} onClick=${gate}>${t("play for it")}</button>`}
-      <button class="act">${t(alias === "champion" ? "promote without a match" : "promote")}</button>
+      ${alias === "champion" && html`<button type="button" class="act primary" disabled=${isThere} title=${isThere ? t("This version is the champion.") : undefined} onClick=${gate}>${t("play for it")}</button>`}
+      <button class="act" disabled=${isThere}>${t(alias === "champion" ? "promote without a match" : "promote")}</button>
       <button type="button" class="act danger" onClick=${() => change("/api/models/rollback", { strategy: found.strategy, alias }, `${t("roll back")} ${found.strategy}:${alias}?`)}>${t("roll back")}</button></form>
     ${job && html`<${Job} key=${job} id=${job} onDone=${reload} t=${t}>${([moved]) => html`<p class="notice">${moved.strategy}:${moved.alias} → ${moved.version}. ${moved.reason}</p>`}<//>`}
     ${problem && html`<p class="notice bad" role="alert">${problem}</p>`}</section>`;

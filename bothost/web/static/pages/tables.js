@@ -15,7 +15,7 @@ function LastMove({ table, names, ago, describe, t }) {
   if (ago === null) return null;
   const { seat, notation } = table.last ?? {};
   const player = seat === null || seat === undefined ? "" : `${names[seat] ?? ""}${t(": ")}`;
-  return html`${notation ? `${player}${describe(notation, t)} ` : ""}<span class="count ago">${t("{n} s ago", { n: ago })}</span>`;
+  return html`${notation ? `${player}${describe(notation, t)} ` : ""}<span class="count nowrap">${t("{n} s ago", { n: ago })}</span>`;
 }
 
 /** The log has a live hand for each seat of ours. Those of one table are one line of the list. */

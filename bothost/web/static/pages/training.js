@@ -1,6 +1,6 @@
 // Trainings: the curves of running and finished ones, from their metrics.jsonl.
 import { html, useEffect, useState } from "../html.js";
-import { get } from "../api.js";
+import { explained, get } from "../api.js";
 import { Curve } from "../curve.js";
 
 const REFRESH_MS = 5000;
@@ -8,19 +8,22 @@ const REFRESH_MS = 5000;
 export function Page({ here, t, go }) {
   const [list, setList] = useState(null);
   const [curves, setCurves] = useState(null);
+  const [problem, setProblem] = useState("");
+  const failed = (error) => setProblem(explained(error));
   const name = new URLSearchParams(here.split("?")[1] ?? "").get("run") ?? list?.trainings[0]?.name;
-  useEffect(() => { get("/api/training").then(setList, () => setList({ trainings: [], folder: "" })); }, []);
+  useEffect(() => { get("/api/training").then(setList, failed); }, []);
   useEffect(() => {
     if (!name) return undefined;
-    const load = () => get("/api/training/curves", { name }).then(setCurves, () => setCurves({}));
+    const load = () => get("/api/training/curves", { name }).then((found) => { setCurves(found); setProblem(""); }, failed);
     load();
     const timer = setInterval(load, REFRESH_MS);
     return () => clearInterval(timer);
   }, [name]);
-  if (!list) return html`<p class="dim">…</p>`;
+  const notice = problem && html`<p class="notice bad" role="alert">${problem}</p>`;
+  if (!list) return html`<h1>${t("training")}</h1>${notice || html`<p class="dim">…</p>`}`;
   const pointsOf = (values) => new Map(values.map((value, i) => [i, value]).filter(([, value]) => value !== null));
   const last = Math.max(0, ...Object.values(curves ?? {}).map((values) => values.length - 1));
-  return html`<h1>${t("training")}</h1>
+  return html`<h1>${t("training")}</h1>${notice}
     ${list.trainings.length === 0 ? html`<p class="notice">${t("No training is here yet.")} <code>bothost train</code> ${t("writes to")} <code>${list.folder}</code>${t(".")}</p>` : html`
       <form class="filters"><label>${t("training")}<select value=${name} onChange=${(event) => go(`/training?run=${encodeURIComponent(event.target.value)}`)}>
         ${list.trainings.map((run) => html`<option value=${run.name}>${run.name} · ${new Date(run.written_us / 1000).toLocaleString()}</option>`)}</select></label></form>
