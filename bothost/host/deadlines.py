@@ -16,7 +16,7 @@ class DeadlineTimer:
     def __init__(self, expire: Callable[[Hand, float], None]) -> None:
         self._expire = expire
         self._loop = asyncio.get_running_loop()
-        self._deadlines = Deadlines()
+        self._deadlines = Deadlines[Hand]()
         self._timer: asyncio.TimerHandle | None = None
 
     def watch(self, hand: Hand) -> None:
@@ -41,7 +41,6 @@ class DeadlineTimer:
         self._timer = None
         now = time.monotonic()
         for hand in self._deadlines.due(now):
-            assert isinstance(hand, Hand)
             self._expire(hand, now)
             self.watch(hand)
         if len(self._deadlines):

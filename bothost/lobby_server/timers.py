@@ -2,63 +2,55 @@
 
 from __future__ import annotations
 
-import heapq
+from bothost.tables.clock import NEVER, Deadlines
+
+
+class Timer:
+    """A key and its deadline."""
+
+    __slots__ = ("due_at", "key", "wake_at")
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+        self.due_at = self.wake_at = NEVER
 
 
 class Timers:
-    """At most one deadline per key.
-
-    Moving a deadline later, which every move at every table does, costs one dictionary write: the heap keeps the
-    earlier entry, which is looked at once when it comes up.
-    """
+    """At most one deadline per key."""
 
     def __init__(self) -> None:
-        self._heap: list[tuple[float, str]] = []
-        self._due: dict[str, float] = {}
-        self._queued: dict[str, float] = {}
+        self._deadlines = Deadlines[Timer]()
+        self._by_key: dict[str, Timer] = {}
 
     def __len__(self) -> int:
-        return len(self._due)
+        return len(self._by_key)
 
     @property
     def heap_size(self) -> int:
-        """Entries in the heap: at least one for each deadline, bounded by twice their number."""
-        return len(self._heap)
+        """Entries in the heap: at least one for each deadline."""
+        return len(self._deadlines)
 
     def set(self, key: str, when: float) -> None:
         """Fire ``key`` at ``when``, instead of when it was to fire."""
-        self._due[key] = when
-        queued = self._queued.get(key)
-        if queued is None or when < queued:
-            self._queued[key] = when
-            heapq.heappush(self._heap, (when, key))
+        timer = self._by_key.get(key)
+        if timer is None:
+            timer = self._by_key[key] = Timer(key)
+        timer.due_at = when
+        self._deadlines.watch(timer)
 
     def cancel(self, key: str) -> None:
-        """Forget ``key``; its heap entry goes when it comes up, or when too many have gathered."""
-        self._due.pop(key, None)
-        if len(self._heap) > 2 * len(self._due) + 64:
-            self._queued = dict(self._due)
-            self._heap = [(when, key) for key, when in self._due.items()]
-            heapq.heapify(self._heap)
+        """Forget ``key``."""
+        if (timer := self._by_key.pop(key, None)) is not None:
+            self._deadlines.forget(timer)
 
     def wake_at(self) -> float | None:
         """Return when to call :meth:`due` next; None: never. It may be too early, but not too late."""
-        return self._heap[0][0] if self._heap else None
+        at = self._deadlines.next()
+        return None if at == NEVER else at
 
     def due(self, now: float) -> list[str]:
         """The keys whose time has come, earliest first; they are forgotten."""
-        fired = []
-        while self._heap and self._heap[0][0] <= now:
-            queued, key = heapq.heappop(self._heap)
-            if self._queued.get(key) != queued:
-                continue
-            del self._queued[key]
-            when = self._due.get(key)
-            if when is None:
-                continue
-            if when <= now:
-                del self._due[key]
-                fired.append(key)
-            else:
-                self.set(key, when)
-        return fired
+        keys = [timer.key for timer in self._deadlines.due(now)]
+        for key in keys:
+            del self._by_key[key]
+        return keys

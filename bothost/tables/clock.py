@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
@@ -82,45 +82,50 @@ class Due(Protocol):
     wake_at: float
 
 
+Item = TypeVar("Item", bound=Due)
 NEVER = math.inf
 SWEEP = 16
-"""With at most this many forgotten items, there is no sweep."""
+"""With at most this many useless entries, there is no sweep."""
 
 
-class Deadlines:
+class Deadlines(Generic[Item]):
     """A priority queue of deadlines, cheap for thousands of tables.
 
     If the deadline of a table moves to a later time, its entry in the heap stays until it comes up, and moves then.
     Each request of a table usually has a later deadline than the one before, so most requests do not change the heap.
-    ``forget`` marks items as gone; they are swept out when they are a quarter of all.
+    Entries of forgotten items, and those that an earlier entry replaced, are swept out when they are a quarter of all.
     """
 
     def __init__(self) -> None:
-        self._heap: list[tuple[float, int, Due]] = []
+        self._heap: list[tuple[float, int, Item]] = []
         self._count = 0
-        self._forgotten = 0
+        self._useless = 0
 
     def __len__(self) -> int:
         return len(self._heap)
 
-    def watch(self, item: Due) -> bool:
+    def watch(self, item: Item) -> bool:
         """Watch ``item.due_at``. Returns whether it is now the earliest deadline, so that the timer must change."""
-        at = item.due_at
-        if at >= item.wake_at:
+        at, before = item.due_at, item.wake_at
+        if at >= before:
             return False
         item.wake_at = at
         nearer = not self._heap or at < self._heap[0][0]
         self._count += 1
         heapq.heappush(self._heap, (at, self._count, item))
+        if before < NEVER:
+            self._count_useless()
         return nearer
 
-    def forget(self, item: Due) -> None:
+    def forget(self, item: Item) -> None:
         """Stop watching the item."""
         item.due_at = NEVER
-        if item.wake_at == NEVER:
-            return
-        self._forgotten += 1
-        if self._forgotten > SWEEP and self._forgotten * 4 > len(self._heap):
+        if item.wake_at < NEVER:
+            self._count_useless()
+
+    def _count_useless(self) -> None:
+        self._useless += 1
+        if self._useless > SWEEP and self._useless * 4 > len(self._heap):
             self._sweep()
 
     def _sweep(self) -> None:
@@ -133,15 +138,15 @@ class Deadlines:
                 kept.append(entry)
         heapq.heapify(kept)
         self._heap = kept
-        self._forgotten = 0
+        self._useless = 0
 
     def next(self) -> float:
         """When ``due`` should be called; infinity if there are no items."""
         return self._heap[0][0] if self._heap else NEVER
 
-    def due(self, now: float) -> list[Due]:
+    def due(self, now: float) -> list[Item]:
         """Take the items whose ``due_at`` has passed. They are no longer watched."""
-        items: list[Due] = []
+        items: list[Item] = []
         while self._heap and self._heap[0][0] <= now:
             at, _, item = heapq.heappop(self._heap)
             if at != item.wake_at:

@@ -44,6 +44,15 @@ def test_the_heap_does_not_grow_while_a_deadline_moves_on():
     assert timers.heap_size == 1
 
 
+def test_the_heap_does_not_grow_while_hands_end_before_their_deadlines():
+    timers = Timers()
+    for now in range(10_000):
+        timers.set("table", float(now))  # the next hand begins
+        assert timers.due(float(now)) == ["table"]
+        timers.set("table", now + 1e6)  # a player is asked
+    assert timers.heap_size < 200
+
+
 def test_the_heap_does_not_grow_with_what_was_forgotten():
     timers = Timers()
     for number in range(10_000):
