@@ -6,11 +6,12 @@ any number of threads can play hands (the search runs without the GIL), and an i
 
 from __future__ import annotations
 
+import itertools
 import os
 import time
-from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -20,9 +21,10 @@ from msgspec import Meta
 
 from bothost import ReportProgress, Trainer, TrainingRun
 from bothost.errors import UsageError
-from bothost.rules import ActionArray, State, View, doudizhu, game, search
+from bothost.rules import ActionArray, Game, State, View, doudizhu, game, search
 from bothost.training import checkpoint
 from bothost_doudizhu_mcts import records
+from bothost_doudizhu_mcts.ahead import in_order
 from bothost_doudizhu_mcts.evaluated import LeafValues, search_on
 from bothost_doudizhu_mcts.options import PlayOptions
 from bothost_doudizhu_mcts.records import Batch
@@ -65,6 +67,13 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             raise ValueError("one of styles must be positive")
         if self.contested is not None and not self.evaluator:
             raise ValueError("contested needs an evaluator")
+        table = game("doudizhu", preset=self.preset)  # raises ValueError for an unknown one, as the search does
+        state = table.new_state(0)
+        search(state.view(state.to_act[0]), 0, **self.of_search(table, evaluated=bool(self.evaluator)))
+
+    def of_search(self, table: Game, *, evaluated: bool) -> dict[str, Any]:
+        """Options of each search: those of play, and the overriding ones."""
+        return PlayOptions().of_search(table, "play", evaluated=evaluated) | self.search
 
 
 class Collector(Trainer):
@@ -130,20 +139,14 @@ class Collection:
         start, workers = time.monotonic(), self.options.workers or os.cpu_count() or 1
         end = start + 60 * self.run.minutes - self.seconds if self.run.minutes is not None else float("inf")
         left = float("inf") if self.options.records is None else self.options.records - self.records
-        waiting: deque[Future[Batch]] = deque()
-        number = self.hands
-        with ThreadPoolExecutor(workers) as pool:
-            while left > 0:
-                while len(waiting) < 2 * workers and time.monotonic() < end:
-                    waiting.append(pool.submit(self.player.hand, number))
-                    number += 1
-                if not waiting:
-                    break
-                batch = waiting.popleft().result()
+        numbers = itertools.takewhile(lambda _: time.monotonic() < end, itertools.count(self.hands))
+        with (
+            ThreadPoolExecutor(workers) as pool,
+            closing(in_order(pool, self.player.hand, numbers, 2 * workers)) as hands,
+        ):
+            while left > 0 and (batch := next(hands, None)) is not None:
                 left -= len(batch)
                 yield batch
-            for future in waiting:
-                future.cancel()
 
     def _write(self, batch: Batch, first: int, started: float) -> float:
         now = time.monotonic()
@@ -179,8 +182,7 @@ class SelfPlay:
     def __init__(self, options: Options, seed: int, evaluator: LeafValues | None = None) -> None:
         self.options, self.seed, self.evaluator = options, seed, evaluator
         self.game = game("doudizhu", preset=options.preset)
-        play = PlayOptions()
-        self.search = play.of_search(self.game, "play", evaluated=evaluator is not None) | options.search
+        self.search = options.of_search(self.game, evaluated=evaluator is not None)
         self.deals = min(int(self.search["belief"]), options.iterations)
 
     def hand(self, number: int) -> Batch:

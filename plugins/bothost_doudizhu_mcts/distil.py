@@ -9,11 +9,12 @@ Chunk i depends on (seed, i) and the teacher only. Other processes make the chun
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
-from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing
 from multiprocessing import get_context
 from typing import Annotated, Any, ClassVar, NamedTuple
 
@@ -39,8 +40,9 @@ from bothost.training.loop import (
     check_finite,
     set_learning_rate,
 )
-from bothost.training.metrics import Metrics, plot, read
+from bothost.training.metrics import FILE, Metrics, plot, read
 from bothost.training.publish import publish_one
+from bothost_doudizhu_mcts.ahead import in_order
 from bothost_doudizhu_mcts.encode import PLANES, ROLES, SIDE, VERSION, encode, roles
 from bothost_doudizhu_mcts.evaluated import address_of
 from bothost_doudizhu_mcts.model import Networks, RoleNet, graphs
@@ -203,18 +205,11 @@ def _chunk(number: int) -> Chunk:
 def chunks(teacher: Evaluator, options: Options, seed: int, first: int) -> Iterator[Chunk]:
     """Yield chunks from number ``first`` on, in order, made by ``options.workers`` processes."""
     made_from = (type(teacher), teacher.options, teacher.model, options, seed)
-    with ProcessPoolExecutor(options.workers, get_context("spawn"), _begin, made_from) as pool:
-        waiting: deque[Future[Chunk]] = deque()
-        number = first
-        try:
-            while True:
-                while len(waiting) < AHEAD * options.workers:
-                    waiting.append(pool.submit(_chunk, number))
-                    number += 1
-                yield waiting.popleft().result()
-        finally:
-            for future in waiting:
-                future.cancel()
+    with (
+        ProcessPoolExecutor(options.workers, get_context("spawn"), _begin, made_from) as pool,
+        closing(in_order(pool, _chunk, itertools.count(first), AHEAD * options.workers)) as made,
+    ):
+        yield from made
 
 
 class Part(NamedTuple):
@@ -282,8 +277,10 @@ class Distiller(Trainer):
         optimizer = torch.optim.Adam(nets.parameters(), lr=options.learning_rate, fused=True)
         progress = begun_or_resumed(run, VERSION, nets, optimizer)
         progress.options = msgspec.to_builtins(options)
-        held_out = Source(teacher, options, HELD_OUT_SEED + run.seed).chunk(0, options.measured, every_move=True)
-        self._fit(run, teacher, nets, optimizer, progress, held_out, report)
+        if self._part_done(run, progress) < 1.0:  # else what resumes was stopped after its last checkpoint
+            held_out = Source(teacher, options, HELD_OUT_SEED + run.seed).chunk(0, options.measured, every_move=True)
+            self._fit(run, teacher, nets, optimizer, progress, held_out, report)
+        plot(read(run.out / FILE), PLOTTED, run.out / "training.png")
         return publish(run, nets, progress, teacher)
 
     def _fit(
@@ -327,7 +324,6 @@ class Distiller(Trainer):
                 report(int(100 * self._part_done(run, progress)), note, 100)
                 if over:
                     break
-        plot(read(metrics.path), PLOTTED, run.out / "training.png")
 
     def _part_done(self, run: TrainingRun, progress: Progress) -> float:
         """The completed part of the training, by time or positions, at most 1."""
@@ -380,7 +376,7 @@ def measure(nets: Networks, chunk: Chunk, batch: int = 512) -> dict[str, float]:
 
 def publish(run: TrainingRun, nets: Networks, progress: Progress, teacher: Evaluator) -> dict[str, Any]:
     """Write the version and its lineage to ``out/weights``, and return the figures."""
-    final = read(run.out / "metrics.jsonl")[-1]
+    final = read(run.out / FILE)[-1]
     figures = {
         "steps": progress.iteration,
         "positions": progress.samples,

@@ -34,7 +34,6 @@ class HeldOut:
         self.half_visits = samples.half_visits
         rng = np.random.default_rng(0)
         self.positions = np.sort(rng.permutation(samples.held)[:most])
-        self.made_by = found.made_by
         self.rows = [np.arange(found.offsets[i], found.offsets[i + 1]) for i in self.positions]
         learnt = np.repeat(np.isin(np.arange(len(found)), samples.learnt), np.diff(found.offsets))
         constant = _weighted_median(found.values[learnt], weights(found.visits[learnt], self.half_visits))

@@ -15,6 +15,7 @@ The hand without the candidate decides what can be played later. A fixed layer c
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -132,9 +133,7 @@ class Networks(nn.Module):
 
     def in_16_bits(self) -> Networks:
         """A copy as versions are shipped, half as large."""
-        narrow = Networks().half()
-        narrow.load_state_dict(self.state_dict())
-        return narrow
+        return copy.deepcopy(self).half()
 
     def share(self) -> None:
         """Give every role the parameters of the first."""

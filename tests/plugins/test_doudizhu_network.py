@@ -201,6 +201,12 @@ def test_networks_learn_from_a_teacher_and_go_on_where_they_were_stopped(tmp_pat
     assert measure(nets, held_out)["regret"] < measure(Networks(), held_out)["regret"] - 0.05
 
 
+def test_a_distillation_that_is_resumed_after_its_end_learns_no_further(tmp_path):
+    first = distil(tmp_path, 64)
+    again = distil(tmp_path, 64, resume=True)
+    assert {**again, "minutes": 0} == {**first, "minutes": 0}
+
+
 def test_more_workers_make_the_same_chunks(tmp_path):
     nets = []
     for workers in (1, 2):

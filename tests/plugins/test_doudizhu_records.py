@@ -7,7 +7,8 @@ import pytest
 
 from bothost import TrainingRun, cli
 from bothost.config import StoreSettings
-from bothost.errors import UsageError
+from bothost.errors import ConfigError, UsageError
+from bothost.plugins import check_options
 from bothost.rules import game
 from bothost.store import DecisionLog, schema
 from bothost.testing.sample_rows import played_hand
@@ -52,6 +53,19 @@ def test_an_evaluator_values_the_leaves_of_a_collection():
     assert set(np.round(np.abs(playouts.columns["value"]), 3)) != {0.25}
     searched = np.abs(batch.columns["value"])
     assert 0.25 in np.round(searched, 3) and np.mean(np.isclose(searched, 0.25)) > 0.3
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"preset": "eight-cards"}, "preset"),
+        ({"search": {"explore": 1}}, "no option"),
+        ({"search": {"exploration": -1}}, "out of range"),
+    ],
+)
+def test_rules_and_searches_that_do_not_exist_are_refused_before_a_collection(wrong, words):
+    with pytest.raises(ConfigError, match=words):
+        check_options(Collector, wrong)
 
 
 def test_only_contested_positions_are_searched():

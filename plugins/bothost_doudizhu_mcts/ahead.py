@@ -1,0 +1,30 @@
+"""Runs work in advance: hands of a collection, chunks of a distillation."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import Executor, Future
+from typing import TypeVar
+
+Made = TypeVar("Made")
+
+
+def in_order(
+    pool: Executor, work: Callable[[int], Made], numbers: Iterable[int], ahead: int
+) -> Generator[Made, None, None]:
+    """Yield ``work(number)`` for each number, in order. The pool makes at most ``ahead`` of them in advance.
+
+    Closed early, or if some work fails, it cancels what has not begun.
+    """
+    waiting: deque[Future[Made]] = deque()
+    try:
+        for number in numbers:
+            waiting.append(pool.submit(work, number))
+            if len(waiting) == ahead:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        for future in waiting:
+            future.cancel()
