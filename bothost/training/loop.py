@@ -31,6 +31,8 @@ Count = Annotated[int, Meta(ge=1)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 Positive = Annotated[float, Meta(gt=0)]
 NotNegative = Annotated[float, Meta(ge=0)]
+Levels = Annotated[tuple[Share, ...], Meta(min_length=1)]
+"""When a training's levels are taken, weakest first, as parts of its samples."""
 Clock = Callable[[], float]
 """Returns seconds: ``time.monotonic``, or ``time.process_time`` to ignore other work on the machine."""
 
@@ -203,6 +205,12 @@ def check_end(options: LoopOptions, run: TrainingRun) -> None:
     """Raise UsageError if neither iterations nor minutes limit the training."""
     if options.iterations is None and run.minutes is None:
         raise UsageError("nothing limits this training", advice="give --minutes, or --option iterations=N")
+
+
+def check_levels(levels: Levels) -> None:
+    """Raise ValueError if a level would be stronger than a later one."""
+    if list(levels) != sorted(levels):
+        raise ValueError("levels must ascend: the weakest is taken first")
 
 
 def check_finite(model: torch.nn.Module, iteration: int) -> None:

@@ -64,7 +64,9 @@ def play_round(
     while table.going.any():
         actions = np.full(hands, -1, np.int32)
         decided = table.choose(table.going, actions)
-        _keep(table, decided, kept)
+        for role, chosen in decided:
+            if (found := table.keep(chosen)) is not None:
+                kept[role].append(found)
         for turn in turns:
             for role, chosen in decided:
                 turn.consider(table, role, chosen, len(script))
@@ -142,12 +144,6 @@ def alternatives(chosen: Chosen, temperature: float, rng: np.random.Generator) -
     scores = scores + rng.gumbel(size=len(scores))
     scores[chosen.played] = -np.inf
     return best_of(scores.astype(np.float32), part.offsets)
-
-
-def _keep(table: SelfPlayTable, decided: Iterable[tuple[str, Chosen]], kept: dict[str, list[Kept]]) -> None:
-    for role, chosen in decided:
-        if (found := table.keep(chosen)) is not None:
-            kept[role].append(found)
 
 
 def play_branch(table: SelfPlayTable, turn: BranchPoints, script: list[ActionArray]) -> None:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Literal, NamedTuple, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 import torch
+from msgspec import Meta
 
 from bothost.errors import UsageError
 from bothost.rules import game
@@ -37,11 +38,11 @@ class EngineOptions(LoopOptions, frozen=True, kw_only=True, forbid_unknown_field
 
     runner: Runner = "local"
     """Where processes run: on this machine (local) or on a Ray cluster (ray)."""
-    workers: int = 0
+    workers: Annotated[int, Meta(ge=0)] = 0
     """Processes that play, each a part of a round's hands. 0: do everything in this process."""
     ray_address: str | None = None
     """Address of the Ray cluster, such as auto. None: start Ray on this machine and stop it at the end."""
-    timeout_s: float = 600.0
+    timeout_s: Annotated[float, Meta(gt=0)] = 600.0
     """A process that takes longer for a round counts as dead."""
 
 
@@ -129,8 +130,8 @@ class Engine:
 
     def __init__(self, options: EngineOptions, setup: Setup, model: DeepMcNet, nets: Nets) -> None:
         """Raises UsageError for contradictory options."""
-        if options.workers < 0 or (options.runner == "ray" and options.workers < 1):
-            raise UsageError(f"--runner {options.runner} needs workers", advice="give --workers N")
+        if options.runner == "ray" and not options.workers:
+            raise UsageError("--runner ray needs workers", advice="give --workers N")
         self._setup, self._model, self._nets = setup, model, nets
         self._processes: Processes | None = None
         self.workers: list[Process] = []
@@ -148,10 +149,13 @@ class Engine:
         ]
         parameters = {name: tensor.cpu().numpy().copy() for name, tensor in self._model.state_dict().items()}
         asks = [
-            partial(worker.ask, "play", parameters, part) for worker, part in zip(self.workers, orders, strict=True)
+            (worker, partial(worker.ask, "play", parameters, part))
+            for worker, part in zip(self.workers, orders, strict=True)
+            if any(part.hands)  # with fewer hands than workers, some have none
         ]
-        answers = [ask() for ask in asks]
-        return merged([retry_on_death(*part, _whole) for part in zip(self.workers, answers, asks, strict=True)])
+        answers = [ask() for _, ask in asks]
+        played = zip(asks, answers, strict=True)
+        return merged([retry_on_death(worker, answer, ask, _whole) for (worker, ask), answer in played])
 
     def __enter__(self) -> Self:
         if self._processes is not None:

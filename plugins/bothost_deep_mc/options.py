@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Annotated, Literal
 
 import numpy as np
 from msgspec import Meta
 
 from bothost.training.devices import Device
-from bothost.training.loop import Count, NotNegative, Positive, Share
+from bothost.training.loop import Count, Levels, NotNegative, Positive, Share, check_levels
 from bothost_deep_mc.encode import Seen
 from bothost_deep_mc.engine import EngineOptions, Order
 from bothost_deep_mc.model import Sizes
@@ -73,13 +72,12 @@ class Options(EngineOptions, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     pool_every: Count = 20
     logged_share: NotNegative = 0.25
     """In a retraining: logged decisions for each decision of self-play."""
-    levels: tuple[float, ...] = (0.02, 0.1, 1.0)
+    levels: Levels = (0.02, 0.1, 1.0)
     """When each level is taken, weakest first, as parts of the training's samples."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.levels or not all(0.0 <= a <= b <= 1.0 for a, b in pairwise((0.0, *self.levels))):
-            raise ValueError("levels must be parts of the training, within 0 and 1 and ascending, at least one")
+        check_levels(self.levels)
 
     def order(self, rng: np.random.Generator, *, imitate: bool, keep_expert: bool) -> Order:
         """The order of a round."""

@@ -68,10 +68,6 @@ class Pairs(NamedTuple):
     returns: FloatArray
     """(n, 2)."""
 
-    def take(self, rows: IntArray) -> Pairs:
-        """Those of ``rows``, in this order."""
-        return Pairs(self.positions[rows], self.moves[rows], self.returns[rows])
-
 
 class Round(NamedTuple):
     """The samples of a round, by role."""

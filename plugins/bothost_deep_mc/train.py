@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -195,8 +196,7 @@ def publish(run: TrainingRun, progress: Progress, options: Options) -> dict[str,
     model = DeepMcNet(options.sizes)
 
     def write(folder: Path, last: bool) -> Version:
-        narrow = DeepMcNet(options.sizes).half()
-        narrow.load_state_dict(model.state_dict())
-        return write_version(folder, narrow, {f"{role}.onnx": graph(role, options.sizes) for role in ROLES}, VERSION)
+        graphs = {f"{role}.onnx": graph(role, options.sizes) for role in ROLES}
+        return write_version(folder, copy.deepcopy(model).half(), graphs, VERSION)
 
     return publish_levels(run, progress, options.levels, GENERATION, model, write, VERSION, "rounds")

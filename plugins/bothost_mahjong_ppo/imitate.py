@@ -10,6 +10,7 @@ import torch
 from bothost.inference import legal_masks
 from bothost.rules import Game, View, mahjong
 from bothost.training import ppo
+from bothost.training.loop import set_learning_rate
 from bothost.training.ppo import Float, masked_log_probs, value_loss
 from bothost_mahjong_ppo.encode import ACTIONS, REWARD_SCALE
 from bothost_mahjong_ppo.model import MahjongNet
@@ -72,8 +73,7 @@ def imitate(
     taught = max(1, hands * 9 // 10)
     for begin in range(0, taught, chunk):
         fields = [torch.from_numpy(f) for f in demonstrations(game, min(chunk, taught - begin), seed + begin, teacher)]
-        for group in optimizer.param_groups:
-            group["lr"] = rate * (1.0 - begin / taught)
+        set_learning_rate(optimizer, rate * (1.0 - begin / taught))
         orders = [torch.randperm(len(fields[0]), generator=generator) for _ in range(PASSES)]
         for index in (part for order in orders for part in torch.split(order, MINIBATCH)):
             observations, legal, actions, scores = (field[index] for field in fields)

@@ -15,10 +15,22 @@ import torch
 from msgspec import Meta
 
 from bothost import LoggedGames, Model, ReportProgress, Trainer, TrainingRun
+from bothost.errors import UsageError
 from bothost.rules import game
 from bothost.training import fleet, ppo
 from bothost.training.checkpoint import Progress
-from bothost.training.loop import Clock, Iteration, Outcome, TrainerLoop, limited, set_learning_rate
+from bothost.training.loop import (
+    Clock,
+    Iteration,
+    Levels,
+    NotNegative,
+    Outcome,
+    Share,
+    TrainerLoop,
+    check_levels,
+    limited,
+    set_learning_rate,
+)
 from bothost.training.model_pool import ModelPool
 from bothost.training.offpolicy import LeadEncoder, LoggedHands
 from bothost.training.publish import Version, parameters_file, play_options, publish_levels, publish_one, write_version
@@ -48,13 +60,7 @@ class Options(fleet.FleetOptions, frozen=True, kw_only=True, forbid_unknown_fiel
     network: Literal["candidates", "source"] = "candidates"
     """``candidates`` also scores each action from features of its own; ``source`` sees the source's inputs alone. A
     retraining keeps the network of its champion."""
-    levels: Annotated[tuple[Annotated[float, Meta(ge=0, le=1)], ...], Meta(min_length=1)] = (
-        0.004,
-        0.0118,
-        0.05,
-        0.25,
-        1.0,
-    )
+    levels: Levels = (0.004, 0.0118, 0.05, 0.25, 1.0)
     """When each level is taken, weakest first, as parts of the training's samples. After 80 million samples these are
     about equally far apart in strength."""
     playouts: Annotated[int, Meta(ge=0, le=10_000)] = 256
@@ -62,7 +68,7 @@ class Options(fleet.FleetOptions, frozen=True, kw_only=True, forbid_unknown_fiel
     0.1. 0: the network alone."""
     start: str | None = None
     """Version to begin with, such as ``level-5``. None: fresh parameters. A retraining begins with the champion."""
-    rule_share: Annotated[float, Meta(ge=0, le=1)] = 0.0
+    rule_share: Share = 0.0
     """Share of the hands against the rule player. The others are against past versions."""
     win_points: float = 0.0
     """Points added to the final lead of a hand that was won, and taken from one that was lost."""
@@ -72,14 +78,17 @@ class Options(fleet.FleetOptions, frozen=True, kw_only=True, forbid_unknown_fiel
     """``improve`` imitates decisions that playouts improved, from ``start`` on (``bothost_phase_ppo.improve``). It
     trains ``candidates`` alone."""
     improve: ImproveOptions = ImproveOptions()
-    logged_share: Annotated[float, Meta(ge=0)] = 0.25
+    logged_share: NotNegative = 0.25
     """In a retraining: logged samples for each sample of self-play."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         game("pairing", preset=self.preset)  # raises ValueError for an unknown one
+        check_levels(self.levels)
         if self.method == "improve" and self.network != "candidates":
             raise ValueError("method improve trains the network candidates alone")
+        if self.method == "improve" and (self.workers or self.runner != "local"):
+            raise ValueError("method improve plays in this process: leave out workers and runner")
 
     @property
     def version(self) -> int:
@@ -198,6 +207,8 @@ class PhasePpoTrainer(Trainer):
         The new version keeps the options of play of ``start``, so the gate compares networks only.
         """
         options: Options = self.options
+        if options.method == "improve":
+            raise UsageError("a retraining learns by PPO, not by method improve", advice="leave out the option method")
         run = limited(run, options, DEFAULT_MINUTES)
         if start is not None:
             options = msgspec.structs.replace(options, network="source" if start.encoder_version == 1 else "candidates")

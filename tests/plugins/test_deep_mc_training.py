@@ -220,6 +220,8 @@ def test_options_that_make_no_sense_are_refused(tmp_path):
         {"levels": ()},
         {"levels": (0.5, 0.2)},
         {"levels": (0.5, 1.1)},
+        {"workers": -1},
+        {"timeout_s": 0.0},
     ):
         with pytest.raises(msgspec.ValidationError, match=next(iter(wrong))):
             msgspec.convert(wrong, train.Options)
@@ -247,6 +249,15 @@ def test_a_lost_worker_plays_its_part_again(tmp_path):
     for role, decisions in first.decisions.items():
         for a, b in zip(decisions, again.decisions[role], strict=True):
             np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.long
+def test_a_round_of_fewer_hands_than_workers_is_played_by_some_of_them():
+    options = train.Options(sizes=SIZES, iterations=1, workers=2)
+    order = engine.Order((1, 2), (1, 0), 0.0, False, False, 1)
+    with engine.Engine(options, engine.Setup(SIZES, QUIET), seeded(SIZES, 1), {}) as playing:
+        played = playing.play(order, np.random.default_rng(1))
+    assert played.hands == 2 and 0.0 <= played.agreement <= 1.0
 
 
 def strongest(view):

@@ -313,6 +313,8 @@ def test_it_refuses_to_play_without_a_model_or_with_nonsense():
     [
         {"levels": []},
         {"levels": [0.5, 1.5]},
+        {"levels": [0.5, 0.2]},
+        {"method": "improve", "workers": 2},
         {"playouts": 10_001},
         {"rule_share": -0.1},
         {"logged_share": -1.0},

@@ -166,6 +166,11 @@ def test_options_of_improvement_are_checked():
         Options(method="improve", network="source")
 
 
+def test_a_retraining_does_not_learn_by_ppo_where_improvement_was_asked_for(tmp_path):
+    with pytest.raises(UsageError, match="learns by PPO"):
+        PhasePpoTrainer(Options(method="improve")).retrain(TrainingRun(out=tmp_path), None, None, lambda *_: None)
+
+
 def test_a_training_begins_with_the_version_that_start_names(tmp_path):
     words = [
         "--option",
