@@ -42,6 +42,7 @@ class Writer:
         self._spool = spool
         self._mutex = threading.RLock()  # guards the spool, and changes of ``_away`` to False
         self._away = spool.rows > 0  # rows of an earlier process must come first
+        self._outage = False  # whether an outage was logged and no commit has succeeded since
         self._replay = threading.Event()
         """Set while the second thread has work: the database is away, or the writer closes."""
         self._ending = threading.Event()
@@ -111,8 +112,10 @@ class Writer:
 
     def _lost(self, error: Exception) -> None:
         self._away = True
-        self.outages += 1
-        log_safely("error", "database_away", error=str(error), advice=getattr(error, "advice", ""))
+        if not self._outage:
+            self._outage = True
+            self.outages += 1
+            log_safely("error", "database_away", error=str(error), advice=getattr(error, "advice", ""))
         self._pause()
         self._replay.set()
 
@@ -141,6 +144,9 @@ class Writer:
         self.rows += new
         self.duplicates += total - new
         self.commits += 1
+        if self._outage:
+            self._outage = False
+            log_safely("info", "database_back", rows=self.rows)
 
     def _commit_apart(self, chunks: list[Chunk], answer_s: float, error: BadRow) -> None:
         """Bisect the rows to find the bad one, and keep it as text."""
@@ -192,7 +198,6 @@ class Writer:
                 self._away = False
                 self.recovered.set()
         if path is None:
-            log_safely("info", "database_back", rows=self.rows)
             return True
         chunks: list[Chunk] = []
         damage: SpoolDamaged | None = None

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+import structlog.testing
 
 from bothost.config import StoreSettings
 from bothost.errors import StoreError, StoreUnavailable
@@ -223,6 +224,21 @@ async def test_a_full_disk_loses_nothing(settings, tmp_path, monkeypatch):
     await until(lambda: log.stats.spool_depth == 0)
     assert ids_of(settings) == [r.id for r in records]
     await log.aclose()
+
+
+async def test_an_outage_of_database_and_spool_is_one_and_ends_once(settings, log, monkeypatch):
+    def append(_spool, _groups):
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(Spool, "append", append)
+    with structlog.testing.capture_logs() as logs:
+        with locked(settings):
+            durable = log.submit(some_decisions(3))
+            await until(lambda: [entry["event"] for entry in logs].count("spool_failed") == 3)
+            assert "database_back" not in [entry["event"] for entry in logs]
+        await durable
+    events = [entry["event"] for entry in logs]
+    assert events.count("database_away") == events.count("database_back") == log.stats.outages == 1
 
 
 async def test_what_is_spooled_at_the_end_is_in_the_database_when_the_next_log_opens(settings, tmp_path):
