@@ -16,6 +16,9 @@ class Accounts:
     def __init__(self, tokens: Mapping[str, str]) -> None:
         self._digests = {name: _digest(token) for name, token in tokens.items()}
 
+    def __contains__(self, name: str) -> bool:
+        return name in self._digests
+
     def add(self, name: str, token: str) -> None:
         """Add an account. Raises ConfigError for an invalid or used name or token."""
         if name in self._digests:

@@ -52,7 +52,7 @@ class Lobby:
         self.frames_in = 0
         self._ids = IdSource(rng or random.SystemRandom(), boot or secrets.token_hex(3))
         self._connections = Connections(settings, self.timers)
-        self._players = Players(self._connections)
+        self._players = Players(self._connections, self.accounts)
         self.playing = PlayingTables(settings, self._players, self.timers)
         self.connections: Mapping[int, Connection] = self._connections.by_number
         self.players: Mapping[str, ServerPlayer] = self._players.by_name
@@ -95,6 +95,7 @@ class Lobby:
         self.waiting.forget_player(player.name, now)
         for table in player.tables.values():
             table.presence(player.name, False)
+        self._players.forget(player.name)
 
     def cut(self, conn: int) -> None:
         """The shell cuts a connection that does not read."""

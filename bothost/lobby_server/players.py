@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from bothost.lobbies.embedded import protocol as wire
+from bothost.lobby_server.accounts import Accounts
 from bothost.lobby_server.connections import Connection, Connections
 from bothost.lobby_server.table import ServerTable
 
@@ -34,9 +35,10 @@ class ServerPlayer(msgspec.Struct):
 class Players:
     """All players, by name. Tables and the waiting list send their frames through this class."""
 
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: Connections, accounts: Accounts) -> None:
         self.by_name: dict[str, ServerPlayer] = {}
         self._connections = connections
+        self._accounts = accounts
 
     def send(self, player: str, frame: wire.ServerFrame) -> None:
         """Send to the player's connection, if there is one."""
@@ -52,8 +54,14 @@ class Players:
         """How many tables a player sits at."""
         return len(self.by_name[player].tables)
 
+    def table_over(self, player: str, table: str) -> None:
+        """A table is over. The player may have left it, and be forgotten."""
+        if (known := self.by_name.get(player)) is not None:
+            known.tables.pop(table, None)
+            self.forget(player)
+
     def forget(self, player: str) -> None:
-        """Drop a player who is neither connected nor seated."""
+        """Drop a player whose account was removed, if neither connected nor seated. Otherwise this comes later."""
         known = self.by_name.get(player)
-        if known is not None and known.conn is None and not known.tables:
+        if known is not None and player not in self._accounts and known.conn is None and not known.tables:
             del self.by_name[player]

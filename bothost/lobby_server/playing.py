@@ -69,7 +69,7 @@ class PlayingTables:
         self._timers.cancel(f"table {table.name}")
         for member in table.members:
             if not member.robot:
-                self._players.by_name[member.player].tables.pop(table.name, None)
+                self._players.table_over(member.player, table.name)
         self.ended[table.name] = table
         if len(self.ended) > self._settings.remembered:
             self.ended.popitem(last=False)

@@ -390,3 +390,30 @@ def test_a_bug_in_a_game_costs_its_table_and_not_the_lobby():
         player.start(m.Wish("claims"))
     lobby.run()
     assert all(len(told(p, m.TableEnded)) == 2 for p in players)
+
+
+# -------------------------------------------------------------------------------------------------- removed accounts
+
+
+def test_a_table_goes_on_when_the_account_of_a_player_who_left_is_removed():
+    lobby, players, table = started()
+    players[1].shell.do(m.Leave(table.name))
+    lobby.run()
+    players[1].shell.drop()
+    lobby.run()
+    lobby.core.dismiss("bob")
+    assert set(lobby.core.players) == {"ada", "cyd"}
+    lobby.sleep(1000.0)
+    assert not lobby.core.tables and told(players[0], m.TableEnded)[-1].reason == "left"
+
+
+def test_a_player_without_an_account_is_forgotten_once_neither_connected_nor_seated():
+    lobby, players, table = started()
+    lobby.core.dismiss("bob")
+    players[1].shell.drop()
+    assert "bob" in lobby.core.players, "the table keeps the seat"
+    lobby.core.dismiss("cyd")
+    lobby.sleep(1000.0)
+    assert set(lobby.core.players) == {"ada", "cyd"} and not lobby.core.tables
+    players[2].shell.drop()
+    assert set(lobby.core.players) == {"ada"}
