@@ -408,7 +408,7 @@ def test_a_table_goes_on_when_the_account_of_a_player_who_left_is_removed():
 
 
 def test_a_player_without_an_account_is_forgotten_once_neither_connected_nor_seated():
-    lobby, players, table = started()
+    lobby, players, _table = started()
     lobby.core.dismiss("bob")
     players[1].shell.drop()
     assert "bob" in lobby.core.players, "the table keeps the seat"
