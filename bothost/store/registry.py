@@ -340,14 +340,22 @@ class Registry:
             raise ModelError(f"the sha256 of {version.strategy}:{version.version} does not match its files")
         model_files.names(version.files)
         root = self.folder / version.sha256
-        if _is_whole(root, version):
-            return root
+        if not _is_whole(root, version):
+            try:
+                self._build(root, version)
+            except OSError as error:
+                name, advice = f"{version.strategy}:{version.version}", "free space, or let this user write there"
+                raise ModelError(f"{name} cannot be stored in {self.folder}: {error}", advice=advice) from error
+        return root
+
+    def _build(self, root: Path, version: ModelVersion) -> None:
+        """Make or replace the cache folder of a version. Raises ModelError and OSError."""
         self.folder.mkdir(parents=True, exist_ok=True)
         building = self.folder / f".{version.sha256}.{os.getpid()}.{time.monotonic_ns()}"
         # Two that fetch at once must not move away the copy that the other has begun to use.
         with _locked(self.folder):
             if _is_whole(root, version):
-                return root
+                return
             building.mkdir()
             try:
                 for name, sha256 in version.files.items():
@@ -359,7 +367,6 @@ class Registry:
             finally:
                 for leftover in (building, building.with_suffix(".broken")):
                     shutil.rmtree(leftover, ignore_errors=True)
-        return root
 
     def _load_file(self, path: Path, sha256: str) -> None:
         query = sa.select(parts.c.content).where(parts.c.sha256 == sha256)

@@ -169,6 +169,14 @@ def test_a_copy_that_was_changed_or_cut_short_is_fetched_again(registry):
     assert [entry.name for entry in registry.folder.iterdir()] == [made.sha256]
 
 
+def test_a_copy_that_cannot_be_stored_names_the_model_and_the_folder(sqlite_registry, tmp_path):
+    add(sqlite_registry)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ModelError, match="phase-ppo:r1 cannot be stored in .*/file/models") as caught:
+        Registry(sqlite_registry.store, tmp_path / "file/models").resolve("phase-ppo", "r1")
+    assert "free space" in caught.value.advice
+
+
 def test_a_copy_that_one_process_uses_is_not_moved_away_by_another(registry, monkeypatch):
     """All fetch at once, and each goes on with the folder that it got: it stays the same folder."""
     made = add(registry)
