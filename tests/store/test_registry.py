@@ -172,7 +172,7 @@ def test_a_copy_that_was_changed_or_cut_short_is_fetched_again(registry):
 def test_a_copy_that_cannot_be_stored_names_the_model_and_the_folder(sqlite_registry, tmp_path):
     add(sqlite_registry)
     (tmp_path / "file").write_text("")
-    with pytest.raises(ModelError, match="phase-ppo:r1 cannot be stored in .*/file/models") as caught:
+    with pytest.raises(ModelError, match=r"phase-ppo:r1 cannot be stored in .*/file/models") as caught:
         Registry(sqlite_registry.store, tmp_path / "file/models").resolve("phase-ppo", "r1")
     assert "free space" in caught.value.advice
 
