@@ -113,6 +113,9 @@ def checked(outputs: object) -> list[Output]:
                     if type(item) not in member:
                         found = type(item).__name__
                         raise AdapterFault(f"{kind.__name__}.{name} has a member {found}, not {_names(member)}")
+        for name, choices in _CHOICES.get(kind, ()):
+            if (value := getattr(output, name)) not in choices:
+                raise AdapterFault(f"{kind.__name__}.{name} is {value!r}, not {' or '.join(choices)}")
         if kind is Snapshot and (type(output.view.get("seq")) is not int or output.view["seq"] < 0):
             raise AdapterFault("Snapshot.view needs the key seq: the number of events of this hand that it includes")
     return outputs
@@ -151,11 +154,17 @@ def _allowed(hint: Any) -> _Allowed:
     return frozenset(found)
 
 
+def _choices(kind: type) -> list[tuple[str, tuple[str, ...]]]:
+    """The fields that take only some words, each with these."""
+    return [(name, get_args(hint)) for name, hint in get_type_hints(kind).items() if get_origin(hint) is Literal]
+
+
 def _names(allowed: _Allowed) -> str:
     return " or ".join(sorted(kind.__name__ for kind in allowed))
 
 
 _OUTPUTS: dict[type, Any] = {kind: _fields(kind) for kind in get_args(Output)}
+_CHOICES = {kind: choices for kind in _OUTPUTS if (choices := _choices(kind))}
 
 
 def out_of_range(value: Any) -> int | None:

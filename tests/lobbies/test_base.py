@@ -32,6 +32,8 @@ def test_what_is_right_passes_unchanged():
         ([m.ActionRequest("t", "h", "r", True)], "ActionRequest.grant_ms is bool"),
         ([m.HandEnded("t", "h", (1.0, None))], "HandEnded.scores has a member NoneType"),
         ([m.Seated("t", "othello", {}, 0, ("ada",))], "Seated.players has a member str, not PlayerInfo"),
+        ([m.Notice("x", "warn")], "Notice.level is 'warn', not info or warning or error"),
+        ([m.TableEnded("t", "over")], "TableEnded.reason is 'over', not normal or"),
         ([m.Snapshot("t", "h", 0, {"board": "x"})], "Snapshot.view needs the key seq"),
         ([m.Snapshot("t", "h", 0, {"seq": -1})], "Snapshot.view needs the key seq"),
     ],
