@@ -91,17 +91,15 @@ def fit(
     penalties: Penalties,
     groups: npt.NDArray[np.integer] | None = None,
     *,
-    begin: Linear | None = None,
     iterations: int = 100,
     tolerance: float = 1e-5,
 ) -> Linear:
     """Fit a model to the samples, with ``start`` as the prior.
 
-    ``groups`` (classes,): the group of each class, from 0 (None: no groups). ``begin``: initial point of the search,
-    which does not change the result. The search ends after ``iterations``, or when no element of the gradient per
-    sample exceeds ``tolerance``.
+    ``groups`` (classes,): the group of each class, from 0 (None: no groups). The search ends after ``iterations``, or
+    when no element of the gradient per sample exceeds ``tolerance``.
     """
-    return next(fits(samples, start, [penalties], groups, begin=begin, iterations=iterations, tolerance=tolerance))
+    return next(fits(samples, start, [penalties], groups, iterations=iterations, tolerance=tolerance))
 
 
 def fits(
@@ -110,13 +108,12 @@ def fits(
     penalties: Iterable[Penalties],
     groups: npt.NDArray[np.integer] | None = None,
     *,
-    begin: Linear | None = None,
     iterations: int = 100,
     tolerance: float = 1e-5,
 ) -> Iterator[Linear]:
     """Call ``fit`` with each penalty. Each search begins where the previous one ended."""
     problem = _Problem(samples, start, groups)
-    changes = problem.changes_to(begin if begin is not None and len(samples) else start)
+    changes = problem.none
     for each in penalties:
         if len(samples):
             changes = _searched(problem, each, changes, iterations, tolerance)
@@ -176,11 +173,10 @@ class _Problem:
         self._own = start.alternatives.reshape(own, classes)
         self._shapes = (len(self._used),), (features + 1, count), (own, 1), (own, count)
 
-    def changes_to(self, model: Linear) -> FloatArray:
-        """Return the flat changes from the start to a model, all in D. Changes of class features start at 0."""
-        own = np.vstack([model.weights - self._start.weights, model.bias - self._start.bias])
-        others = sum(math.prod(shape) for shape in self._shapes[1:])
-        return np.concatenate([own.reshape(-1)[self._used], np.zeros(others + 1, np.float32)])
+    @property
+    def none(self) -> FloatArray:
+        """No changes."""
+        return np.zeros(sum(map(math.prod, self._shapes)) + 1, np.float32)
 
     def model(self, changes: FloatArray) -> Linear:
         own, shared, all_, group, scale = self._split(changes)

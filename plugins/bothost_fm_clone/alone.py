@@ -71,8 +71,7 @@ def player_alone(own: Encoding, learnt: Decisions, seed: int) -> tuple[SharedClo
         return machine, {"method": told, "log_loss": round(losses[best], 4)}
     pairs = _Pairs(learnt, parts if len(learnt) < MANY else parts[:2], own)
     shares, loss = _shares(pairs.clone(fold=0), tried[best], out.samples)
-    joined = _joined(pairs.clone(), machine, shares)
-    return joined, {"method": f"pairs and {told}", "log_loss": round(loss, 4)}
+    return joined(pairs.clone(), machine, shares), {"method": f"pairs and {told}", "log_loss": round(loss, 4)}
 
 
 def _parts(learnt: Decisions, seed: int) -> list[npt.NDArray[np.bool_]]:
@@ -102,7 +101,7 @@ def _shares(pairs: SharedClone, machine: SharedClone, out: Samples) -> tuple[tup
     return best, loss(best)
 
 
-def _joined(pairs: SharedClone, machine: SharedClone, shares: tuple[float, float]) -> SharedClone:
+def joined(pairs: SharedClone, machine: SharedClone, shares: tuple[float, float]) -> SharedClone:
     """A clone whose scores are those of both, each by its share."""
     shape, mine, theirs = machine.shape, pairs.parameters, machine.parameters
     features = shape.positions + shape.choices

@@ -195,37 +195,25 @@ def othello_relations(
     open_ = (own & beside).sum(axis=(1, 2))
     columns = []
     for values, places in ((replies, (0, 1, -1)), (turned, (0, -1)), (open_, (0, 1, -1))):
-        rank, most = _ranks(row, values, len(legal))
-        columns += [(rank == place if place >= 0 else rank == most[row]) & (most[row] > 0) for place in places]
+        rank, last = _ranks(row, values)
+        columns += [(rank == (place if place >= 0 else last)) & (last > 0) for place in places]
     return np.stack(columns, axis=1), turned.astype(np.int32), open_.astype(np.int32)
 
 
-def _ranks(row: npt.NDArray[np.int64], values: npt.NDArray[np.integer], rows: int) -> tuple[IntArray, IntArray]:
-    """The rank of each value among the distinct values of its row, from 0, and each row's last rank."""
-    order = np.lexsort((values, row))
-    fresh = np.ones(len(order), np.bool_)
-    fresh[1:] = row[order][1:] != row[order][:-1]
-    step = np.ones(len(order), np.int64)
-    step[1:] = values[order][1:] != values[order][:-1]
-    step[fresh] = 0
-    total = np.cumsum(step)
-    start = np.maximum.accumulate(np.where(fresh, np.arange(len(order)), 0))
-    rank = np.empty(len(order), np.int32)
-    rank[order] = total - total[start]
-    most = np.zeros(rows, np.int32)
-    np.maximum.at(most, row, rank)
-    return rank, most
+def _ranks(row: npt.NDArray[np.int64], values: npt.NDArray[np.integer]) -> tuple[IntArray, IntArray]:
+    """The rank of each value, none below 0, among the distinct values of its row, from 0; and the row's last rank."""
+    span = int(values.max(initial=0)) + 1
+    distinct, place = np.unique(row * span + values, return_inverse=True)
+    begin, end = (np.searchsorted(distinct // span, row, side) for side in ("left", "right"))
+    return (place - begin).astype(np.int32), (end - begin - 1).astype(np.int32)
 
 
 def _place(keys: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """For each item its place among the items with the same key, in their order, and their number."""
-    order = np.argsort(keys, kind="stable")
-    _, first, inverse, counts = np.unique(keys[order], return_index=True, return_inverse=True, return_counts=True)
+    _, inverse, counts = np.unique(keys, return_inverse=True, return_counts=True)
     place = np.empty(len(keys), np.int64)
-    place[order] = np.arange(len(keys)) - first[inverse]
-    count = np.empty(len(keys), np.int64)
-    count[order] = counts[inverse]
-    return place, count
+    place[np.argsort(keys, kind="stable")] = np.arange(len(keys)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return place, counts[inverse]
 
 
 def _number(flags: BoolMatrix) -> npt.NDArray[np.int64]:

@@ -127,11 +127,12 @@ class FmCloneTrainer(Trainer):
         own = encoding(options.game)
         from_log = (options.crowd or ("package" if run.players else "log")) == "log"
         player = decisions(log.moves(options.game, run.players), own) if run.players else None
-        if player is not None and not len(player):
+        if player is not None and player.held_out.all():
             raise UsageError(
-                f"the log has no decision of {', '.join(run.players)} at {options.game}",
-                advice="list the player's hands with: bothost games list --player NAME",
+                f"the log has no decision of {', '.join(run.players)} at {options.game} to learn from",
+                advice="list the player's hands with: bothost games list --player NAME; some are held out for tests",
             )
+        tempo = self._tempo(run, log) if options.tempo else None
         figures: dict[str, Any] = {}
         begin = None if start is None else clone_in(start, own.game)
         clone: AnyClone
@@ -146,7 +147,6 @@ class FmCloneTrainer(Trainer):
             clone = self._crowd(run, log, begin, player, report, figures)
         else:
             clone = begin or load_any(PACKAGE / file_of(own.game), own.game)
-        tempo = self._tempo(run, log) if self.options.tempo else None
         if player is not None:
             clone = self._player(clone, player, run.seed, report, figures)
         if tempo is not None:

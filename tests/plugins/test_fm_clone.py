@@ -211,6 +211,8 @@ def test_a_training_refuses_what_it_cannot_do(tmp_path):
         train(Log(1), ("eve",))
     with pytest.raises(UsageError, match="no decision"):
         train(Log(0), ("ada",))
+    with pytest.raises(UsageError, match="to learn from"):
+        train(Log(1), ("ada",))  # the first hand is held out
     with pytest.raises(UsageError, match="no decision"):
         train(Log(0))
     (tmp_path / "file").write_text("")
@@ -312,9 +314,10 @@ def test_a_clone_keeps_the_tempo_of_its_player_if_asked(strategy, tmp_path):
 
 
 def test_no_tempo_is_made_of_too_few_moves_or_of_a_crowd(tmp_path):
-    options = FmCloneTrainer(TrainOptions(tempo=True))
+    options = FmCloneTrainer(TrainOptions(tempo=True, crowd="log", shared=TINY))
     with pytest.raises(UsageError, match="29 moves of ada took, of 30 needed"):
         options.train(TrainingRun(out=tmp_path / "few", log=Log(29), players=("ada",)), lambda *told: None)
+    assert not (tmp_path / "few").exists()  # refused before the crowd learns
     with pytest.raises(UsageError, match="crowd has no tempo"):
         FmCloneTrainer(TrainOptions(tempo=True, crowd="package")).train(
             TrainingRun(out=tmp_path / "crowd", log=Log(40)), lambda *told: None

@@ -112,7 +112,7 @@ def test_the_scores_of_pairs_and_a_machine_are_added(tmp_path, monkeypatch):
     scores = np.log([pairs.odds(one), machine.odds(one)])
     for shares in ((0.8, 0.3), (1.0, 0.0)):
         expected = np.exp(shares @ scores)
-        both = alone._joined(pairs, machine, shares)
+        both = alone.joined(pairs, machine, shares)
         np.testing.assert_allclose(both.odds(one), expected / expected.sum(), rtol=2e-3)
     joined.rounded.save(tmp_path / "doudizhu.safetensors")
     loaded = load(tmp_path / "doudizhu.safetensors", "doudizhu")
