@@ -5,13 +5,13 @@ Both return decisions as self-play does, with the expert's move in second place 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from bothost import LoggedStep, Trajectory
-from bothost.rules import ActionArray, Game, View, search
+from bothost import Trajectory
+from bothost.rules import Game, View, search
 from bothost_deep_mc.branches import merged_roles, play_round
 from bothost_deep_mc.encode import ROLES, Candidates, Seen, encode, roles
 from bothost_deep_mc.selfplay import Bits, Decisions, Nets, PlayOptions, utility
@@ -88,7 +88,10 @@ def logged(trajectories: Iterable[Trajectory], *, others: int, seen: Seen, seed:
         base = float(hand.game.rules.get("base", 1))
         for step in hand.steps:
             if step.own and len(step.legal) > 1:
-                found.append((_of_step(step, hand.seat, others, seen, rng), hand.scores[hand.seat] / base))
+                played = int(np.searchsorted(step.legal, step.action))
+                asked = encode([step.view], [step.legal], seen.position)
+                move = expert_move(asked, hand.seat, played, played, others, seen, rng)
+                found.append((move, hand.scores[hand.seat] / base))
     return _gathered(found)
 
 
@@ -115,30 +118,20 @@ def _own(part: Decisions, seen: Seen) -> Decisions:
     return Decisions(part.positions[:, : seen.position].copy(), moves, part.returns)
 
 
-def _of_step(step: LoggedStep, seat: int, others: int, seen: Seen, rng: np.random.Generator) -> ExpertMove:
-    legal: ActionArray = step.legal
-    played = int(np.searchsorted(legal, step.action))
-    return expert_move(encode([step.view], [legal], seen.position), seat, played, played, others, seen, rng)
-
-
 def _best(nets: Nets, asked: Candidates, seen: Seen) -> int:
     net = nets[ROLES[int(roles(asked.positions)[0])]]
     return int(net.evaluate(asked.positions, np.ascontiguousarray(asked.moves[:, : seen.move]), asked.offsets).argmax())
 
 
-def _gathered(found: Iterable[tuple[ExpertMove, float]]) -> dict[str, Decisions]:
-    by_role: dict[str, list[tuple[ExpertMove, float]]] = {}
-    for one, score in found:
-        by_role.setdefault(one.role, []).append((one, score))
-    return {role: _stacked(role, moves) for role, moves in by_role.items()}
-
-
-def _stacked(role: str, found: list[tuple[ExpertMove, float]]) -> Decisions:
-    returns = utility(np.array([score for _, score in found], np.float32), role)
-    positions, moves = (
-        np.stack(column) for column in zip(*((one.position, one.moves) for one, _ in found), strict=True)
-    )
-    return Decisions(positions, moves, returns)
+def _gathered(found: Sequence[tuple[ExpertMove, float]]) -> dict[str, Decisions]:
+    """The decisions by role, with the utilities of these scores."""
+    out = {}
+    for role in dict.fromkeys(one.role for one, _ in found):
+        moves, scores = zip(*(pair for pair in found if pair[0].role == role), strict=True)
+        positions = np.stack([one.position for one in moves])
+        returns = utility(np.array(scores, np.float32), role)
+        out[role] = Decisions(positions, np.stack([one.moves for one in moves]), returns)
+    return out
 
 
 def some(decisions: Mapping[str, Decisions], count: int, rng: np.random.Generator) -> dict[str, Decisions]:
