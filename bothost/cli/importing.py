@@ -21,7 +21,7 @@ SHOWN = 20
 
 def command(
     format_: Annotated[str, typer.Argument(metavar="FORMAT", help="botzone, or jsonl: our own, for any game.")],
-    files: Annotated[list[Path], typer.Argument(help="Files of records, plain or gzip.")],
+    files: Annotated[list[Path], typer.Argument(exists=True, dir_okay=False, help="Files of records, plain or gzip.")],
     lobby: Annotated[
         str, typer.Option(help="Lobby under which the hands are logged, and the players known.")
     ] = "imported",
@@ -52,9 +52,6 @@ def command(
     for text, option in ((lobby, "--lobby"), (names, "--players"), (reason, "--reason")):
         if not text.isprintable() or (option == "--lobby" and not text):
             raise UsageError(f"{option} {text!r} is no name")
-    for path in files:
-        if not path.is_file():
-            raise UsageError(f"there is no file {path}")
     _ = options.plugins(config).games  # the games of plugins are known from here on
     origin = Origin(
         lobby=lobby,

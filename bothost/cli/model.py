@@ -225,9 +225,8 @@ def _register(
 
 
 def _registered(made: dict[str, Any]) -> str:
-    return f"{made['strategy']}:{made['version']} ({made['sha256'][:12]})" + (
-        f", {made['alias']}" * bool(made["alias"])
-    )
+    alias = f", {made['alias']}" if made["alias"] else ""
+    return f"{made['strategy']}:{made['version']} ({made['sha256'][:12]}){alias}"
 
 
 def promoted(

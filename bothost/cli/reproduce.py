@@ -33,7 +33,9 @@ def command(
     full: Annotated[bool, typer.Option("--full", help="At the source's size: days, or a cluster.")] = False,
     seed: Annotated[int, typer.Option(min=0, help="Seed of everything that is drawn.")] = 0,
     workers: Annotated[int, typer.Option("--workers", "-w", min=1, help="Processes to use.")] = 1,
-    out: Annotated[Path | None, typer.Option(help="Folder to write to; default: runs/reproduce-NAME[-full].")] = None,
+    out: Annotated[
+        Path | None, typer.Option(file_okay=False, help="Folder to write to; default: runs/reproduce-NAME[-full].")
+    ] = None,
     option: Annotated[list[str] | None, typer.Option(help="Option of the reproduction, KEY=VALUE.")] = None,
     config: options.Config = None,
     as_json: options.Json = False,
@@ -46,8 +48,6 @@ def command(
     reproduction = _reproduction(plugins, name)
     settled = check_options(reproduction, options.nested(option or []))
     folder = out or Path("runs") / f"reproduce-{name}{'-full' if full else ''}"
-    if folder.exists() and not folder.is_dir():
-        raise UsageError(f"{folder} is no folder", advice="name another with --out")
     folder.mkdir(parents=True, exist_ok=True)
     recordings = Recordings(plugins, folder / "games")
     run = ReproductionRun(

@@ -31,11 +31,12 @@ def command(
     lobby: hands.Lobby = None,
     player: hands.PlayerName = None,
     minutes: Annotated[float | None, typer.Option(min=0.01, callback=options.finite, help="Time to train.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the training.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Seed of the training.")] = 0,
     option: Annotated[list[str] | None, typer.Option(help="Option of the trainer, as in ppo.epochs=4.")] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Begin with fresh parameters, not with the champion.")] = False,
     out: Annotated[
-        Path | None, typer.Option(help="Folder of the job. An unfinished job continues. Default: under data_dir.")
+        Path | None,
+        typer.Option(file_okay=False, help="Folder of the job. An unfinished job continues. Default: under data_dir."),
     ] = None,
     promote: Annotated[bool, typer.Option("--promote", help="Then play the match against the champion.")] = False,
     deals: Annotated[int, typer.Option(min=1, help="Most deals of that match.")] = 2000,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -51,7 +52,7 @@ def as_text(status: dict[str, Any]) -> str:
         return "\n\n".join(_worker(worker) for worker in status["workers"])
     rows = [
         ("host", status["host"] + (" (draining)" if status["draining"] else "")),
-        ("up", f"{status['uptime_s']:.0f} s"),
+        ("up", timedelta(seconds=round(status["uptime_s"]))),
         ("tables", status["tables"]),
         ("decisions", status["decisions"]),
         ("hands", f"{status['hands']} ({status['aborted']} aborted)"),

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bothost.cli import options, output
-from bothost.errors import UsageError
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -57,7 +56,9 @@ def command(
     batch: Annotated[int, typer.Option(min=1, help="Deals played at once in one process.")] = 64,
     rule: Annotated[list[str] | None, typer.Option(help="Option of the game's rules, KEY=VALUE.")] = None,
     option: Annotated[list[str] | None, typer.Option(help="Option of a contestant, A.KEY=VALUE.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder to write to; default: runs/tournament-….")] = None,
+    out: Annotated[
+        Path | None, typer.Option(file_okay=False, help="Folder to write to; default: runs/tournament-….")
+    ] = None,
     config: options.Config = None,
     as_json: options.Json = False,
 ) -> None:
@@ -74,8 +75,6 @@ def command(
         run = TournamentRun(spec, build)
         stack.callback(run.close)
         folder = out or Path("runs") / f"tournament-{run.key}"
-        if folder.exists() and not folder.is_dir():
-            raise UsageError(f"{folder} is no folder", advice="name another with --out")
         crew = _crew(match, ray)
         if crew is not None:
             stack.enter_context(crew)

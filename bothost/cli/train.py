@@ -31,8 +31,10 @@ def command(
     minutes: Annotated[
         float | None, typer.Option(min=0.01, callback=options.finite, help="Time to train, earlier runs included.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of parameters, deals and play.")] = 0,
-    out: Annotated[Path | None, typer.Option(help="Folder to write to; default: runs/NAME-TIME.")] = None,
+    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Seed of parameters, deals and play.")] = 0,
+    out: Annotated[
+        Path | None, typer.Option(file_okay=False, help="Folder to write to; default: runs/NAME-TIME.")
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue from the last checkpoint in --out.")] = False,
     player: Annotated[
         list[str] | None,
@@ -64,8 +66,6 @@ def command(
     if resume and out is None:
         raise UsageError("--resume needs --out", advice="name the folder of the training to continue")
     folder = out or Path("runs") / f"{name}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
-    if folder.exists() and not folder.is_dir():
-        raise UsageError(f"{folder} is no folder", advice="name another with --out")
     query = hands.hand_query(since, until, lobby, None, player, None)
     chosen = _words({"--player": player, "--lobby": lobby, "--since": since, "--until": until})
     if chosen and not trainer.learns_from_log:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from bothost.rules.game import View
+from bothost.rules.game import Json, View
 from bothost.rules.mahjong import FANS
 
-Json = dict[str, Any]
 _FANS = {fan.name: fan for fan in FANS}
 
 

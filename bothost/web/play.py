@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from collections.abc import Callable
 
 import msgspec
 from starlette.exceptions import HTTPException
@@ -33,7 +33,7 @@ class Hint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Play:
     """The handlers. ``viewer``: who asks, or HTTPException 401."""
 
-    def __init__(self, site: Site, viewer: Any) -> None:
+    def __init__(self, site: Site, viewer: Callable[[Request], Viewer]) -> None:
         self.matches = Matches(site)
         self._site = site
         self._viewer = viewer
@@ -49,7 +49,7 @@ class Play:
         ]
 
     async def offers(self, request: Request) -> Response:
-        viewer: Viewer = self._viewer(request)
+        viewer = self._viewer(request)
         games = {name: game for name in rules.games() if (game := self._site.game(name, "{}")) is not None}
         found = await asyncio.to_thread(offers, self._site, games)
         clones = await asyncio.to_thread(clones_of, self._site, viewer.player) if viewer.player else []
@@ -59,7 +59,7 @@ class Play:
         return JSONResponse({"games": found, "running": self.matches.running(viewer), "name": viewer.player})
 
     async def begin(self, request: Request) -> Response:
-        viewer: Viewer = self._viewer(request)
+        viewer = self._viewer(request)
         match, browser = await self.matches.begin(viewer, Browser.of(request), await body(request, Wanted))
         answer = JSONResponse({"id": match.id})
         browser.remember(request, answer)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import msgspec
 
-from bothost.rules.game import Game, View
+from bothost.rules.game import Game, Json, View
 from bothost.store.hand_report import revealed
 from bothost.store.reader import Timeline, iter_views
 from bothost.web.drawn import drawn
-
-Json = dict[str, Any]
 
 
 class Position(msgspec.Struct, frozen=True):

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 from bothost.lobbies.embedded import protocol as wire
 from bothost.lobbies.frames import plain_text
-from bothost.rules.game import Game, View
+from bothost.rules.game import Game, Json, View
 from bothost.web.drawn import drawn
 from bothost.web.viewers import MOST_CHAT
 
-Json = dict[str, Any]
 SEEK = "seat"
 AGENT = "bothost-web"
 

@@ -125,7 +125,7 @@ def test_a_contestant_plays_by_the_weights_of_a_folder(run: Callable[..., tuple[
         (["random"], "compared"),
         (["compared", "--option", "deal=1"], "deals"),
         (["compared", "--option", "deals"], "KEY=VALUE"),
-        (["compared", "--out", "config.toml"], "no folder"),
+        (["compared", "--out", "config.toml"], "is a file"),
     ],
 )
 def test_what_cannot_be_reproduced_is_refused_with_the_fix(

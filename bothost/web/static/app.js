@@ -2,6 +2,7 @@
 import { html, render, useEffect, useRef, useState } from "./html.js";
 import { explained, get, post } from "./api.js";
 import { currentLanguage, setLanguage, t } from "./i18n.js";
+import { keep, kept } from "./storage.js";
 
 const PAGES = [
   { path: "/", module: "./pages/tables.js", title: "tables" },
@@ -51,7 +52,7 @@ function Settings({ onLanguage }) {
   const choose = (next) => {
     setTheme(next);
     if (next) document.documentElement.dataset.theme = next; else delete document.documentElement.dataset.theme;
-    try { localStorage.setItem("theme", next); } catch { /* private browsing keeps nothing */ }
+    keep("theme", next);
   };
   return html`<div class="settings">
     <select aria-label=${t("theme")} value=${theme} onChange=${(event) => choose(event.target.value)}>
@@ -121,9 +122,6 @@ function App() {
       onTitle=${(text) => setAbout((old) => (old.path === path && old.title === text ? old : { path, title: text }))} />`}</main>`;
 }
 
-try {
-  const theme = localStorage.getItem("theme");
-  if (theme) document.documentElement.dataset.theme = theme;
-} catch { /* private browsing keeps nothing */ }
+if (kept("theme")) document.documentElement.dataset.theme = kept("theme");
 document.documentElement.lang = currentLanguage();
 render(html`<${App} />`, document.getElementById("app"));

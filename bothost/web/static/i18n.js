@@ -1,4 +1,6 @@
 // Labels in English and Chinese. The key is the English text; what has no entry is shown as it is.
+import { keep, kept } from "./storage.js";
+
 const ZH = {
   // Punctuation: between sentences, and of lists, labels and additions.
   " ": "", ".": "。", ", ": "、", ": ": "：", "{text} ({more})": "{text}（{more}）",
@@ -23,6 +25,7 @@ const ZH = {
   "because error": "出错",
   "because illegal": "不合规则",
   "because quarantined": "已隔离",
+  "because unavailable": "不可用",
   "value over the hand": "本局价值曲线",
   "move": "手",
   "review": "复盘",
@@ -287,12 +290,12 @@ const ZH = {
   "the pool is topped up after each pair": "每次配对后补牌池",
 };
 
-const saved = (key, fallback) => { try { return localStorage.getItem(key) ?? fallback; } catch { return fallback; } };
-let language = saved("language", navigator.language?.startsWith("zh") ? "zh" : "en");
+let language = kept("language", navigator.language?.startsWith("zh") ? "zh" : "en");
 
 /** Names in the data that English writes otherwise. */
 const EN = {
   doudizhu: "Dou Dizhu", othello: "Othello", "pass claim": "pass", "pass turn": "pass", bid0: "no bid", bid1: "bid 1", bid2: "bid 2", bid3: "bid 3",
+  "because late": "too late", "because error": "error", "because illegal": "illegal move", "because quarantined": "quarantined", "because unavailable": "unavailable",
   chi: "chow", peng: "pung", gang: "kong", angang: "concealed kong", bugang: "added kong", hu: "win",
   "phase A": "swap a card", "phase B": "pair any two", "phase pairing": "pair", "phase discard1": "discard", "phase discard2": "discard again", "phase final": "last discard",
 };
@@ -326,5 +329,5 @@ export const currentLanguage = () => language;
 export function setLanguage(next) {
   language = next;
   document.documentElement.lang = next;
-  try { localStorage.setItem("language", next); } catch { /* private browsing keeps nothing */ }
+  keep("language", next);
 }

@@ -8,14 +8,14 @@ import { Clock } from "../clock.js";
 import { addresses, playerNames, strategyName } from "../names.js";
 import { HOW, Preset, Rule, rulesOf } from "../rules.js";
 import { Scores } from "../scores.js";
+import { keep, kept } from "../storage.js";
 
 const CLOCKS = [[0, "no clock"], [20_000, "20 s a move"], [60_000, "1 minute a move"], [300_000, "5 minutes a move"]];
 const PREFERRED = { doudizhu: "deep-mc", mahjong: "mahjong-ppo", othello: "rule-othello", pairing: "phase-ppo" };
-const saved = (key) => { try { return localStorage.getItem(key) ?? ""; } catch { return ""; } };
 
 /** What was chosen for the last game: {game, preset, opponents, grant_ms}. */
 function lastChoice() {
-  try { return JSON.parse(saved("table")) ?? {}; } catch { return {}; }
+  try { return JSON.parse(kept("table")) ?? {}; } catch { return {}; }
 }
 
 function Setup({ t, go }) {
@@ -39,10 +39,8 @@ function Setup({ t, go }) {
     const form = event.target;
     const value = (name) => form.elements[name].value;
     const wanted = { game: game.game, grant_ms: Number(value("clock")), opponents: Array.from({ length: game.seats - 1 }, (_, i) => value(`opponent.${i}`)) };
-    try {
-      localStorage.setItem("player", value("name"));
-      localStorage.setItem("table", JSON.stringify({ ...wanted, preset }));
-    } catch { /* private browsing keeps nothing */ }
+    keep("player", value("name"));
+    keep("table", JSON.stringify({ ...wanted, preset }));
     setBusy(true);
     setProblem("");
     post("/api/play", { ...wanted, name: value("name"), rules: { ...(preset !== usual && { preset }), ...rulesOf(form, options) }, consents: form.elements.consents.checked })
@@ -52,7 +50,7 @@ function Setup({ t, go }) {
     <p class="dim">${t("You take one seat, bots take the others. Afterwards the hand can be replayed and reviewed.")}${t(" ")}${t("A strategy without a level plays its best; level 1 is the easiest.")}</p>
     ${offer.running.map((id) => html`<p class="notice"><a href=${`/play/${id}`}>${t("Go on with your game.")}</a></p>`)}
     <form class="panel setup" onSubmit=${start}>
-      <label>${t("your name")}<input type="text" name="name" required maxlength="32" pattern="[A-Za-z0-9][A-Za-z0-9_.\\-]*" title=${t("letters, digits and _ . -")} defaultValue=${offer.name ?? saved("player")} autocomplete="nickname" /></label>
+      <label>${t("your name")}<input type="text" name="name" required maxlength="32" pattern="[A-Za-z0-9][A-Za-z0-9_.\\-]*" title=${t("letters, digits and _ . -")} defaultValue=${offer.name ?? kept("player")} autocomplete="nickname" /></label>
       <label>${t("game")}<select name="game" value=${game.game} onChange=${(event) => { setChosen(event.target.value); setRules(""); }}>
         ${offer.games.map((item) => html`<option value=${item.game}>${t(item.game)}</option>`)}</select></label>
       ${Array.from({ length: game.seats - 1 }, (_, i) => html`<label key=${`${game.game}-${i}`}>${t("opponent")} ${i + 1}<select name=${`opponent.${i}`}>
