@@ -35,8 +35,8 @@ Execute = Callable[[str], Sequence[Sequence[Any]]]
 
 
 def least_key(moment: datetime) -> UUID:
-    """Return the smallest uuid7 of a moment."""
-    return UUID(int=(moment - EPOCH) // timedelta(milliseconds=1) << 80)
+    """Return the smallest uuid7 of a moment; before 1970, the smallest of all."""
+    return UUID(int=max(0, (moment - EPOCH) // timedelta(milliseconds=1)) << 80)
 
 
 def month_of(moment: datetime, later: int = 0) -> datetime:

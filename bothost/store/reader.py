@@ -119,18 +119,17 @@ def iter_keys(store: Store, query: HandQuery = EVERY_HAND, *, page: int = 10 * P
         after = rows[-1][0], rows[-1][1]
 
 
-def latest_hands(store: Store, query: HandQuery, limit: int, *, before: Key | None = None) -> list[LoggedHand]:
-    """Return the newest hands that match a query, newest first. ``before``: only hands older than this one."""
+def latest_hands(store: Store, query: HandQuery, limit: int) -> list[LoggedHand]:
+    """Return the newest hands that match a query, newest first."""
     found: list[LoggedHand] = []
+    before: Key | None = None
     while len(found) < limit:
         rows = _hands_page(store, query, PAGE_HANDS, _Bounds(before=before, newest_first=True))
-        found += islice(
-            (hand for hand in rows if query.accepts(hand.game.account, hand.game.players)), limit - len(found)
-        )
+        found += [hand for hand in rows if query.accepts(hand.game.account, hand.game.players)]
         if len(rows) < PAGE_HANDS:
             break
         before = rows[-1].key
-    return found
+    return found[:limit]
 
 
 class Search(msgspec.Struct, frozen=True):

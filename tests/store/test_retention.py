@@ -187,5 +187,7 @@ async def test_the_command_counts_until_it_is_told_to_delete(settings, tmp_path,
     told = json.loads(capsys.readouterr().out)
     assert told["deleted"] and told["rows"]["decisions"] == 3
     assert rows(settings)["games"] == 1
+    assert main(["db", "prune", "--before", "0001-01-01", "--yes", "--json"]) == 0
+    assert not any(json.loads(capsys.readouterr().out)["rows"].values())
     assert main(["db", "prune", "--before", "2999-01-01", "--yes"]) == 2
     assert "may still be running" in capsys.readouterr().err
