@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol
 
 import msgspec
 
-from bothost.errors import UsageError
+from bothost.errors import BothostError, UsageError
 from bothost.rules.game import ActionArray, FloatArray, Game, View
 
 Execution = Literal["inline", "thread", "process"]
@@ -192,11 +192,11 @@ class Strategy(ABC):
     def player(self, table: Table) -> Player:
         """Make a player for one seat and hand."""
 
-    def decide_many(self, requests: Sequence[Request]) -> Iterable[Decision]:
+    def decide_many(self, requests: Sequence[Request]) -> list[Decision] | Iterator[tuple[int, Decision]]:
         """Decide for several tables at once; strategies that batch inference override it.
 
-        The requests are in the order of their deadlines, and the decisions in the order of the requests. A generator
-        may yield them one by one: the host uses each as soon as it comes.
+        Returns the decisions in the order of the requests, which is that of their deadlines. A generator may yield
+        (index of the request, decision) instead, in any order: the host uses each as soon as it comes.
         """
         return [r.player.decide(r.view, r.legal, r.budget) for r in requests]
 
@@ -219,6 +219,20 @@ class Strategy(ABC):
     def close(self) -> None:
         """Free resources. ``player`` is not called afterwards."""
         return None
+
+
+def decide_all(strategy: Strategy, requests: Sequence[Request]) -> list[Decision]:
+    """What ``decide_many`` decides, in the order of the requests. Raises BothostError unless it is one for each."""
+    made = strategy.decide_many(requests)
+    if isinstance(made, Iterator):
+        by_index = dict(made)
+        decisions = [by_index[index] for index in range(len(requests)) if index in by_index]
+    else:
+        decisions = list(made)
+    if len(decisions) != len(requests):
+        message = f"decide_many returned {len(decisions)} decisions for {len(requests)} requests"
+        raise BothostError(message, advice="return one for each")
+    return decisions
 
 
 class Evaluator(Strategy):

@@ -13,7 +13,7 @@ from bothost.arena.lineup import Lineup
 from bothost.arena.luck import Luck
 from bothost.errors import ANY_FAILURE, BothostError, raised_at
 from bothost.rules.game import Game, Json, State, View
-from bothost.strategy import Budget, Decision, Player, Request, Strategy, Table
+from bothost.strategy import Budget, Decision, Player, Request, Strategy, Table, decide_all
 
 LATE_SHARE, LATE_MS = 0.2, 5.0
 """A decision is late when it took longer than its time by more than this share and these milliseconds together."""
@@ -228,7 +228,7 @@ def _decided(
     try:
         for hand, seat, _ in batch:
             hand.tell(seat)
-        decisions = _checked(strategy.decide_many([request for _, _, request in batch]), len(batch))
+        decisions = _checked(decide_all(strategy, [request for _, _, request in batch]))
     except ANY_FAILURE:
         if not forgive:
             raise
@@ -236,13 +236,8 @@ def _decided(
     return decisions, [(time.perf_counter() - start) / len(batch)] * len(batch)
 
 
-def _checked(made: Iterable[Decision], asked: int) -> list[Decision]:
-    """Raise BothostError unless these are as many decisions as were asked for, each with a number as its action."""
-    decisions = list(made)
-    if len(decisions) != asked:
-        raise BothostError(
-            f"decide_many returned {len(decisions)} decisions for {asked} requests", advice="return one for each"
-        )
+def _checked(decisions: list[Decision]) -> list[Decision]:
+    """Raise BothostError unless each of these is a decision with a number as its action."""
     for decision in decisions:
         if not isinstance(decision, Decision):
             kind = type(decision).__name__
@@ -264,7 +259,7 @@ def _decide_singly(
         timed = msgspec.structs.replace(request, budget=Budget(deadline=time.monotonic() + ms / 1000.0))
         try:
             hand.tell(seat)
-            decisions += _checked(strategy.decide_many([timed]), 1)
+            decisions += _checked(decide_all(strategy, [timed]))
         except ANY_FAILURE as error:
             if not forgive:
                 raise

@@ -236,7 +236,7 @@ class Worker:
         affected."""
         live = [task for task in tasks if task.ticket == task.job.ticket]
         live.sort(key=lambda task: task.job.window.late)
-        decided = 0
+        left = dict(enumerate(live))
         self.call = Call(loaded, time.monotonic(), live)
         try:
             requests = [
@@ -245,19 +245,18 @@ class Worker:
             ]
             decisions = instance.decide_many(requests)
             if isinstance(decisions, Iterator):
-                for task, decision in zip(live, decisions, strict=True):
+                for index, decision in decisions:
+                    task = left.pop(index)
+                    self.call = Call(loaded, time.monotonic(), list(left.values()))
                     self._finish([_result(task, decision)])
-                    decided += 1
-                    self.call = Call(loaded, time.monotonic(), live[decided:])
-                return
-            decisions = list(decisions)
-            if len(decisions) != len(live):
-                raise ValueError(f"decide_many returned {len(decisions)} decisions for {len(live)} requests")
+            elif len(decisions) == len(live):
+                left = {}
+                self._finish([_result(task, decision) for task, decision in zip(live, decisions, strict=True)])
+            if left:
+                raise ValueError(f"decide_many did not decide each of {len(live)} requests")
         except ANY_FAILURE as error:
             _log.warning("decide_many_failed", strategy=loaded.address, error=described(error))
-            self._one_by_one(loaded, instance, live[decided:])
-            return
-        self._finish([_result(task, decision) for task, decision in zip(live, decisions, strict=True)])
+            self._one_by_one(loaded, instance, list(left.values()))
 
     def _fall_back(self, task: QueuedJob) -> Result:
         """Try the links after the strategy, because it failed."""

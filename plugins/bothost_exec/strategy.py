@@ -75,11 +75,22 @@ class Exec(Strategy):
             self._own.add(program)
         return ExecPlayer(self, program, table, str(next(self._names)))
 
-    def decide_many(self, requests: Sequence[Request]) -> Iterator[Decision]:
-        """Ask all programs at the same time, and yield each decision once it is there."""
-        asked = [request.player.ask(request.view, request.legal, request.budget) for request in requests]  # type: ignore[attr-defined]
-        for request, question in zip(requests, asked, strict=True):
-            yield request.player.take(question, request.view, request.legal)  # type: ignore[attr-defined]
+    def decide_many(self, requests: Sequence[Request]) -> Iterator[tuple[int, Decision]]:
+        """Ask all programs at the same time, and yield each decision as soon as it is there."""
+        players: list[Any] = [request.player for request in requests]
+        asked = {
+            index: player.ask(request.view, request.legal, request.budget)
+            for index, (player, request) in enumerate(zip(players, requests, strict=True))
+        }
+        while asked:
+            left_s = min(question.deadline for question in asked.values()) - time.monotonic()
+            answers = [question.answer for question in asked.values()]
+            concurrent.futures.wait(answers, max(0.0, left_s), concurrent.futures.FIRST_COMPLETED)
+            now = time.monotonic()
+            for index, question in list(asked.items()):
+                if question.answer.done() or question.deadline <= now:
+                    del asked[index]
+                    yield index, players[index].take(question, requests[index].view, requests[index].legal)
 
     def leave(self, player: ExecPlayer) -> None:
         """Close the hand of a player, and stop its program if it is not shared."""

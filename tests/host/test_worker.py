@@ -82,35 +82,34 @@ def test_a_decision_does_not_wait_for_the_next_table_s():
     assert posted == [quick.job, slow.job]
 
 
-def test_of_a_batch_the_first_deadline_is_decided_first_and_its_answer_waits_for_no_other():
-    """It would be late, and the strategy would count as hanging."""
+def test_of_a_batch_each_decision_is_used_as_it_comes_and_the_rest_is_decided_by_deadline():
+    """Otherwise a quick one would be late, and the strategy would count as hanging."""
     done, back = threading.Event(), threading.Event()
 
-    class OneByOne(RandomStrategy):
+    class AsTheyCome(RandomStrategy):
         def player(self, table):
-            return table.table
+            return RandomPlayer(1)
 
         def decide_many(self, requests):
-            for request in requests:
-                if request.player == "broken":
-                    raise RuntimeError("broken")
-                assert request.player == "quick" or done.wait(30)
-                yield Decision(action=int(request.legal[0]))
+            assert len(requests) == 3
+            yield 2, Decision(action=int(requests[2].legal[0]))
+            assert done.wait(30)
+            raise RuntimeError("broken")
 
-    loaded = Loaded(Resolved("one-by-one", OneByOne, None))
-    broken, slow, quick = (task(loaded, name, ms) for name, ms in (("broken", 6e4), ("slow", 3e4), ("quick", 1e4)))
-    posted, open_calls = [], []
+    loaded = Loaded(Resolved("as-they-come", AsTheyCome, None))
+    quick, later, soon = (task(loaded, name, ms) for name, ms in (("quick", 60e3), ("later", 30e3), ("soon", 10e3)))
+    posted, waiting = [], []
 
     def post(worker, results):
-        posted.extend((result.job, result.error) for result in results)
-        open_calls.append([each.job for each in worker.call.tasks])
+        posted.extend(result.job for result in results)
+        waiting.append([each.job for each in worker.call.tasks])
         back.set()
 
-    worker = Worker("test", post, lambda worker: None, make=lambda loaded: OneByOne(None, None))
-    worker.submit({loaded: [broken, slow, quick]})
-    assert back.wait(10) and posted == [(quick.job, None)]
+    worker = Worker("test", post, lambda worker: None, make=lambda loaded: AsTheyCome(None, None))
+    worker.submit({loaded: [quick, later, soon]})
+    assert back.wait(10) and posted == [quick.job]
     done.set()
     worker.stop()
     worker.join(10)
-    assert posted == [(quick.job, None), (slow.job, None), (broken.job, "error")]
-    assert open_calls == [[quick.job, slow.job, broken.job], [slow.job, broken.job], [broken.job]]
+    assert posted == [quick.job, soon.job, later.job]
+    assert waiting[0] == [soon.job, later.job], "only these can be late now"

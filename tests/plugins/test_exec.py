@@ -21,6 +21,7 @@ import pytest
 from stopwatch import fastest, seconds
 
 from bothost import Budget, PluginError, Request, Table, exec_protocol, rules
+from bothost.strategy import decide_all
 from bothost.testing.check_strategy import check_strategy
 from bothost_exec.options import Options
 from bothost_exec.program import Program
@@ -279,7 +280,7 @@ def test_a_pool_shares_its_processes_and_they_think_together(start: Callable[...
     strategy = start("time.sleep(0.2)", pool=2)
     requests = [request(strategy) for _ in range(4)]
     assert len({one.player.program for one in requests}) == 2
-    assert len(list(strategy.decide_many(requests))) == 4
+    assert len(decide_all(strategy, requests)) == 4
     own = start("time.sleep(0.4)")
     apart = [request(own) for _ in range(4)]
     for one in apart:
@@ -288,19 +289,25 @@ def test_a_pool_shares_its_processes_and_they_think_together(start: Callable[...
     def together() -> float:
         nonlocal apart
         apart = [moved_on(one) for one in apart]
-        return seconds(lambda: list(own.decide_many(apart)))
+        return seconds(lambda: decide_all(own, apart))
 
     assert fastest(together, 1.2) < 1.2, "one after the other they need 1.6 s"
+
+
+def test_an_answer_does_not_wait_for_a_slower_one(start: Callable[..., Exec]) -> None:
+    strategy = start("if m['table'] == '1': time.sleep(1.0)")
+    requests = [request(strategy) for _ in range(3)]
+    order = [index for index, _ in strategy.decide_many(requests)]
+    assert sorted(order) == [0, 1, 2] and order[-1] == 0
 
 
 def test_one_bad_table_in_a_batch_keeps_no_other_from_its_answer(start: Callable[..., Exec]) -> None:
     strategy = start("if m['table'] == '2': sys.exit(1)")
     requests = [request(strategy) for _ in range(3)]
-    decisions = strategy.decide_many(requests)
-    assert next(decisions).action in requests[0].legal
     with pytest.raises(PluginError, match="exit code 1"):
-        next(decisions)
-    assert decide(requests[2]).action in requests[2].legal
+        decide_all(strategy, requests)
+    for one in (requests[0], requests[2]):
+        assert decide(one).action in one.legal
     assert strategy.next_id() == 4, "the third program was asked once"
 
 
