@@ -15,7 +15,7 @@ def in_order(
 ) -> Generator[Made, None, None]:
     """Yield ``work(number)`` for each number, in order. The pool makes at most ``ahead`` of them in advance.
 
-    Closed early, or if some work fails, it cancels what has not begun.
+    Closed early, or if some work fails, it cancels what has not started.
     """
     waiting: deque[Future[Made]] = deque()
     try:

@@ -76,10 +76,8 @@ class Round:
     """From 1 on."""
     loss: float
     """Mean cross-entropy of its machine over the samples, nats."""
-    pairs: tuple[tuple[int, int], ...]
+    pairs: list[tuple[int, int]]
     """Combinations that the round added."""
-    smallest: tuple[float, ...]
-    """For each combination, the smallest loss of the three ablated models."""
 
 
 class Growing(ABC):
@@ -175,17 +173,14 @@ class Growth(Growing):
         found = machine.pair_losses(self._samples, options.reading)
         room = min(options.per_round, self.limit - len(self))
         chosen: list[tuple[int, int]] = []
-        losses = found.smallest
-        kept: list[float] = []
-        for place in np.argsort(-losses, kind="stable"):
+        for place in np.argsort(-found.smallest, kind="stable"):
             if len(chosen) == room:
                 break
             pair = int(found.first[place]), int(found.second[place])
             if self._take(pair):
                 chosen.append(pair)
-                kept.append(float(losses[place]))
         self._add(len(chosen))
-        return Round(self.rounds, found.base, tuple(chosen), tuple(kept))
+        return Round(self.rounds, found.base, chosen)
 
     def _next_machine(self) -> FactorizationMachine:
         """A machine of all features. With ``warm`` it begins with the parameters of the previous one."""

@@ -139,8 +139,7 @@ class SharedGrowth(Growing):
             pairs=np.concatenate([clone.pairs, ranked[chosen]]),
             parameters=_widened(machine, len(chosen), self._seed + self.rounds),
         )
-        pairs = tuple((first, second) for first, second in ranked[chosen].tolist())
-        return Round(self.rounds, found.base, pairs, tuple(found.smallest[best[chosen]].tolist()))
+        return Round(self.rounds, found.base, [(first, second) for first, second in ranked[chosen].tolist()])
 
     def _new(self, seen: Samples, ranked: IntArray, room: int) -> list[int]:
         """The first ``room`` pairs that equal no existing feature: the same base features, or set in the same samples.

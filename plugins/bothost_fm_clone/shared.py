@@ -105,7 +105,8 @@ class SharedClone:
     @cached_property
     def rounded(self) -> SharedClone:
         """The same clone with parameters rounded to 16 bits, as in a file."""
-        return replace(self, parameters=_halved(self.parameters))
+        parameters = {name: values.astype(np.float16).astype(np.float32) for name, values in self.parameters.items()}
+        return replace(self, parameters=parameters)
 
     def save(self, path: Path) -> None:
         """Write the file."""
@@ -117,10 +118,6 @@ class SharedClone:
         tensors["sizes"] = np.array([self.quadratic, self.rectified], np.int32)
         metadata = {"game": self.encoding.game, "encoder_version": str(VERSION)}
         path.write_bytes(in_order(safetensors.numpy.save(tensors, metadata)))
-
-
-def _halved(parameters: dict[str, FloatArray]) -> dict[str, FloatArray]:
-    return {name: values.astype(np.float16).astype(np.float32) for name, values in parameters.items()}
 
 
 def load(path: Path, game: str) -> SharedClone:
