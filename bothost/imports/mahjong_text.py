@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 
 from bothost import rules
 from bothost.imports.mahjong_wall import BOTZONE, WINDS, Tiles, wall_of
-from bothost.imports.record import BadRecord, Found, HandRecord, Json, Records
+from bothost.imports.record import BadRecord, Found, HandRecord, Json, Records, act
 from bothost.rules.game import State
 
 _DID = re.compile(r"Player ([0-3]) (Draw|Play|Chi|Peng|Gang|AnGang|BuGang|Hu) ([WTB][1-9]|F[1-4]|J[1-3])")
@@ -91,12 +91,12 @@ def _happened(state: State, number: int, done: list[tuple[int, str, str]]) -> No
     elif _claiming(state) and what in ("Chi", "Peng", "Gang", "Hu"):
         claims = {who: _word(claim, said) for who, claim, said in done}
         for who in state.to_act:
-            _do(state, who, claims.pop(who, "pass"), number)
+            act(state, who, claims.pop(who, "pass"), f"line {number}")
         if claims:
             raise BadRecord(f"line {number}: seat {min(claims)} claims what it cannot")
     else:
         _pass_claims(state)
-        _do(state, seat, _word(what, tile), number)
+        act(state, seat, _word(what, tile), f"line {number}")
 
 
 def _word(what: str, tile: str) -> str:
@@ -111,13 +111,3 @@ def _pass_claims(state: State) -> None:
     if _claiming(state):
         for seat in state.to_act:
             state.apply(seat, state.game.parse("pass"))
-
-
-def _do(state: State, seat: int, word: str, number: int) -> None:
-    """Raises BadRecord."""
-    if state.terminal or seat not in state.to_act:
-        raise BadRecord(f"line {number}: seat {seat} is not asked")
-    action = state.game.parse(word)
-    if action not in state.legal(seat):
-        raise BadRecord(f"line {number}: {word} is not legal for seat {seat}")
-    state.apply(seat, action)

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from bothost.messages import PlayerInfo
+from bothost.rules.game import State
 
 Json = dict[str, Any]
 Action = tuple[int, str | int]
@@ -17,6 +18,19 @@ Action = tuple[int, str | int]
 
 class BadRecord(ValueError):
     """A record that cannot be imported. The message says why."""
+
+
+def act(state: State, seat: int, word: str, where: str) -> None:
+    """Apply a recorded action, in notation. Raises BadRecord. ``where``: its place in the record."""
+    if state.terminal or seat not in state.to_act:
+        raise BadRecord(f"{where}: seat {seat} is not asked")
+    try:
+        action = state.game.parse(word)
+    except ValueError as error:
+        raise BadRecord(f"{where}: {error}") from None
+    if action not in state.legal(seat):
+        raise BadRecord(f"{where}: {word} is not legal there for seat {seat}")
+    state.apply(seat, action)
 
 
 class HandRecord(msgspec.Struct, frozen=True, kw_only=True):

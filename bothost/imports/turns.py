@@ -9,7 +9,7 @@ import msgspec
 
 from bothost import rules
 from bothost.imports.mahjong_wall import BOTZONE, WINDS, Tiles, wall_of
-from bothost.imports.record import Action, BadRecord, HandRecord, Json
+from bothost.imports.record import Action, BadRecord, HandRecord, Json, act
 from bothost.lobbies.botzone.dialect import Mismatch
 from bothost.lobbies.botzone.doudizhu import NUMBERING, FightTheLandlord2
 from bothost.lobbies.botzone.games import of_request
@@ -149,7 +149,7 @@ def _answer(state: State, turn: Turn, number: int) -> None:
     said = {seat: str(answer or "PASS").split() for seat, answer in turn.responses.items()}
     drawn = [seat for seat, asked in turn.requests.items() if str(asked).startswith("2 ")]
     if drawn:
-        _do(state, drawn[0], _own(said.get(drawn[0], ["PASS"]), number), number)
+        act(state, drawn[0], _own(said.get(drawn[0], ["PASS"]), number), f"round {number}")
         return
     if state.terminal or state.view(state.to_act[0]).phase not in ("claims", "robbing"):
         claimed = [seat for seat, words in said.items() if words != ["PASS"]]
@@ -162,10 +162,10 @@ def _answer(state: State, turn: Turn, number: int) -> None:
             raise BadRecord(f"round {number}: seat {seat} claims what it cannot")
     last = str(state.view(asked[0]).to_json()["last_tile"])
     for seat in asked:
-        _do(state, seat, _claim(said.get(seat, ["PASS"]), last, number), number)
+        act(state, seat, _claim(said.get(seat, ["PASS"]), last, number), f"round {number}")
     if not state.terminal and state.view(state.to_act[0]).phase == "discard":
         (seat,) = state.to_act
-        _do(state, seat, f"play:{said[seat][-1]}", number)
+        act(state, seat, f"play:{said[seat][-1]}", f"round {number}")
 
 
 def _own(words: list[str], number: int) -> str:
@@ -192,18 +192,6 @@ def _claim(words: list[str], last: str, number: int) -> str:
         case ["CHI", middle, _]:
             return f"chi:{middle}"
     raise BadRecord(f"round {number}: {' '.join(words)[:40]} is not an answer to a discard")
-
-
-def _do(state: State, seat: int, word: str, number: int) -> None:
-    if state.terminal or seat not in state.to_act:
-        raise BadRecord(f"round {number} ({seat}:{word}): seat {seat} is not asked")
-    try:
-        action = state.game.parse(word)
-    except ValueError as error:
-        raise BadRecord(f"round {number} ({seat}:{word}): {error}") from None
-    if action not in state.legal(seat):
-        raise BadRecord(f"round {number} ({seat}:{word}): not legal there")
-    state.apply(seat, action)
 
 
 _GAMES: dict[str, Callable[[Sequence[Turn], Json, bool], HandRecord]] = {
