@@ -131,12 +131,8 @@ def _complete(settings: Settings, base: Path, env: Mapping[str, str]) -> Setting
     url = store.url
     if url.startswith(_SQLITE) and not url.startswith(_SQLITE + "/") and ":memory:" not in url and url != _SQLITE:
         url = _SQLITE + str(base / url.removeprefix(_SQLITE))
-    password = store.password
-    if password is None and env.get("BOTHOST_STORE_PASSWORD"):
-        password = from_environment(("BOTHOST_STORE_PASSWORD",), env)
-    web_password = settings.web.password
-    if web_password is None and env.get("BOTHOST_WEB_PASSWORD"):
-        web_password = from_environment(("BOTHOST_WEB_PASSWORD",), env)
+    password = _or_variable(store.password, "BOTHOST_STORE_PASSWORD", env)
+    web_password = _or_variable(settings.web.password, "BOTHOST_WEB_PASSWORD", env)
     return change(
         settings,
         host=change(host, data_dir=_anchor(host.data_dir, base), plugins_dir=_anchor(host.plugins_dir, base)),
@@ -156,13 +152,15 @@ def _anchor(path: Path | None, base: Path) -> Any:
 
 
 def _account(lobby: LobbySettings, account: AccountSettings, env: Mapping[str, str]) -> AccountSettings:
-    password_variable = variable(lobby.name, account.name, "password")
     names = (variable(lobby.name, account.name, "token"), variable(lobby.name, "token"))
-    password = account.password
-    if password is None and env.get(password_variable):
-        password = from_environment((password_variable,), env)
     token = account.token or from_environment(names, env)
+    password = _or_variable(account.password, variable(lobby.name, account.name, "password"), env)
     return msgspec.structs.replace(account, token=token, password=password)
+
+
+def _or_variable(secret: Secret | None, name: str, env: Mapping[str, str]) -> Secret | None:
+    """The configured secret, else that of the variable if it is set."""
+    return from_environment((name,), env) if secret is None and env.get(name) else secret
 
 
 def _semantic_problems(settings: Settings) -> Iterable[Problem]:
