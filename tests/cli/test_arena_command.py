@@ -9,31 +9,21 @@ import pytest
 
 from bothost import cli
 
-
-@pytest.fixture(autouse=True)
-def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("BOTHOST_CONFIG", raising=False)
+pytestmark = pytest.mark.usefixtures("elsewhere")
 
 
-def run(capsys, *words):
-    code = cli.main(["arena", *words])
-    out, err = capsys.readouterr()
-    return code, out, err
-
-
-def test_deals_of_an_earlier_run_are_reported(capsys):
+def test_deals_of_an_earlier_run_are_reported(run):
     words = ("othello", "random", "first-legal", "--journal", "match.jsonl", "-n")
-    code, _, err = run(capsys, *words, "2")
+    code, _, err = run("arena", *words, "2")
     assert code == 0 and "earlier run" not in err
-    code, _, err = run(capsys, *words, "3")
+    code, _, err = run("arena", *words, "3")
     assert code == 0
     assert "2 of 3 deals are from an earlier run in match.jsonl; if a strategy's code has changed, raise its" in err
     assert "name another --journal" in err
 
 
-def test_three_contestants_at_dou_dizhu_have_figures_each(capsys):
-    code, out, _ = run(capsys, "doudizhu", "random", "first-legal", "random", "-n", "2")
+def test_three_contestants_at_dou_dizhu_have_figures_each(run):
+    code, out, _ = run("arena", "doudizhu", "random", "first-legal", "random", "-n", "2")
     assert code == 0
     for name in "ABC":
         assert f"{name}'s score a hand " in out and f"{name}'s win rate " in out and f"{name}'s ms a move " in out
@@ -41,8 +31,8 @@ def test_three_contestants_at_dou_dizhu_have_figures_each(capsys):
     assert "A wins  " not in out and "A's points a hand" not in out
 
 
-def test_the_deal_in_rate_of_a_player_that_never_won_is_printed(capsys):
-    code, out, _ = run(capsys, "mahjong", "random", "first-legal", "-n", "1")
+def test_the_deal_in_rate_of_a_player_that_never_won_is_printed(run):
+    code, out, _ = run("arena", "mahjong", "random", "first-legal", "-n", "1")
     assert code == 0
     assert "B's fan a win" not in out and "B's deal-in rate" in out
 
@@ -76,17 +66,17 @@ def _mine(tmp_path: Path, monkeypatch, body):
     monkeypatch.setenv("BOTHOST_CONFIG", str(tmp_path / "config.toml"))
 
 
-def test_a_contestant_that_fails_is_named_with_what_to_do(tmp_path, monkeypatch, capsys):
+def test_a_contestant_that_fails_is_named_with_what_to_do(tmp_path, monkeypatch, run):
     _mine(tmp_path, monkeypatch, "return int(legal[0])")
-    code, _, err = run(capsys, "othello", "random", "mine", "-n", "1")
+    code, _, err = run("arena", "othello", "random", "mine", "-n", "1")
     assert code == 1
     assert "error: B (mine): decide returned int" in err
     assert "fix: return bothost.Decision(action=…); bothost plugin check mine; a tournament counts errors" in err
 
 
-def test_late_answers_are_counted(tmp_path, monkeypatch, capsys):
+def test_late_answers_are_counted(tmp_path, monkeypatch, capsys, run):
     _mine(tmp_path, monkeypatch, "time.sleep(0.01); return Decision(action=int(legal[0]))")
-    code, out, _ = run(capsys, "othello", "mine", "first-legal", "-n", "1", "--ms", "1")
+    code, out, _ = run("arena", "othello", "mine", "first-legal", "-n", "1", "--ms", "1")
     assert code == 0 and re.search(r"^late answers +A \d+", out, flags=re.M)
     assert cli.main(["tournament", "othello", "mine", "first-legal", "-n", "2", "--ms", "1"]) == 0
     assert re.search(r"^late answers: A \d+", capsys.readouterr().out, flags=re.M)

@@ -22,22 +22,7 @@ from bothost.cli import doctor, output
 from bothost.errors import AuthError, BothostError, ConfigError, LobbyUnreachable, SchemaOutdated
 from bothost.testing import misbehaving
 
-
-@pytest.fixture(autouse=True)
-def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("BOTHOST_CONFIG", raising=False)
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
-    def command(*argv: object) -> tuple[int, str, str]:
-        code = cli.main([str(argument) for argument in argv])
-        out, err = capsys.readouterr()
-        assert "Traceback" not in out + err
-        return code, out, err
-
-    return command
+pytestmark = pytest.mark.usefixtures("elsewhere")
 
 
 def python(*argv: str, **env: str) -> subprocess.CompletedProcess[str]:

@@ -12,24 +12,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from bothost import cli, rules
+from bothost import rules
 from bothost.cli.from_sb3 import read_policy
 from bothost.errors import UsageError
 
 OTHELLO = rules.game("othello")
-
-
-@pytest.fixture
-def run(capsys, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-    def command(*argv: object) -> tuple[int, str, str]:
-        code = cli.main([str(argument) for argument in argv])
-        out, err = capsys.readouterr()
-        assert "Traceback" not in err
-        return code, out, err
-
-    return command
 
 
 def state(inputs: int = 192, actions: int = 65) -> dict[str, torch.Tensor]:

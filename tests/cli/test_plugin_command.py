@@ -12,25 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from bothost import cli
 from bothost.testing import misbehaving
 
-
-@pytest.fixture(autouse=True)
-def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("BOTHOST_CONFIG", raising=False)
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
-    def command(*argv: object) -> tuple[int, str, str]:
-        code = cli.main([str(argument) for argument in argv])
-        out, err = capsys.readouterr()
-        assert "Traceback" not in err
-        return code, out, err
-
-    return command
+pytestmark = pytest.mark.usefixtures("elsewhere")
 
 
 def test_list_shows_strategies_and_failures_with_their_cause(

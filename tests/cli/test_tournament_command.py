@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from bothost import cli
-
 PROGRAM = """
 import json, sys
 for line in sys.stdin:
@@ -24,22 +22,13 @@ for line in sys.stdin:
 """
 
 
-@pytest.fixture(autouse=True)
-def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("BOTHOST_CONFIG", raising=False)
+pytestmark = pytest.mark.usefixtures("elsewhere")
 
 
-def run(capsys, *words):
-    code = cli.main(["tournament", *words])
-    out, err = capsys.readouterr()
-    return code, out, err
-
-
-def test_strategies_and_programs_play_and_a_second_call_continues(tmp_path, capsys):
+def test_strategies_and_programs_play_and_a_second_call_continues(tmp_path, run):
     (tmp_path / "program.py").write_text(PROGRAM)
     words = ("othello", "random", f"exec:{sys.executable} program.py", "rule-othello", "-n", "2", "--json")
-    code, out, err = run(capsys, *words)
+    code, out, err = run("tournament", *words)
     assert code == 0, err
     found = json.loads(out)
     assert found["standings"][0]["address"] == "rule-othello"
@@ -48,37 +37,37 @@ def test_strategies_and_programs_play_and_a_second_call_continues(tmp_path, caps
     folder = Path(found["folder"])
     assert {"results.json", "report.html", "matches"} <= {path.name for path in folder.iterdir()}
     journals = {path: path.read_bytes() for path in (folder / "matches").iterdir()}
-    code, out, err = run(capsys, *words)
+    code, out, err = run("tournament", *words)
     assert code == 0
     assert json.loads(out) == found
     assert f"6 of 6 deals are from an earlier run in {folder}; if a strategy's code has changed, raise its" in err
-    code, out, err = run(capsys, *words[:4], "-n", "3", "--out", str(folder / "more"))
+    code, out, err = run("tournament", *words[:4], "-n", "3", "--out", str(folder / "more"))
     assert code == 0 and "earlier run" not in err
-    code, out, err = run(capsys, *words[:4], "-n", "4", "--out", str(folder / "more"))
+    code, out, err = run("tournament", *words[:4], "-n", "4", "--out", str(folder / "more"))
     assert code == 0 and "9 of 12 deals are from an earlier run" in err
     assert {path: path.read_bytes() for path in (folder / "matches").iterdir()} == journals
 
 
-def test_the_table_for_people_has_intervals(capsys):
-    code, out, _ = run(capsys, "othello", "random", "first-legal", "-n", "4")
+def test_the_table_for_people_has_intervals(run):
+    code, out, _ = run("tournament", "othello", "random", "first-legal", "-n", "4")
     assert code == 0
     assert "wins, %" in out
     assert "±" in out
     assert "report.html" in out
 
 
-def test_errors_and_illegal_actions_are_printed_and_nothing_where_there_are_none(tmp_path, capsys):
+def test_errors_and_illegal_actions_are_printed_and_nothing_where_there_are_none(tmp_path, run):
     (tmp_path / "program.py").write_text(PROGRAM.replace('message["legal"][0]', '"nonsense"'))
-    code, out, err = run(capsys, "othello", "random", f"exec:{sys.executable} program.py", "-n", "2")
+    code, out, err = run("tournament", "othello", "random", f"exec:{sys.executable} program.py", "-n", "2")
     assert code == 0, err
     assert re.search(r"^errors: B [1-9]\d+$", out, flags=re.M)
     assert "illegal" not in out and "late answers" not in out
-    code, out, _ = run(capsys, "othello", "random", "first-legal", "-n", "2")
+    code, out, _ = run("tournament", "othello", "random", "first-legal", "-n", "2")
     assert code == 0 and "errors" not in out
 
 
-def test_what_is_wrong_is_explained(capsys):
-    code, _, err = run(capsys, "mahjong", "random", "first-legal", "-n", "2", "--table", "3")
+def test_what_is_wrong_is_explained(run):
+    code, _, err = run("tournament", "mahjong", "random", "first-legal", "-n", "2", "--table", "3")
     assert code == 2
     assert "--table 2, or 4" in err
 

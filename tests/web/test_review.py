@@ -168,6 +168,14 @@ def test_in_the_browser(page, served, rows):
     assert page.locator(".steps [role=status]").inner_text().startswith("20 / ")
 
 
+def test_hands_that_were_never_revealed_are_not_offered(page, served, logged, played):
+    *made, _, end = played("doudizhu", with_mistakes)  # without the events in which the hands are revealed
+    logged([*made, end])
+    page.goto(f"{served}/hand/{name_of(made)}")
+    page.wait_for_selector(".doudizhu")
+    assert page.get_by_role("button", name="all hands").is_disabled()
+
+
 def test_a_reviewer_that_rates_nothing_lists_the_moves_that_differ(page, served, rows, tmp_path):
     page.goto(f"{served}/hand/{name_of(rows)}?at=0")
     page.get_by_label("review with").select_option("first-legal")

@@ -64,7 +64,7 @@ function Hand({ hand, board, path, search, go, t }) {
     <div class="columns"><div>
       ${position ? html`<${Board} t=${t} position=${{ seat: shownSeat, view: position.views[shownSeat], views: everything ? position.views : undefined, players: hand.names }} />
         <${Steps} at=${at} last=${last} move=${move} label=${played} t=${t}>
-          <button class="act" aria-pressed=${everything} onClick=${() => setEverything(!everything)}>${t("all hands")}</button>
+          <button class="act" aria-pressed=${everything} disabled=${Object.keys(position.views).length < 2} onClick=${() => setEverything(!everything)}>${t("all hands")}</button>
           <select aria-label=${t("seat view")} value=${seat} onChange=${(event) => setSeat(Number(event.target.value))}>
             ${hand.names.map((player, i) => html`<option value=${i} disabled=${!position.views[i]}>${player}</option>`)}</select>
           <button class="act" onClick=${share}>${t(copied ? "copied" : "copy link")}</button>
