@@ -68,8 +68,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         if self.contested is not None and not self.evaluator:
             raise ValueError("contested needs an evaluator")
         table = game("doudizhu", preset=self.preset)  # raises ValueError for an unknown one, as the search does
-        state = table.new_state(0)
-        search(state.view(state.to_act[0]), 0, **self.of_search(table, evaluated=bool(self.evaluator)))
+        state, options = table.new_state(0), self.of_search(table, evaluated=bool(self.evaluator))
+        search(state.view(state.to_act[0]), 0, **options)
+        if options["leaf"] == "evaluator" and not self.evaluator:
+            raise ValueError("the leaf evaluator needs an evaluator")
 
     def of_search(self, table: Game, *, evaluated: bool) -> dict[str, Any]:
         """Options of each search: those of play, and the overriding ones."""

@@ -179,7 +179,7 @@ class ExpertLearner(Learner):
             allowed = torch.from_numpy(legal_masks([view.legal() for view in views], ACTIONS))
             log_probs, values = self._policy(observations, allowed)
             actions = draw(log_probs, rng).tolist()
-            parts.append(self._valued(views, torch.from_numpy(observations), allowed, log_probs, values, rng))
+            parts.append(self.valued(views, torch.from_numpy(observations), allowed, log_probs, values, rng))
             for state, action in zip(states, actions, strict=True):
                 state.apply(state.to_act[0], action)
             states = [state for state in states if not state.terminal]
@@ -194,7 +194,7 @@ class ExpertLearner(Learner):
         log_probs = masked_log_probs(back, allowed[:, None].expand(-1, count, -1)).mean(dim=1)
         return masked_log_probs(log_probs, allowed), values.reshape(-1, count).mean(dim=1)
 
-    def _valued(
+    def valued(
         self,
         views: Sequence[View],
         observations: Tensor,

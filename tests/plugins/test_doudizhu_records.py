@@ -61,6 +61,7 @@ def test_an_evaluator_values_the_leaves_of_a_collection():
         ({"preset": "eight-cards"}, "preset"),
         ({"search": {"explore": 1}}, "no option"),
         ({"search": {"exploration": -1}}, "out of range"),
+        ({"search": {"leaf": "evaluator"}}, "needs an evaluator"),
     ],
 )
 def test_rules_and_searches_that_do_not_exist_are_refused_before_a_collection(wrong, words):

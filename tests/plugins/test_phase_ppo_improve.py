@@ -85,7 +85,7 @@ def test_gains_are_those_of_playouts_of_the_likely_actions(monkeypatch, tmp_path
     allowed = torch.zeros(1, 58, dtype=torch.bool)
     allowed[0, legal] = True
     seen = torch.zeros(1, 400 + 58 * 32)
-    found = learner._valued([view], seen, allowed, log_probs, torch.zeros(1), np.random.default_rng(0))
+    found = learner.valued([view], seen, allowed, log_probs, torch.zeros(1), np.random.default_rng(0))
     worth = legal[:2] + 10.0
     expected = worth - (0.6 * worth[0] + 0.4 * worth[1])
     np.testing.assert_allclose(found.gains[:2], expected, atol=1e-4)
