@@ -76,7 +76,7 @@ class Connection:
         sockets, http = self.sockets, self._http
         self._watchdog = Watchdog(
             settings,
-            lambda: (sockets.frames, http.answers, None if by_app else sockets.pongs),
+            lambda: sockets.life()[: 1 if by_app else 2],
             (lambda: self.feed(Ping())) if by_app else sockets.ping,
             self._cut,
         )

@@ -66,10 +66,10 @@ class Sockets:
         self.fold = Latency()
         """Time that the adapter and the sessions take for a frame. One frame in ``SAMPLE`` is timed."""
 
-    @property
-    def pongs(self) -> int:
-        """Pongs received on the open sockets."""
-        return sum(socket.pongs for socket in self._open.values())
+    def life(self) -> tuple[int, int]:
+        """Messages and pongs that came on the oldest open socket. A later one, to a chat server, is not the session."""
+        socket = next(iter(self._open.values()), None)
+        return (0, 0) if socket is None else (socket.messages, socket.pongs)
 
     def open(self, effect: OpenSocket) -> None:
         self._opening[effect.conn] = self._tasks.spawn(self._connect(effect))
@@ -205,8 +205,6 @@ class HttpCalls:
         self._feed = feed
         self._tasks = BackgroundTasks()
         self._client: httpx.AsyncClient | None = None
-        self.answers = 0
-        """Answers received."""
 
     def request(self, effect: HttpRequest) -> None:
         self._tasks.spawn(self._request(effect))
@@ -220,7 +218,6 @@ class HttpCalls:
         try:
             async with asyncio.timeout(HTTP_PHASES * effect.timeout_s):
                 result = await self._answer(self._client, effect)
-            self.answers += 1
         except Exception as error:  # also a header that cannot be sent, such as a token of the lobby with an accent
             result = HttpResult(effect.request, 0, (), type(error).__name__.encode())
         self._feed(result)

@@ -65,8 +65,8 @@ class WebSocket(asyncio.Protocol):
         self._closed = False
         self.closed: tuple[int, str] | None = None
         """Code and reason, once it is closed."""
-        self.pongs = 0
-        """Number of answers to our protocol pings."""
+        self.messages = self.pongs = 0
+        """Messages received, and answers to our protocol pings."""
 
     @classmethod
     async def open(
@@ -167,6 +167,7 @@ class WebSocket(asyncio.Protocol):
     def _message(self, data: Any, text: bool) -> None:
         if self._closed or self._failed:
             return
+        self.messages += 1
         if text:
             try:
                 self._on_message(str(data, "utf-8"))

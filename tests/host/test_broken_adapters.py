@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 import structlog.testing
+from websockets.asyncio.server import serve
 
 from bothost import messages as m
 from bothost.host.connection import Connection
@@ -252,3 +253,42 @@ async def test_an_answer_that_drips_for_ever_is_given_up():
     await calls.aclose()
     await closed.wait()
     server.close()
+
+
+class Chats(EmbeddedLobby):
+    """Its lobby goes silent after the login, but its chat server and its web server do not."""
+
+    name = "chats"
+
+    def feed(self, item):
+        match item:
+            case m.Authenticate():
+                return [m.OpenSocket(1, self.account.url)]
+            case m.SocketOpened(conn=1):
+                return [m.OpenSocket(2, f"{self.account.url}chat"), m.Connected("ada")]
+            case m.Frame():
+                return [m.HttpRequest(1, "GET", self.account.url.replace("ws:", "http:"), (), b"", 1.0)]
+            case m.SocketClosed(conn=1):
+                return [m.Disconnected(item.reason)]
+        return []
+
+
+async def test_what_its_chat_and_web_servers_send_is_no_sign_of_life_of_a_lobby():
+    async def talk(connection):
+        while connection.request.path == "/chat":
+            await connection.send("hello")
+            await asyncio.sleep(0.01)
+        await connection.wait_closed()
+
+    def answer(connection, request):
+        return None if "Upgrade" in request.headers else connection.respond(200, "rooms")
+
+    async with serve(talk, "127.0.0.1", 0, process_request=answer) as server:
+        url = f"ws://127.0.0.1:{next(iter(server.sockets)).getsockname()[1]}/"
+        owner = Owner()
+        connection = Connection(
+            Chats(Account(name="ada", url=url), EmbeddedOptions()), owner, ConnectionSettings(heartbeat_s=0.1)
+        )
+        connection.start()
+        await until(lambda: m.Disconnected("no sign of life") in owner.events, 5.0)
+        await connection.aclose()
