@@ -42,7 +42,7 @@ class Writer:
         self._spool = spool
         self._mutex = threading.RLock()  # guards the spool, and changes of ``_away`` to False
         self._away = spool.rows > 0  # rows of an earlier process must come first
-        self._outage = False  # whether an outage was logged and no commit has succeeded since
+        self._reason = ""  # why the database is away, as it was logged; empty after a commit
         self._replay = threading.Event()
         """Set while the second thread has work: the database is away, or the writer closes."""
         self._ending = threading.Event()
@@ -112,10 +112,7 @@ class Writer:
 
     def _lost(self, error: Exception) -> None:
         self._away = True
-        if not self._outage:
-            self._outage = True
-            self.outages += 1
-            log_safely("error", "database_away", error=str(error), advice=getattr(error, "advice", ""))
+        self._report(error)
         self._pause()
         self._replay.set()
 
@@ -144,9 +141,16 @@ class Writer:
         self.rows += new
         self.duplicates += total - new
         self.commits += 1
-        if self._outage:
-            self._outage = False
+        if self._reason:
+            self._reason = ""
             log_safely("info", "database_back", rows=self.rows)
+
+    def _report(self, error: Exception) -> None:
+        """Log why the database is away, once for each reason: a server that is back may have another schema."""
+        if (reason := str(error)) != self._reason:
+            self.outages += not self._reason
+            self._reason = reason
+            log_safely("error", "database_away", error=reason, advice=getattr(error, "advice", ""))
 
     def _commit_apart(self, chunks: list[Chunk], answer_s: float, error: BadRow) -> None:
         """Bisect the rows to find the bad one, and keep it as text."""
@@ -208,7 +212,8 @@ class Writer:
         total = sum(len(rows) for _, _, rows in chunks)
         try:
             self._commit(chunks, CLOSE_PATIENCE_S if self._ending.is_set() else REPLAY_ANSWER_S)
-        except StoreError:
+        except StoreError as error:
+            self._report(error)
             self._pause()
             return False
         with self._mutex:

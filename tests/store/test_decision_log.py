@@ -241,6 +241,21 @@ async def test_an_outage_of_database_and_spool_is_one_and_ends_once(settings, lo
     assert events.count("database_away") == events.count("database_back") == log.stats.outages == 1
 
 
+async def test_another_reason_of_the_same_outage_is_reported(settings, log, tmp_path):
+    """The operator must learn that waiting does not help."""
+    path, away = sqlite_path(settings.url), tmp_path / "away.db"
+    with structlog.testing.capture_logs() as logs:
+        path.rename(away)
+        await log.submit(some_decisions(3))
+        path.touch()  # an empty database
+        await until(lambda: len(logs) == 2)
+        away.rename(path)
+        await until(lambda: log.stats.spool_depth == 0)
+    assert [entry["event"] for entry in logs] == ["database_away", "database_away", "database_back"]
+    assert "No such file" in logs[0]["error"] and "no schema yet" in logs[1]["error"]
+    assert log.stats.outages == 1
+
+
 async def test_what_is_spooled_at_the_end_is_in_the_database_when_the_next_log_opens(settings, tmp_path):
     log = DecisionLog.open(settings, "h", tmp_path / "spool")
     records = some_decisions(50)
