@@ -130,7 +130,7 @@ def _episode(timeline: Timeline, decoder: Decoder, blocks: Sequence[str]) -> _Ep
     if not made:
         raise ValueError("without a decision")
     scores = timeline.hand.scores
-    if scores is None:
+    if scores is None or record.seat >= len(scores):
         raise ValueError("without a score")
     seen = [observation(decoder, row.view, blocks) for row in made]
     end = game.new_view(record.seat)

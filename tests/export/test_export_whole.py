@@ -131,6 +131,14 @@ def test_minari_reads_its_dataset_back(store, tmp_path: Path, monkeypatch: pytes
         export_episodes(store, SCORED, out)
 
 
+def test_a_hand_without_a_score_of_our_seat_is_left_out(store, tmp_path: Path):
+    pytest.importorskip("minari")
+    with store.begin() as connection:
+        connection.exec_driver_sql("UPDATE game_ends SET scores = '[1]'")
+    info = export_episodes(store, HandQuery(scored=True, games=("othello",)), tmp_path / "out")
+    assert info["datasets"]["bothost/othello-v0"]["episodes"] == 5 and info["left_out"] == {"without a score": 5}
+
+
 def test_blocks_of_the_observations_may_be_chosen(store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     minari = pytest.importorskip("minari")
     query = HandQuery(scored=True, games=("mahjong",))
