@@ -13,7 +13,6 @@ import structlog
 from bothost.config import AccountSettings, LobbySettings
 from bothost.host.account_tables import AccountTables
 from bothost.host.connection import Connection
-from bothost.host.limits import TokenBucket
 from bothost.host.manners import Manners
 from bothost.host.reconnect import ConnectionSettings
 from bothost.host.recorder import now_us
@@ -36,6 +35,7 @@ from bothost.messages import (
     Throttled,
     Unknown,
 )
+from bothost.tables.clock import TokenBucket
 from bothost.tables.slots import Slots
 
 if TYPE_CHECKING:

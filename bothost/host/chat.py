@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 
 import structlog
 
-from bothost.host.limits import TokenBucket
 from bothost.host.manners import Manners
 from bothost.lobbies.frames import MAX_CHAT, plain_text
 from bothost.messages import Chat, PlayerInfo, Say
+from bothost.tables.clock import TokenBucket
 from bothost.tables.hand import Hand
 from bothost.tables.session import Session
 

@@ -1,31 +1,8 @@
-"""Rate limit and backoff."""
+"""Backoff."""
 
 from __future__ import annotations
 
 import random
-
-
-class TokenBucket:
-    """A token bucket with ``rate`` tokens a second, at most ``burst``. Times are monotonic seconds."""
-
-    def __init__(self, rate: float, burst: float, now: float) -> None:
-        self.rate = rate
-        self.burst = burst
-        self._tokens = burst
-        self._at = now
-
-    def take(self, now: float) -> bool:
-        """Take a token. Returns False if there is none."""
-        self._tokens = min(self.burst, self._tokens + (now - self._at) * self.rate)
-        self._at = now
-        if self._tokens < 1.0 - 1e-9:
-            return False
-        self._tokens -= 1.0
-        return True
-
-    def wait(self) -> float:
-        """Seconds until the next token, as of the last ``take``."""
-        return max(0.0, (1.0 - self._tokens) / self.rate)
 
 
 class Backoff:

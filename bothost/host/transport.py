@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import structlog
 
 from bothost.host.latency import Latency
-from bothost.host.limits import TokenBucket
 from bothost.host.tasks import BackgroundTasks
 from bothost.host.websocket import OPEN_TIMEOUT_S, OpenFailed, WebSocket
 from bothost.messages import (
@@ -30,6 +29,7 @@ from bothost.messages import (
     SocketOpened,
     TimerFired,
 )
+from bothost.tables.clock import TokenBucket
 
 if TYPE_CHECKING:
     import httpx  # imported on first use, because few lobbies need it and it slows down the start

@@ -8,6 +8,7 @@ import structlog
 from bothost.lobbies.embedded import protocol as wire
 from bothost.lobby_server.settings import ServerSettings
 from bothost.lobby_server.timers import Timers
+from bothost.tables.clock import TokenBucket
 
 log = structlog.get_logger("bothost.lobby_server")
 
@@ -34,8 +35,7 @@ class Connection(msgspec.Struct):
     """A socket. ``player`` is set by its hello."""
 
     number: int
-    bucket: float
-    filled: float
+    bucket: TokenBucket
     player: str | None = None
     closing: bool = False
     refused: int = 0
@@ -58,7 +58,9 @@ class Connections:
         return out
 
     def opened(self, number: int, now: float, address: str) -> None:
-        connection = self.by_number[number] = Connection(number, float(self._settings.burst), now)
+        connection = self.by_number[number] = Connection(
+            number, TokenBucket(self._settings.messages_per_s, self._settings.burst, now)
+        )
         if len(self.by_number) > self._settings.connections:
             self.close(connection, wire.CLOSE_FULL, "too many connections")
             return
@@ -102,10 +104,7 @@ class Connections:
         If it is empty, send an error (one for each refused seek), and in the end close the connection.
         """
         s = self._settings
-        connection.bucket = min(float(s.burst), connection.bucket + (now - connection.filled) * s.messages_per_s)
-        connection.filled = now
-        if connection.bucket >= 1.0:
-            connection.bucket -= 1.0
+        if connection.bucket.take(now):
             connection.refused = 0
             return True
         connection.refused += 1

@@ -8,6 +8,7 @@ from bothost.lobbies.embedded import protocol as wire
 from bothost.lobby_server.accounts import Accounts
 from bothost.lobby_server.connections import Connection, Connections
 from bothost.lobby_server.table import ServerTable
+from bothost.tables.clock import TokenBucket
 
 
 class ServerPlayer(msgspec.Struct):
@@ -17,19 +18,14 @@ class ServerPlayer(msgspec.Struct):
     session: str
     conn: Connection | None = None
     tables: dict[str, ServerTable] = {}
-    chat_tokens: float | None = None
-    """Chat messages that the player may send now; None: has not said anything yet."""
-    chatted: float = 0.0
-    """When the player last said something."""
+    chat: TokenBucket | None = None
+    """Limits the chat messages of the player; None: has not said anything yet."""
 
     def may_chat(self, now: float, burst: int, per_minute: float) -> bool:
-        """Take a token from the player's bucket of chat messages; False where there is none."""
-        tokens = float(burst)
-        if self.chat_tokens is not None:
-            tokens = min(tokens, self.chat_tokens + (now - self.chatted) * per_minute / 60.0)
-        self.chatted = now
-        self.chat_tokens = tokens - 1.0 if tokens >= 1.0 else tokens
-        return tokens >= 1.0
+        """Whether the player may say something now. If so, it counts as said."""
+        if self.chat is None:
+            self.chat = TokenBucket(per_minute / 60.0, burst, now)
+        return self.chat.take(now)
 
 
 class Players:

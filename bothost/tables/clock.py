@@ -1,4 +1,4 @@
-"""Time at the table: how long a decision may take, and which table has the next deadline."""
+"""Time at the table: how long a decision may take, which table has the next deadline, and rate limits."""
 
 from __future__ import annotations
 
@@ -73,6 +73,29 @@ def window(policy: ClockPolicy, arrival: float, grant_ms: float | None, bank_ms:
 def _clamped(ms: float) -> float:
     """Convert the lobby's milliseconds to seconds, clipped to 0 … ``MAX_GRANT_S``."""
     return min(ms, MAX_GRANT_S * 1000.0) / 1000.0 if ms > 0.0 else 0.0
+
+
+class TokenBucket:
+    """A token bucket with ``rate`` tokens a second, at most ``burst``. Times are monotonic seconds."""
+
+    def __init__(self, rate: float, burst: float, now: float) -> None:
+        self.rate = rate
+        self.burst = burst
+        self._tokens = burst
+        self._at = now
+
+    def take(self, now: float) -> bool:
+        """Take a token. Returns False if there is none."""
+        self._tokens = min(self.burst, self._tokens + (now - self._at) * self.rate)
+        self._at = now
+        if self._tokens < 1.0 - 1e-9:
+            return False
+        self._tokens -= 1.0
+        return True
+
+    def wait(self) -> float:
+        """Seconds until the next token, as of the last ``take``."""
+        return max(0.0, (1.0 - self._tokens) / self.rate)
 
 
 class Due(Protocol):

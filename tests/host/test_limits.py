@@ -5,7 +5,8 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bothost.host.limits import Backoff, TokenBucket
+from bothost.host.limits import Backoff
+from bothost.tables.clock import TokenBucket
 
 
 @given(st.floats(1, 100), st.integers(1, 20), st.lists(st.floats(0, 0.5), min_size=1, max_size=200))
