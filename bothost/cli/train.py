@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -143,4 +142,8 @@ def _own(words: Sequence[str]) -> list[str]:
 
 
 def _shown(value: Any) -> str:
-    return f"{value:,}" if isinstance(value, int) else json.dumps(value) if isinstance(value, dict) else str(value)
+    if isinstance(value, dict):
+        if any(isinstance(item, dict) for item in value.values()):
+            return "; ".join(f"{name}: {_shown(item)}" for name, item in value.items())
+        return ", ".join(f"{name} {_shown(item)}" for name, item in value.items())
+    return f"{value:,}" if isinstance(value, int) else str(value)
