@@ -26,7 +26,7 @@ from bothost.errors import UsageError
 from bothost.store.reader import Key
 
 KEY_BYTES = 17
-_OTHER = "Name a new or empty folder with --out."
+_OTHER = "name a new or empty folder with --out"
 
 
 class ExportFolder:

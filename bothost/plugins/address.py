@@ -183,7 +183,12 @@ def check_options(strategy: type[Any], options: Mapping[str, Any]) -> Any:
     if found:
         none = "" if strategy.Options.__struct_fields__ else f"{strategy.name} takes no options"
         known = [
-            ConfigError(f"{strategy.name}: {p.message}", key=f"options.{p.key}", value=p.value, advice=none or p.advice)
+            ConfigError(
+                f"{strategy.name}: {p.message}",
+                key=f"options.{p.key}".rstrip("."),
+                value=p.value,
+                advice=none or p.advice,
+            )
             for p in found
         ]
         raise known[0] if len(known) == 1 else ConfigErrors(known)

@@ -162,6 +162,7 @@ def test_a_trainer_with_stages_runs_the_one_that_is_named(in_stages, capsys):
         (["phase-ppo", "fit"], "no stages"),
         (["phase-ppo", "--ppo.epoch=1"], "epochs"),
         (["phase-ppo", "--iterations", "many"], "iterations"),
+        (["phase-ppo", "--device", "cuda"], "error: options: phase-ppo: device"),
     ],
 )
 def test_stages_and_options_that_do_not_exist_are_refused_with_the_fix(in_stages, tmp_path, capsys, args, told):
