@@ -122,7 +122,7 @@ class Networks(nn.Module):
             place = torch.zeros(len(roles), dtype=torch.int64)
             place[rows] = torch.arange(len(rows))
             own = of_move == number
-            values[own] = self.of[role](planes[rows], moves[own], place[owner[own]])[0]
+            values[own] = self.of[role](planes[rows], moves[own], place[owner[own]])[0].float()  # of bfloat16, too
         return values
 
     def start_with(self, model: Model | None) -> None:

@@ -232,6 +232,11 @@ class ExpertLearner(Learner):
                     advice="give a larger improve.collecting, or with improve.choices the folder of a longer training",
                 )
             self.memory = Memory(parts[HELD_OUT:]), Memory(parts[:HELD_OUT])
+            if not all(map(len, self.memory)):
+                raise UsageError(
+                    f"{self.folder} has too few choices that playouts value",
+                    advice="lower improve.least_odds, or raise improve.others or improve.hands",
+                )
         return self.memory
 
     def update(self, iteration: Iteration, collected: None) -> Outcome:

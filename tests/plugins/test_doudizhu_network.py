@@ -280,6 +280,11 @@ def test_a_fit_that_continues_has_a_smaller_learning_rate(folder, tmp_path):
         assert json.loads((out / "weights" / "lineage.json").read_text())["options"]["learning_rate"] == rate
 
 
+def test_a_fit_in_bfloat16_learns_about_the_same(folder, tmp_path):
+    found = [fit(folder, tmp_path / str(bf16), epochs=0.2, measured=8, bf16=bf16)[0]["l1"] for bf16 in (False, True)]
+    assert found[1] == pytest.approx(found[0], abs=0.1) and found[1] != found[0]
+
+
 def test_a_fit_with_a_teacher_also_learns_its_values(folder, tmp_path):
     """Only the teacher values whole positions, so without it the layer of these values keeps its parameters."""
     fit(folder, tmp_path, taught_by=RuleValues(NoOptions()), rehearsed=4, epochs=0.1, measured=4, weight_decay=0.0)

@@ -148,6 +148,9 @@ def test_too_few_choices_are_refused_with_the_fix(tmp_path):
         train(tmp_path / "a", ImproveOptions(collecting=0.1, hands=1, deals=1), iterations=2)
     with pytest.raises(UsageError, match="choices of 0 iterations"):
         train(tmp_path / "b", ImproveOptions(choices=str(tmp_path / "nowhere")))
+    certain = msgspec.structs.replace(SMALL, least_odds=1.0, others=0.0)
+    with pytest.raises(UsageError, match="too few choices that playouts value"):
+        train(tmp_path / "c", certain)
 
 
 def test_the_network_moves_towards_what_playouts_find_better(tmp_path):
