@@ -4,7 +4,6 @@ A person plays a hand against bots over HTTP. Meanwhile a spectator, an operator
 the hand its log tells the truth: each frame must be exactly the view of one seat, or what is public of it.
 """
 
-import asyncio
 import json
 import threading
 import time
@@ -17,7 +16,6 @@ from bothost.host.recorder import EVENTS
 from bothost.store.query import players_of
 from bothost.store.reader import iter_hands, iter_timelines, join_events
 from bothost.web import live, opponents
-from bothost.web.server import serving
 from bothost.web.viewers import public_view
 
 BOTS = {"othello": "rule-othello", "doudizhu": "rule-doudizhu", "pairing": "rule-pairing", "mahjong": "rule-mahjong"}
@@ -31,27 +29,16 @@ PLAY_KEYS = {
 }
 
 
-@pytest.fixture
-def address(site, monkeypatch):
-    """A server with a password, where spectators may watch and play."""
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch):
     monkeypatch.setattr(opponents, "MIN_MOVE_MS", 0)
     monkeypatch.setattr(live, "PERIOD_S", 0.05)
-    up, found, loop, stop = threading.Event(), [], asyncio.new_event_loop(), asyncio.Event()
 
-    async def serve():
-        settings = WebSettings(port=0, password=Secret("s3cret", "test"), spectators=True)
-        async with serving(site, settings) as url:
-            found.append(url.rstrip("/"))
-            up.set()
-            await stop.wait()
 
-    thread = threading.Thread(target=lambda: loop.run_until_complete(serve()))
-    thread.start()
-    assert up.wait(20)
-    yield found[0]
-    loop.call_soon_threadsafe(stop.set)
-    thread.join(30)
-    loop.close()
+@pytest.fixture
+def web_settings():
+    """A server with a password, where spectators may watch and play."""
+    return WebSettings(port=0, password=Secret("s3cret", "test"), spectators=True)
 
 
 class Browser:
@@ -116,8 +103,8 @@ def without_events(view):
 
 
 @pytest.mark.parametrize("game", BOTS)
-def test_no_frame_of_a_live_table_holds_more_than_its_viewer_may_know(address, site, game):
-    person, spectator, operator = Browser(address), Browser(address), Browser(address, "s3cret")
+def test_no_frame_of_a_live_table_holds_more_than_its_viewer_may_know(served, site, game):
+    person, spectator, operator = Browser(served), Browser(served), Browser(served, "s3cret")
     seats = {"othello": 2, "doudizhu": 3, "pairing": 2, "mahjong": 4}[game]
     wanted = {"name": "eve", "game": game, "opponents": [BOTS[game]] * (seats - 1), "grant_ms": 0}
     begun = person.client.post("/api/play", json=wanted)
@@ -141,7 +128,7 @@ def test_no_frame_of_a_live_table_holds_more_than_its_viewer_may_know(address, s
     person.follow(f"/api/play/{number}", play)
     assert playing.wait(60)
     name = table_of(spectator, person.frames[-1]["table"])
-    watching |= {"person": Browser(address), "spectator": spectator, "operator": operator}
+    watching |= {"person": Browser(served), "spectator": spectator, "operator": operator}
     watching["person"].client.cookies = person.client.cookies
     for browser in watching.values():
         browser.follow(f"/api/tables/{name}")
