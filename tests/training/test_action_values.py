@@ -126,6 +126,13 @@ def test_wrong_shapes_and_orders_are_refused():
             ActionValues(trunk, head)
 
 
+def test_there_is_nothing_to_go_back_through_before_the_first_forward_pass():
+    net = build()
+    nothing = np.zeros(0, np.float32)
+    NativeActionValues(net).backward(nothing, nothing.reshape(0, net.widths[1][-1]))
+    assert all(parameter.grad is not None and not parameter.grad.any() for parameter in net.in_order())
+
+
 def test_only_the_newest_forward_pass_can_be_gone_back_through():
     net = build()
     native = NativeActionValues(net)

@@ -117,6 +117,8 @@ ConditionalPairs conditional_pair_losses(const ConditionalMachine& machine, cons
   PairTable table(machine, choices);
   Mass alone(choices), together(choices * choices);
   std::vector<float> probabilities(s.samples.legal.items.size());
+  // By feature of candidates: what the loss grows by without its weight.
+  std::vector<double> without(choices, 0);
   ConditionalPairs out;
   out.base = machine.probabilities(s, probabilities.data());
   for (std::size_t index = 0; index < s.size(); ++index) {
@@ -134,6 +136,11 @@ ConditionalPairs conditional_pair_losses(const ConditionalMachine& machine, cons
         for (std::size_t n = 0; n < m; ++n)
           together.put(static_cast<std::size_t>(own[n]) * choices + j, p, is_chosen);
       }
+    }
+    for (const auto j : alone.touched) {
+      const double q = std::min(1.0, static_cast<double>(alone.sum[j])),
+                   w = static_cast<double>(machine.weights[j]);
+      without[j] += std::log(1 - q + q * std::exp(-w)) + (alone.chosen[j] ? w : 0.0);
     }
     for (const auto i : s.samples.features[index])
       for (const auto j : alone.touched) {
@@ -159,21 +166,6 @@ ConditionalPairs conditional_pair_losses(const ConditionalMachine& machine, cons
                        ablated_both(0, by_i, 1, pair.drop_first));
       if (together.chosen[at])
         pair.pair.plus(pair.term), pair.second.plus(pair.term), pair.first.plus(pair.term);
-    }
-  }
-  // By feature of candidates: what the loss grows by without its weight.
-  std::vector<double> without(choices, 0);
-  for (std::size_t index = 0; index < s.size(); ++index) {
-    const auto legal = s.samples.legal[index];
-    const auto first = static_cast<std::size_t>(s.samples.legal.offsets[index]);
-    alone.clear();
-    for (std::size_t q = 0; q < legal.size(); ++q)
-      for (const auto j : s.choices[first + q])
-        alone.put(static_cast<std::size_t>(j), probabilities[first + q], legal[q] == s.samples.labels[index]);
-    for (const auto j : alone.touched) {
-      const double q = std::min(1.0, static_cast<double>(alone.sum[j])),
-                   w = static_cast<double>(machine.weights[j]);
-      without[j] += std::log(1 - q + q * std::exp(-w)) + (alone.chosen[j] ? w : 0.0);
     }
   }
   const double count = static_cast<double>(std::max<std::size_t>(1, s.size()));

@@ -37,13 +37,13 @@ ActionValues::ActionValues(std::vector<int> trunk, std::vector<int> head, const 
   check_widths(head_widths_, "head");
   const auto table = [&](const std::vector<int>& widths) {
     sizes_.push_back(network::size_of(widths[0], widths[1]));
-    return Table{widths[1], Buffer<float>(sizes_.back())};
+    return Table{widths[1], std::vector<float>(sizes_.back())};
   };
   const auto dense = [&](int in, int out) {
     sizes_.push_back(network::size_of(out, in));
     sizes_.push_back(static_cast<std::size_t>(out));
-    return Dense{in, out, Buffer<float>(network::size_of(in, stride_of(out))),
-                 Buffer<float>(network::size_of(out, stride_of(in))), Buffer<float>(sizes_.back())};
+    return Dense{in, out, std::vector<float>(network::size_of(in, stride_of(out))),
+                 std::vector<float>(network::size_of(out, stride_of(in))), std::vector<float>(sizes_.back())};
   };
   trunk_table_ = table(trunk_widths_);
   trunk_bias_.resize(static_cast<std::size_t>(trunk_widths_[1]));
@@ -64,7 +64,7 @@ ActionValues::ActionValues(std::vector<int> trunk, std::vector<int> head, const 
 
 void ActionValues::load(std::span<const float* const> parameters) {
   auto next = parameters.begin();
-  const auto take = [&](Buffer<float>& into) { std::copy_n(*next++, into.size(), into.data()); };
+  const auto take = [&](std::vector<float>& into) { std::copy_n(*next++, into.size(), into.data()); };
   const auto take_dense = [&](Dense& layer) {
     transpose(*next, layer.in, layer.out, layer.in, layer.forward.data(), stride_of(layer.out));
     for (int row = 0; row < layer.out; ++row)
@@ -183,13 +183,7 @@ void ActionValues::back(const Dense& layer, Activations& from, const Activations
 }
 
 void ActionValues::back(Nonzeros& x, const Activations& to, int rows, int columns, float* table) {
-  x.sort(rows, columns);
-  for (std::size_t j = 0; j < static_cast<std::size_t>(columns); ++j) {
-    const auto at = x.begin_of_input[j];
-    if (const int count = x.begin_of_input[j + 1] - at; count > 0)
-      kernels_.scatter(x.row.data() + at, x.value_by_input.data() + at, count, to.gradient.data(),
-                       to.stride(), table + j * static_cast<std::size_t>(to.width), to.width);
-  }
+  x.scatter(kernels_, to.gradient.data(), to.stride(), rows, columns, table, to.width);
 }
 
 void ActionValues::backward(const float* values, const float* representations, std::span<float* const> into) {

@@ -50,25 +50,22 @@ class ActionValues {
   static constexpr std::int64_t kMostMoves = 65535;
 
  private:
-  template <class T>
-  using Buffer = std::vector<T>;
-
   struct Table {
     int width;
-    Buffer<float> rows;  // [inputs][width]
+    std::vector<float> rows;  // [inputs][width]
   };
 
   struct Dense {
     int in, out;
-    Buffer<float> forward;   // [in][stride_of(out)]
-    Buffer<float> backward;  // [out][stride_of(in)]
-    Buffer<float> bias;
+    std::vector<float> forward;   // [in][stride_of(out)]
+    std::vector<float> backward;  // [out][stride_of(in)]
+    std::vector<float> bias;
   };
 
   /// Outputs of one layer, and their gradients, row by row with stride_of(width).
   struct Activations {
     int width;
-    Buffer<float> out, gradient;
+    std::vector<float> out, gradient;
     void resize(std::size_t rows, bool gradients);
     float* row(std::int64_t i) { return out.data() + i * stride(); }
     [[nodiscard]] std::ptrdiff_t stride() const;
@@ -85,13 +82,13 @@ class ActionValues {
   std::vector<std::size_t> sizes_;
   const Kernels& kernels_;
   Table trunk_table_, head_table_;
-  Buffer<float> trunk_bias_, value_weight_;
+  std::vector<float> trunk_bias_, value_weight_;
   float value_bias_ = 0;
   std::vector<Dense> trunk_, head_;
   Dense join_;
   // of the last compute
   int positions_ = 0, moves_ = 0;
-  Buffer<std::int64_t> offsets_;
+  std::vector<std::int64_t> offsets_;
   Nonzeros position_inputs_, move_inputs_;
   std::vector<Activations> trunk_out_, head_out_;
   Activations joined_;

@@ -3,6 +3,11 @@
 constexpr int kLanes = 16, kTileVecs = 4, kGatherVecs = 16;
 #include "learn/networks/kernels_impl.h"
 
+bool supported() {
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+}
+
 int nonzeros(const float* x, int n, std::uint16_t* index, float* value) {
   int found = 0;
   const __m512i first = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);

@@ -25,9 +25,7 @@ int nonzeros(const float* x, int n, std::uint16_t* index, float* value) {
 }  // namespace
 
 const Kernels& baseline() {
-  static constexpr Kernels kernels{"baseline",  kLanes,        multiply, nonzeros, gather,
-                                   fold,        gather_folded, scatter,  sum_rows, narrow,
-                                   log_softmax, draw,          objective};
+  static constexpr Kernels kernels = kernels_of("baseline", nonzeros);
   return kernels;
 }
 

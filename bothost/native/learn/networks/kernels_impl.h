@@ -307,3 +307,8 @@ Terms objective(float* outputs, int actions, const Sample& sample, const Objecti
   return {plain < clipped ? -plain : -clipped, 0.5f * error * error, entropy, kl,
           moved > o.clip || -moved > o.clip ? 1.0f : 0.0f};
 }
+
+constexpr Kernels kernels_of(const char* name, decltype(Kernels::nonzeros) nonzeros) {
+  return {name,    kLanes,   multiply, nonzeros,    gather, fold,     gather_folded,
+          scatter, sum_rows, narrow,   log_softmax, draw,   objective};
+}

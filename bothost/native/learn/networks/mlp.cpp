@@ -180,15 +180,7 @@ void Mlp::backward_chunk(int n, std::span<const Layer<float>> into) {
   const int hidden = widths_[1];
   const std::ptrdiff_t stride = dense_.front().in_stride;
   kernels_.sum_rows(hidden_gradient_.data(), stride, n, into[0].bias, hidden);
-  nonzeros_.sort(n, inputs());
-  for (int j = 0; j < inputs(); ++j) {
-    const auto at = nonzeros_.begin_of_input[static_cast<std::size_t>(j)];
-    const int count = nonzeros_.begin_of_input[static_cast<std::size_t>(j) + 1] - at;
-    if (count > 0)
-      kernels_.scatter(nonzeros_.row.data() + at, nonzeros_.value_by_input.data() + at, count,
-                       hidden_gradient_.data(), stride,
-                       first_gradient_.data() + static_cast<std::ptrdiff_t>(j) * hidden, hidden);
-  }
+  nonzeros_.scatter(kernels_, hidden_gradient_.data(), stride, n, inputs(), first_gradient_.data(), hidden);
 }
 
 void Mlp::score(const float* observation, const bool* legal, float* outputs) {

@@ -72,25 +72,22 @@ class Mlp {
                   Scorer<float> into_scorer = {});
 
  private:
-  template <class T>
-  using Buffer = std::vector<T>;
-
   /// What one layer after the first keeps: its weights as the products need them, and its inputs of a chunk.
   struct Dense {
     int in, out, padded;
     std::ptrdiff_t in_stride, out_stride;
-    Buffer<float> forward;   // [in][padded], float32 only
-    Buffer<float> backward;  // [out][in], float32 only
-    Buffer<float> bias;      // [padded]
-    Buffer<std::uint16_t> narrow;
-    Buffer<std::uint32_t> forward_pairs;   // [in / 2][padded]
-    Buffer<std::uint32_t> backward_pairs;  // [out / 2][in]
-    Buffer<float> inputs;                  // [kChunk][in]
-    Buffer<std::uint16_t> narrow_inputs;
-    Buffer<std::uint32_t> input_pairs;
-    Buffer<float> outputs;  // [kChunk][padded]; on the way back, their gradients
-    Buffer<std::uint16_t> narrow_outputs;
-    Buffer<std::uint32_t> output_pairs;
+    std::vector<float> forward;   // [in][padded], float32 only
+    std::vector<float> backward;  // [out][in], float32 only
+    std::vector<float> bias;      // [padded]
+    std::vector<std::uint16_t> narrow;
+    std::vector<std::uint32_t> forward_pairs;   // [in / 2][padded]
+    std::vector<std::uint32_t> backward_pairs;  // [out / 2][in]
+    std::vector<float> inputs;                  // [kChunk][in]
+    std::vector<std::uint16_t> narrow_inputs;
+    std::vector<std::uint32_t> input_pairs;
+    std::vector<float> outputs;  // [kChunk][padded]; on the way back, their gradients
+    std::vector<std::uint16_t> narrow_outputs;
+    std::vector<std::uint32_t> output_pairs;
   };
 
   void load_dense(Dense& layer, const Layer<const float>& from);
@@ -108,15 +105,15 @@ class Mlp {
   bool bf16_;
   const Kernels& kernels_;
   ScorerSizes scorer_;
-  Buffer<float> scorer_weight_, scorer_gradient_;  // [features][hidden]
-  Buffer<float> scorer_out_;
-  Buffer<float> units_;   // of the scorer, of one sample: [actions][hidden]
-  int first_stride_ = 0;  // of first_: the first hidden width, or 16 more
-  Buffer<float> first_;   // [inputs][first hidden width]
-  Buffer<std::uint32_t> first_folded_;
-  Buffer<float> first_bias_;
-  Buffer<float> first_gradient_;   // [inputs][first hidden width]
-  Buffer<float> hidden_gradient_;  // of the first hidden layer's sums, [kChunk][its width and more]
+  std::vector<float> scorer_weight_, scorer_gradient_;  // [features][hidden]
+  std::vector<float> scorer_out_;
+  std::vector<float> units_;  // of the scorer, of one sample: [actions][hidden]
+  int first_stride_ = 0;      // of first_: the first hidden width, or 16 more
+  std::vector<float> first_;  // [inputs][first hidden width]
+  std::vector<std::uint32_t> first_folded_;
+  std::vector<float> first_bias_;
+  std::vector<float> first_gradient_;   // [inputs][first hidden width]
+  std::vector<float> hidden_gradient_;  // of the first hidden layer's sums, [kChunk][its width and more]
   std::vector<Dense> dense_;
   Nonzeros nonzeros_;  // inputs of a chunk
 };

@@ -23,18 +23,29 @@ void Nonzeros::find(const Kernels& kernels, const float* x, int rows, int column
 
 void Nonzeros::sort(int rows, int columns) {
   const auto found = static_cast<std::size_t>(begin[static_cast<std::size_t>(rows)]);
-  row.resize(found);
-  value_by_input.resize(found);
-  begin_of_input.assign(static_cast<std::size_t>(columns) + 2, 0);
-  // Counting sort: begin_of_input[j + 1] moves from the beginning of j's entries to their end.
-  for (std::size_t k = 0; k < found; ++k) ++begin_of_input[input[k] + 2u];
-  for (std::size_t j = 2; j < begin_of_input.size(); ++j) begin_of_input[j] += begin_of_input[j - 1];
+  row_.resize(found);
+  value_by_input_.resize(found);
+  begin_of_input_.assign(static_cast<std::size_t>(columns) + 2, 0);
+  // Counting sort: begin_of_input_[j + 1] moves from the beginning of j's entries to their end.
+  for (std::size_t k = 0; k < found; ++k) ++begin_of_input_[input[k] + 2u];
+  for (std::size_t j = 2; j < begin_of_input_.size(); ++j) begin_of_input_[j] += begin_of_input_[j - 1];
   for (std::size_t i = 0; i < static_cast<std::size_t>(rows); ++i)
     for (auto k = static_cast<std::size_t>(begin[i]); k < static_cast<std::size_t>(begin[i + 1]); ++k) {
-      const auto to = static_cast<std::size_t>(begin_of_input[input[k] + 1u]++);
-      row[to] = static_cast<std::uint16_t>(i);
-      value_by_input[to] = value[k];
+      const auto to = static_cast<std::size_t>(begin_of_input_[input[k] + 1u]++);
+      row_[to] = static_cast<std::uint16_t>(i);
+      value_by_input_[to] = value[k];
     }
+}
+
+void Nonzeros::scatter(const Kernels& kernels, const float* gradient, std::ptrdiff_t stride, int rows,
+                       int columns, float* table, int width) {
+  sort(rows, columns);
+  for (std::size_t j = 0; j < static_cast<std::size_t>(columns); ++j) {
+    const auto at = begin_of_input_[j];
+    if (const int count = begin_of_input_[j + 1] - at; count > 0)
+      kernels.scatter(row_.data() + at, value_by_input_.data() + at, count, gradient, stride,
+                      table + j * static_cast<std::size_t>(width), width);
+  }
 }
 
 void check_widths(std::span<const int> widths, const char* name) {

@@ -6,15 +6,26 @@
 
 namespace bothost::network {
 
-/// Inputs that are not zero, by row and, for the gradients of tables, by input.
-struct Nonzeros {
-  std::vector<std::int32_t> begin, begin_of_input;
-  std::vector<std::uint16_t> input, row;
-  std::vector<float> value, value_by_input;
+class Nonzeros {
+ public:
+  /// Row i has the inputs begin[i] .. begin[i + 1] - 1.
+  std::vector<std::int32_t> begin{0};
+  std::vector<std::uint16_t> input;
+  std::vector<float> value;
 
   /// Of rows that lie `stride` apart.
   void find(const Kernels&, const float* x, int rows, int columns, std::ptrdiff_t stride);
+  /// table[j * width ..] += the sum over rows of their input j times their gradient (rows, width), rows
+  /// `stride` apart.
+  void scatter(const Kernels&, const float* gradient, std::ptrdiff_t stride, int rows, int columns,
+               float* table, int width);
+
+ private:
+  /// For the gradients of tables: by input.
   void sort(int rows, int columns);
+  std::vector<std::int32_t> begin_of_input_;
+  std::vector<std::uint16_t> row_;
+  std::vector<float> value_by_input_;
 };
 
 /// Throws InvalidInput, which begins with `name`, unless the first of the widths can be that of inputs, and
