@@ -30,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bothost.native import _native, native_state, native_view
-from bothost.rules.game import State, View
+from bothost.rules.game import Rows, State, View
 
 RANKS = "3456789TJQKA2BR"
 NUM_RLCARD_ACTIONS = 27472
@@ -65,15 +65,8 @@ class Move:
 def move(action: SupportsIndex) -> Move:
     """The move with this id. Raises ValueError."""
     cards, body, kind, rank, length, needs = _native.doudizhu_move(action)
-    return Move(
-        action=int(action),
-        cards=cards,
-        body=body,
-        kind=kind,
-        rank=rank,
-        length=length,
-        needs=tuple(name for i, name in enumerate(NEEDS) if needs >> i & 1),
-    )
+    needed = tuple(name for i, name in enumerate(NEEDS) if needs >> i & 1)
+    return Move(int(action), cards, body, kind, rank, length, needed)
 
 
 def readings(cards: str) -> list[int]:
@@ -109,15 +102,12 @@ NUM_AFTERSTATE_FEATURES = 346
 0 … 15; and whether no other seat can hold a higher move of the same kind and length, except bombs."""
 
 
-def afterstates(
-    features: tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]],
-    moves: tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]],
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+def afterstates(features: Rows, moves: Rows) -> Rows:
     """Features of the hands that abstract moves leave, a row for each move of each position.
 
-    Rows are (offsets, items): row n is ``items[offsets[n]:offsets[n + 1]]``. ``features``: for each position, the set
-    features of the block ``move_types``. ``moves``: for each position, abstract moves 0 … 308. The kickers are those
-    whose loss leaves the highest ``hand_value``. Raises ValueError for invalid rows.
+    ``features``: for each position, the set features of the block ``move_types``. ``moves``: for each position,
+    abstract moves 0 … 308. The kickers are those whose loss leaves the highest ``hand_value``. Raises ValueError for
+    invalid rows.
     """
     return _native.doudizhu_afterstates(features, moves)
 

@@ -18,6 +18,8 @@ import numpy.typing as npt
 Json = dict[str, Any]
 FloatArray = npt.NDArray[np.float32]
 ActionArray = npt.NDArray[np.int32]
+Rows = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]
+"""Rows of indices (offsets, items): row n is ``items[offsets[n]:offsets[n + 1]]``."""
 
 
 class Block(Protocol):
@@ -46,17 +48,14 @@ class View(Protocol):
     @property
     def seq(self) -> int:
         """Number of events that this seat has received."""
-        ...
 
     @property
     def asked(self) -> bool:
         """Whether this seat must decide now."""
-        ...
 
     @property
     def to_act(self) -> int | None:
         """The seat whose turn it publicly is; None if there is none (claims, the end)."""
-        ...
 
     @property
     def terminal(self) -> bool: ...
@@ -65,53 +64,42 @@ class View(Protocol):
 
     def legal(self) -> ActionArray:
         """Legal actions of this seat, ascending, int32; empty unless asked."""
-        ...
 
     def is_legal(self, action: int) -> bool: ...
     def observe(self, event: str) -> None:
         """Fold one event. If it raises ValueError, the view is unchanged."""
-        ...
 
     def observe_all(self, events: Sequence[str]) -> None:
         """Fold several events. If it raises ValueError, the events before the bad one are folded."""
-        ...
 
     def apply(self, action: int) -> None:
         """Fold the events that an action of this seat certainly causes, for lobbies with composite moves.
 
         A claim is folded as if no other seat beats it, so apply it to a clone.
         """
-        ...
 
     def notation(self, action: int) -> str: ...
     def parse(self, text: str) -> int:
         """Action id of a notation. Raises ValueError."""
-        ...
 
     def sample_state(self, seed: int) -> State:
         """A full state consistent with this view, uniform over the deals that the view allows."""
-        ...
 
     def record(self) -> tuple[Json, list[tuple[int, int]]] | None:
         """The whole hand as arguments of ``Game.replay``, once the deal is revealed at its end; None before."""
-        ...
 
     def encode(self, block: str, out: FloatArray | None = None) -> FloatArray:
         """Write a view block into ``out``, or into a new array, and return it."""
-        ...
 
     def encode_actions(self, block: str, actions: ActionArray, out: FloatArray | None = None) -> FloatArray:
         """Write an action block, shape (len(actions), *shape)."""
-        ...
 
     def to_bytes(self) -> bytes:
         """Versioned bytes, canonical: equal views have equal bytes."""
-        ...
 
     def to_json(self) -> Json: ...
     def hash(self) -> int:
         """Signed 64-bit FNV-1a of ``to_bytes()``."""
-        ...
 
     def clone(self) -> View: ...
 
@@ -124,30 +112,25 @@ class State(Protocol):
     @property
     def to_act(self) -> tuple[int, ...]:
         """All seats that may act now, ascending; empty when terminal."""
-        ...
 
     @property
     def terminal(self) -> bool: ...
     @property
     def returns(self) -> tuple[float, ...]:
         """Score of the hand per seat. Raises ValueError before the end."""
-        ...
 
     @property
     def deal(self) -> Json: ...
     def legal(self, seat: int) -> ActionArray: ...
     def apply(self, seat: int, action: int) -> None:
         """Apply an action. Raises ValueError if it is illegal; the state is then unchanged."""
-        ...
 
     def events(self, seat: int, since: int = 0) -> list[str]:
         """The events that the seat received, from number ``since`` on, including the deal."""
-        ...
 
     @property
     def actions(self) -> list[tuple[int, int]]:
         """Every (seat, action) so far, in order. With ``deal`` it is the whole hand (``Game.replay``)."""
-        ...
 
     def view(self, seat: int) -> View: ...
     def clone(self) -> State: ...
@@ -162,7 +145,6 @@ class Game(Protocol):
     @property
     def rules(self) -> Json:
         """Every option with its value; ``game(name, **rules)`` returns an equal game."""
-        ...
 
     @property
     def num_seats(self) -> int: ...
@@ -171,7 +153,6 @@ class Game(Protocol):
     @property
     def format_version(self) -> int:
         """Version of view bytes and view JSON."""
-        ...
 
     @property
     def blocks(self) -> Mapping[str, Block]: ...
@@ -179,20 +160,16 @@ class Game(Protocol):
     def state_from_deal(self, deal: Json) -> State: ...
     def new_view(self, seat: int) -> View:
         """A seat's view before its first event."""
-        ...
 
     def view_from_bytes(self, data: bytes) -> View:
         """Inverse of ``View.to_bytes``. Raises ValueError on anything else."""
-        ...
 
     def view_from_json(self, data: Json) -> View: ...
     def view_from_snapshot(self, data: Json) -> View:
         """A view from a lobby's snapshot after a reconnect. Absent fields are unknown."""
-        ...
 
     def replay(self, deal: Json, actions: Sequence[tuple[int, int]]) -> State:
         """The state after these actions. Raises ValueError if one is illegal."""
-        ...
 
     def notation(self, action: int) -> str: ...
     def parse(self, text: str) -> int: ...
@@ -212,54 +189,44 @@ class VecEnv(Protocol):
     @property
     def seat(self) -> npt.NDArray[np.int8]:
         """Shape (n,): the seat that each environment asks."""
-        ...
 
     @property
     def legal_offsets(self) -> npt.NDArray[np.int64]:
         """Shape (n + 1,): environment i may do ``legal_ids[legal_offsets[i]:legal_offsets[i + 1]]``."""
-        ...
 
     @property
     def legal_ids(self) -> ActionArray: ...
     @property
     def returns(self) -> npt.NDArray[np.float32]:
         """Shape (n, seats): the score of the hand that ended in the last step, else 0."""
-        ...
 
     @property
     def done(self) -> npt.NDArray[np.bool_]:
         """Shape (n,): whether a hand ended in the last step. The next hand is already dealt."""
-        ...
 
     def step(self, actions: ActionArray) -> None:
         """Apply one action per environment. -1 leaves an environment unchanged, with ``done`` False.
 
         Raises ValueError if one is illegal. All environments are then unchanged.
         """
-        ...
 
     def encode(self, block: str, out: FloatArray, rows: npt.NDArray[np.int64] | None = None) -> None:
         """Write the view block of every asked seat into ``out``, shape (n, *shape).
 
         ``rows``, here and below: indices of environments, in order; None: all.
         """
-        ...
 
     def encode_actions(self, block: str, out: FloatArray, rows: npt.NDArray[np.int64] | None = None) -> None:
         """Write the action block of every legal action (of ``rows``), shape (len(legal_ids), *shape)."""
-        ...
 
     def legal_mask(self, out: npt.NDArray[np.bool_]) -> None:
         """Dense mask (n, num_actions); only for games of at most 512 actions."""
-        ...
 
     def deal(self, index: int) -> Json:
         """The current deal of environment ``index``, for ``Game.state_from_deal``."""
-        ...
 
     def rule_actions(self, indices: npt.NDArray[np.int64]) -> ActionArray:
         """The actions of the game's own rule player in the environments ``indices`` (k,), int32 (k,).
 
         Raises ValueError if the game has no rule player (``pairing`` has one), or for an index out of range.
         """
-        ...

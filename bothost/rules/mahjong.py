@@ -167,7 +167,7 @@ def rule_choice(view: View, *, simple: bool = False) -> tuple[int, str, float]:
     ``simple``: use the player that compares its hand with families of hands, and does not defend. Raises ValueError if
     the seat is not asked, TypeError for a view of another game.
     """
-    return _native.mahjong_rule_choice(native_view(view, "mahjong"), simple)
+    return _native.mahjong_rule_choice(native_view(view, "mahjong"), simple, False)
 
 
 def acceptance_weighted_choice(view: View) -> tuple[int, str, float]:

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
 from bothost.native import _native, native_view
-from bothost.rules.game import View
+from bothost.rules.game import Rows, View
 
 __all__ = ["NUM_AFTERSTATE_FEATURES", "WEIGHTS", "SearchResult", "afterstates", "choose", "judge"]
 
@@ -30,15 +27,11 @@ NUM_AFTERSTATE_FEATURES = 217
 number of the other side's replies, 0 … 24 and more."""
 
 
-def afterstates(
-    features: tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]],
-    moves: tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]],
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+def afterstates(features: Rows, moves: Rows) -> Rows:
     """Features of the boards that moves lead to, a row for each move of each position.
 
-    Rows are (offsets, items): row n is ``items[offsets[n]:offsets[n + 1]]``. ``features``: for each position, the set
-    features of the block ``squares``. ``moves``: for each position, squares 0 … 63, and 64 for the pass. Raises
-    ValueError for invalid rows.
+    ``features``: for each position, the set features of the block ``squares``. ``moves``: for each position, squares
+    0 … 63, and 64 for the pass. Raises ValueError for invalid rows.
     """
     return _native.othello_afterstates(features, moves)
 

@@ -23,13 +23,8 @@ const std::vector<std::string>& Claims::presets() {
 
 Claims::Rules Claims::Rules::from_json(const Json& options) {
   Rules rules;
-  if (const Json* preset = options.find("preset")) {
-    const auto& name = preset->text("preset");
-    if (name == "four")
-      rules = {.seats = 4, .hand = 5};
-    else if (name != "three")
-      throw InvalidInput("preset: claims has three and four, not \"" + name + "\"");
-  }
+  if (const Json* preset = options.find("preset"); preset && preset->one_of("preset", presets()) == 1)
+    rules = {.seats = 4, .hand = 5};
   for (const auto& [key, value] : options.object("rules"))
     if (key == "seats")
       rules.seats = static_cast<int>(value.integer("seats", 3, kMaxSeats));
@@ -60,7 +55,7 @@ void Claims::check_hand(const Hand& hand, int size) {
 }
 
 bool Claims::better(const Turn& turn, Seat a, Seat b, int seats) {
-  const auto rank = [&](Seat s) { return turn.answers[static_cast<std::size_t>(s)]; };
+  const auto rank = [&](Seat s) { return turn.answers[at(s)]; };
   const auto distance = [&](Seat s) { return (s - turn.discarder + seats) % seats; };
   return rank(a) != rank(b) ? rank(a) > rank(b) : distance(a) < distance(b);
 }
@@ -72,8 +67,7 @@ Claims::State::State(const Rules& rules, Rng& rng) : rules_(&rules) {
   BySeat<Hand> dealt{};
   std::size_t next = 0;
   for (int s = 0; s < rules.seats; ++s)
-    for (int i = 0; i < rules.hand; ++i)
-      ++dealt[static_cast<std::size_t>(s)][static_cast<std::size_t>(deck[next++])];
+    for (int i = 0; i < rules.hand; ++i) ++dealt[at(s)][at(deck[next++])];
   *this = State(rules, dealt, static_cast<Seat>(rng.below(static_cast<std::uint32_t>(rules.seats))));
 }
 
@@ -81,20 +75,19 @@ Claims::State::State(const Rules& rules, const BySeat<Hand>& dealt, Seat first)
     : rules_(&rules), dealt_(dealt), hands_(dealt), first_(first), active_(first) {
   Hand all{};
   for (int s = 0; s < rules.seats; ++s) {
-    const Hand& hand = dealt[static_cast<std::size_t>(s)];
+    const Hand& hand = dealt[at(s)];
     check_hand(hand, rules.hand);
     for (std::size_t n = 0; n < kNumbers; ++n) all[n] = static_cast<std::int8_t>(all[n] + hand[n]);
-    seq_[static_cast<std::size_t>(s)] = 1;
+    seq_[at(s)] = 1;
   }
   for (const auto copies : all) refuse(copies > kCopies, "there are four cards of each number");
 }
 
 Claims::State Claims::State::from_deal(const Rules& rules, const Json& deal) {
-  for (const auto& [key, value] : deal.object("deal"))
-    if (key != "first" && key != "hands") throw InvalidInput("deal: no such key \"" + key + "\"");
+  deal.only("deal", {"first", "hands"});
   const auto first = static_cast<Seat>(deal.at("first").integer("first", 0, rules.seats - 1));
   const JsonArray& hands = deal.at("hands").array("hands");
-  refuse(hands.size() != static_cast<std::size_t>(rules.seats), "deal: one hand for each seat");
+  refuse(hands.size() != at(rules.seats), "deal: one hand for each seat");
   BySeat<Hand> dealt{};
   for (std::size_t s = 0; s < hands.size(); ++s) dealt[s] = hand_from_json(hands[s]);
   return State(rules, dealt, first);
@@ -102,8 +95,8 @@ Claims::State Claims::State::from_deal(const Rules& rules, const Json& deal) {
 
 Json Claims::State::deal() const {
   JsonArray hands;
-  for (int s = 0; s < rules_->seats; ++s) hands.push_back(hand_json(dealt_[static_cast<std::size_t>(s)]));
-  return JsonObject{{"first", static_cast<int>(first_)}, {"hands", hands}};
+  for (int s = 0; s < rules_->seats; ++s) hands.push_back(hand_json(dealt_[at(s)]));
+  return JsonObject{{"first", first_}, {"hands", hands}};
 }
 
 SeatMask Claims::State::to_act() const {
@@ -111,7 +104,7 @@ SeatMask Claims::State::to_act() const {
   if (!turns_.open) return SeatMask{1} << active_;
   SeatMask mask = 0;
   for (int s = 0; s < rules_->seats; ++s)
-    if (turn().answers[static_cast<std::size_t>(s)] == kUnanswered) mask |= SeatMask{1} << s;
+    if (turn().answers[at(s)] == kUnanswered) mask |= SeatMask{1} << s;
   return mask;
 }
 
@@ -119,10 +112,10 @@ bool Claims::State::pending() const { return turns_.open && to_act() != 0; }
 
 void Claims::State::legal(Seat seat, ActionList& out) const {
   if (!(to_act() >> seat & 1)) return;
-  const Hand& hand = hands_[static_cast<std::size_t>(seat)];
-  if (turns_.open) return list_answers(hand[static_cast<std::size_t>(turn().number)], out);
+  const Hand& hand = hands_[at(seat)];
+  if (turns_.open) return list_answers(hand[at(turn().number)], out);
   for (Action n = 0; n < kNumbers; ++n)
-    if (hand[static_cast<std::size_t>(n)] > 0) out.push_back(n);
+    if (hand[at(n)] > 0) out.push_back(n);
 }
 
 void Claims::State::check(Seat seat, Action action) const {
@@ -135,44 +128,43 @@ void Claims::State::check(Seat seat, Action action) const {
 void Claims::State::resolve() {
   Turn& done = turn();
   for (Seat s = 0; s < rules_->seats; ++s)
-    if (done.answers[static_cast<std::size_t>(s)] > kPass &&
-        (done.taker == kNobody || better(done, s, done.taker, rules_->seats)))
+    if (done.answers[at(s)] > kPass && (done.taker == kNobody || better(done, s, done.taker, rules_->seats)))
       done.taker = s;
   turns_.open = false;
   active_ = static_cast<Seat>((done.discarder + 1) % rules_->seats);
   if (done.taker != kNobody) {
-    const auto winner = static_cast<std::size_t>(done.taker);
+    const auto winner = at(done.taker);
     done.with = done.answers[winner];
     const int cards = done.with == kPair ? 2 : 1;
     const int points = done.with == kPair ? 3 : 1;
-    auto& copies = hands_[winner][static_cast<std::size_t>(done.number)];
+    auto& copies = hands_[winner][at(done.number)];
     copies = static_cast<std::int8_t>(copies - cards);
     score_[winner] = static_cast<std::int16_t>(score_[winner] + points);
-    auto& payer = score_[static_cast<std::size_t>(done.discarder)];
+    auto& payer = score_[at(done.discarder)];
     payer = static_cast<std::int16_t>(payer - points);
     active_ = done.taker;
   }
-  for (int s = 0; s < rules_->seats; ++s) ended_ |= total(hands_[static_cast<std::size_t>(s)]) == 0;
+  for (int s = 0; s < rules_->seats; ++s) ended_ |= total(hands_[at(s)]) == 0;
 }
 
 Claims::Event Claims::State::reveal() const {
   Event event{Event::Kind::reveal, kNobody, 0, {}, {}};
   event.hands.assign(dealt_.begin(), dealt_.begin() + rules_->seats);
-  for (std::size_t t = 0; t < static_cast<std::size_t>(turns_.count); ++t) {
+  for (std::size_t t = 0; t < at(turns_.count); ++t) {
     auto& answers = event.answers.emplace_back();
-    for (std::size_t i = 0; i < static_cast<std::size_t>(num_answers_[t]); ++i)
-      answers.emplace_back(order_[t][i], turns_.list[t].answers[static_cast<std::size_t>(order_[t][i])]);
+    for (std::size_t i = 0; i < at(num_answers_[t]); ++i)
+      answers.emplace_back(order_[t][i], turns_.list[t].answers[at(order_[t][i])]);
   }
   return event;
 }
 
 void Claims::State::returns(double* out) const {
-  for (int s = 0; s < rules_->seats; ++s) out[s] = score_[static_cast<std::size_t>(s)];
+  for (int s = 0; s < rules_->seats; ++s) out[s] = score_[at(s)];
 }
 
 Claims::View Claims::State::view(Seat seat) const {
   View v(*rules_, seat);
-  const auto own = static_cast<std::size_t>(seat);
+  const auto own = at(seat);
   v.seq_ = seq_[own];
   v.dealt_ = true;
   v.ended_ = ended_;
@@ -181,7 +173,7 @@ Claims::View Claims::State::view(Seat seat) const {
   v.start_ = dealt_[own];
   v.hand_ = hands_[own];
   v.turns_ = turns_;
-  for (std::size_t t = 0; t < static_cast<std::size_t>(turns_.count); ++t)
+  for (std::size_t t = 0; t < at(turns_.count); ++t)
     for (std::size_t s = 0; s < kMaxSeats; ++s)
       if (s != own) v.turns_.list[t].answers[s] = kNone;
   if (ended_) v.reveal_ = reveal();
@@ -205,13 +197,12 @@ void Claims::encode(const View& view, int, float* out) {
 
 void Claims::encode_actions(const View&, int, std::span<const Action> actions, float* out) {
   std::fill_n(out, actions.size() * kNumActions, 0.0F);
-  for (std::size_t i = 0; i < actions.size(); ++i)
-    out[i * kNumActions + static_cast<std::size_t>(actions[i])] = 1;
+  for (std::size_t i = 0; i < actions.size(); ++i) out[i * kNumActions + at(actions[i])] = 1;
 }
 
 void Claims::encode_oracle(const State& state, Seat seat, int, float* out) {
   for (std::size_t s = 0; s < kMaxSeats; ++s) {
-    const Hand& hand = state.hands()[(s + static_cast<std::size_t>(seat)) % kMaxSeats];
+    const Hand& hand = state.hands()[(s + at(seat)) % kMaxSeats];
     std::copy(hand.begin(), hand.end(), out + s * kNumbers);
   }
 }

@@ -93,7 +93,7 @@ struct Claims {
     template <class Sink>
     void start(Sink&& sink) const {
       for (Seat s = 0; s < rules_->seats; ++s)
-        sink(s, Event{Event::Kind::deal, s, first_, {dealt_[static_cast<std::size_t>(s)]}, {}});
+        sink(s, Event{Event::Kind::deal, s, first_, {dealt_[at(s)]}, {}});
     }
     SeatMask to_act() const;
     bool terminal() const { return ended_; }
@@ -117,8 +117,8 @@ struct Claims {
     /// Settles the open turn by its answers.
     void resolve();
     Event reveal() const;
-    Turn& turn() { return turns_.list[static_cast<std::size_t>(turns_.count - 1)]; }
-    const Turn& turn() const { return turns_.list[static_cast<std::size_t>(turns_.count - 1)]; }
+    Turn& turn() { return turns_.list[at(turns_.count - 1)]; }
+    const Turn& turn() const { return turns_.list[at(turns_.count - 1)]; }
 
     const Rules* rules_;
     BySeat<Hand> dealt_{};
@@ -151,7 +151,6 @@ struct Claims {
     void write(ByteWriter& out) const;
     static View read(const Rules& rules, ByteReader& in);
     Json to_json() const;
-    static View from_json(const Rules& rules, const Json& json);
     /// "turns" may leave "answer" out of past turns: it is then taken for a pass where one was asked.
     static View from_snapshot(const Rules& rules, const Json& json);
     std::optional<Record> record() const;
@@ -166,10 +165,10 @@ struct Claims {
     void on_reveal(const Event& event);
     /// The end of the hand that the reveal describes.
     State revealed(const Event& reveal) const;
-    std::int8_t& own_answer() { return turn().answers[static_cast<std::size_t>(seat_)]; }
-    std::int8_t own_answer() const { return turn().answers[static_cast<std::size_t>(seat_)]; }
-    Turn& turn() { return turns_.list[static_cast<std::size_t>(turns_.count - 1)]; }
-    const Turn& turn() const { return turns_.list[static_cast<std::size_t>(turns_.count - 1)]; }
+    std::int8_t& own_answer() { return turn().answers[at(seat_)]; }
+    std::int8_t own_answer() const { return turn().answers[at(seat_)]; }
+    Turn& turn() { return turns_.list[at(turns_.count - 1)]; }
+    const Turn& turn() const { return turns_.list[at(turns_.count - 1)]; }
     /// Rebuilds the view from its deal, its past turns and its own answers; refuses what cannot have
     /// happened.
     static View rebuild(const Rules& rules, Seat seat, bool dealt, Seat first, const Hand& hand,
@@ -208,25 +207,24 @@ template <class Sink>
 void Claims::State::apply_legal(Seat seat, Action action, Sink&& sink) {
   const auto everyone = [&](const Event& event) {
     for (Seat s = 0; s < rules_->seats; ++s) {
-      ++seq_[static_cast<std::size_t>(s)];
+      ++seq_[at(s)];
       sink(s, event);
     }
   };
-  const auto who = static_cast<std::size_t>(seat);
+  const auto who = at(seat);
   if (!turns_.open) {
     const auto number = static_cast<std::int8_t>(action);
-    --hands_[who][static_cast<std::size_t>(number)];
+    --hands_[who][at(number)];
     turns_.open = true;
-    Turn& next = turns_.list[static_cast<std::size_t>(turns_.count++)];
+    Turn& next = turns_.list[at(turns_.count++)];
     next = Turn{.discarder = seat, .number = number};
     for (Seat s = 0; s < rules_->seats; ++s)
-      if (s != seat && hands_[static_cast<std::size_t>(s)][static_cast<std::size_t>(number)] > 0)
-        next.answers[static_cast<std::size_t>(s)] = kUnanswered;
+      if (s != seat && hands_[at(s)][at(number)] > 0) next.answers[at(s)] = kUnanswered;
     everyone(Event{Event::Kind::discard, seat, number, {}, {}});
   } else {
-    const auto t = static_cast<std::size_t>(turns_.count - 1);
+    const auto t = at(turns_.count - 1);
     turn().answers[who] = static_cast<std::int8_t>(action);
-    order_[t][static_cast<std::size_t>(num_answers_[t]++)] = seat;
+    order_[t][at(num_answers_[t]++)] = seat;
     ++seq_[who];
     sink(seat, Event{Event::Kind::answer, seat, static_cast<std::int8_t>(action), {}, {}});
   }

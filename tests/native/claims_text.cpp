@@ -1,20 +1,7 @@
 #include "claims_parts.h"
+#include "core/words.h"
 
 namespace bothost {
-
-namespace {
-
-std::vector<std::string_view> split(std::string_view text, char at) {
-  std::vector<std::string_view> words;
-  for (std::size_t begin = 0;;) {
-    const auto end = text.find(at, begin);
-    words.push_back(text.substr(begin, end - begin));
-    if (end == std::string_view::npos) return words;
-    begin = end + 1;
-  }
-}
-
-}  // namespace
 
 namespace claims {
 
@@ -27,8 +14,7 @@ int digit(std::string_view word, int most, const char* what) {
 
 std::string hand_text(const Hand& hand) {
   std::string out;
-  for (int n = 0; n < Claims::kNumbers; ++n)
-    out.append(static_cast<std::size_t>(hand[static_cast<std::size_t>(n)]), static_cast<char>('0' + n));
+  for (int n = 0; n < Claims::kNumbers; ++n) out.append(at(hand[at(n)]), static_cast<char>('0' + n));
   return out;
 }
 
@@ -36,7 +22,7 @@ Hand parse_hand(std::string_view text) {
   if (text.size() > Claims::kMaxHand) throw InvalidInput("a hand has at most 5 cards");
   Hand hand{};
   for (std::size_t i = 0; i < text.size(); ++i)
-    ++hand[static_cast<std::size_t>(digit(text.substr(i, 1), Claims::kNumbers - 1, "card"))];
+    ++hand[at(digit(text.substr(i, 1), Claims::kNumbers - 1, "card"))];
   return hand;
 }
 
@@ -53,15 +39,14 @@ std::int8_t parse_answer(std::string_view word) {
 Json hand_json(const Hand& hand) {
   JsonArray out;
   for (int n = 0; n < Claims::kNumbers; ++n)
-    for (int i = 0; i < hand[static_cast<std::size_t>(n)]; ++i) out.emplace_back(n);
+    for (int i = 0; i < hand[at(n)]; ++i) out.emplace_back(n);
   return out;
 }
 
 Hand hand_from_json(const Json& json) {
   refuse(json.array("hand").size() > Claims::kMaxHand, "a hand has at most 5 cards");
   Hand hand{};
-  for (const Json& card : json.array("hand"))
-    ++hand[static_cast<std::size_t>(card.integer("card", 0, Claims::kNumbers - 1))];
+  for (const Json& card : json.array("hand")) ++hand[at(card.integer("card", 0, Claims::kNumbers - 1))];
   return hand;
 }
 

@@ -26,28 +26,28 @@ std::string_view Claims::View::phase() const {
 
 void Claims::View::legal(ActionList& out) const {
   if (!asked()) return;
-  if (turns_.open) return list_answers(hand_[static_cast<std::size_t>(turn().number)], out);
+  if (turns_.open) return list_answers(hand_[at(turn().number)], out);
   for (Action n = 0; n < kNumbers; ++n)
-    if (hand_[static_cast<std::size_t>(n)] > 0) out.push_back(n);
+    if (hand_[at(n)] > 0) out.push_back(n);
 }
 
 Claims::BySeat<int> Claims::View::sizes() const {
   BySeat<int> out{};
-  for (int s = 0; s < rules_->seats; ++s) out[static_cast<std::size_t>(s)] = rules_->hand;
-  for (std::size_t t = 0; t < static_cast<std::size_t>(turns_.count); ++t) {
+  for (int s = 0; s < rules_->seats; ++s) out[at(s)] = rules_->hand;
+  for (std::size_t t = 0; t < at(turns_.count); ++t) {
     const Turn& turn = turns_.list[t];
-    --out[static_cast<std::size_t>(turn.discarder)];
-    if (turn.taker != kNobody) out[static_cast<std::size_t>(turn.taker)] -= turn.with == kPair ? 2 : 1;
+    --out[at(turn.discarder)];
+    if (turn.taker != kNobody) out[at(turn.taker)] -= turn.with == kPair ? 2 : 1;
   }
   return out;
 }
 
 Claims::Hand Claims::View::laid_down() const {
   Hand out{};
-  for (std::size_t t = 0; t < static_cast<std::size_t>(turns_.count); ++t) {
+  for (std::size_t t = 0; t < at(turns_.count); ++t) {
     const Turn& turn = turns_.list[t];
     const int cards = 1 + (turn.taker == kNobody ? 0 : turn.with == kPair ? 2 : 1);
-    auto& copies = out[static_cast<std::size_t>(turn.number)];
+    auto& copies = out[at(turn.number)];
     copies = static_cast<std::int8_t>(copies + cards);
   }
   return out;
@@ -87,23 +87,21 @@ void Claims::View::on_deal(const Event& event) {
 void Claims::View::on_discard(const Event& event) {
   refuse(ended_ || turns_.open, "no discard is due");
   refuse(event.seat != active_, "another seat is on turn");
-  const auto number = static_cast<std::size_t>(event.value);
+  const auto number = at(event.value);
   if (seat_ == event.seat)
     refuse(hand_[number] == 0, "a discard of a card that we do not hold");
   else
     refuse(laid_down()[number] + hand_[number] >= kCopies, "a discard of a fifth copy");
   if (seat_ == event.seat) --hand_[number];
   turns_.open = true;
-  turns_.list[static_cast<std::size_t>(turns_.count++)] =
-      Turn{.discarder = event.seat, .number = event.value};
+  turns_.list[at(turns_.count++)] = Turn{.discarder = event.seat, .number = event.value};
   if (seat_ != event.seat && hand_[number] > 0) own_answer() = kUnanswered;
 }
 
 void Claims::View::on_answer(const Event& event) {
   refuse(event.seat != seat_, "the answer of another seat");
   refuse(!turns_.open || own_answer() != kUnanswered, "no answer is due");
-  refuse(event.value == kPair && hand_[static_cast<std::size_t>(turn().number)] < 2,
-         "a pair that we do not hold");
+  refuse(event.value == kPair && hand_[at(turn().number)] < 2, "a pair that we do not hold");
   own_answer() = event.value;
 }
 
@@ -117,14 +115,14 @@ void Claims::View::on_outcome(const Event& event) {
   } else {
     const int cards = event.value == kPair ? 2 : 1;
     refuse(event.value <= kPass || taker == turn().discarder, "that cannot take the card");
-    refuse(sizes()[static_cast<std::size_t>(taker)] < cards, "more cards than that seat has");
+    refuse(sizes()[at(taker)] < cards, "more cards than that seat has");
     if (taker == seat_) {
       refuse(own_answer() != event.value, "we claimed otherwise");
     } else {
-      const auto number = static_cast<std::size_t>(turn().number);
+      const auto number = at(turn().number);
       refuse(laid_down()[number] + hand_[number] + cards > kCopies, "more than four copies");
       Turn would = turn();
-      would.answers[static_cast<std::size_t>(taker)] = event.value;
+      would.answers[at(taker)] = event.value;
       refuse(claimed && better(would, seat_, taker, rules_->seats), "our better claim was passed over");
     }
   }
@@ -132,13 +130,13 @@ void Claims::View::on_outcome(const Event& event) {
   done.taker = taker;
   done.with = taker == kNobody ? std::int8_t{kNone} : event.value;
   if (taker == seat_) {
-    auto& copies = hand_[static_cast<std::size_t>(done.number)];
+    auto& copies = hand_[at(done.number)];
     copies = static_cast<std::int8_t>(copies - (event.value == kPair ? 2 : 1));
   }
   turns_.open = false;
   active_ = taker == kNobody ? static_cast<Seat>((done.discarder + 1) % rules_->seats) : taker;
   const auto left = sizes();
-  for (int s = 0; s < rules_->seats; ++s) ended_ |= left[static_cast<std::size_t>(s)] == 0;
+  for (int s = 0; s < rules_->seats; ++s) ended_ |= left[at(s)] == 0;
 }
 
 Claims::State Claims::View::revealed(const Event& event) const {
@@ -154,8 +152,8 @@ Claims::State Claims::View::revealed(const Event& event) const {
 
 void Claims::View::on_reveal(const Event& event) {
   refuse(!ended_ || reveal_, "no reveal is due");
-  const auto seats = static_cast<std::size_t>(rules_->seats);
-  refuse(event.hands.size() != seats || event.answers.size() != static_cast<std::size_t>(turns_.count),
+  const auto seats = at(rules_->seats);
+  refuse(event.hands.size() != seats || event.answers.size() != at(turns_.count),
          "the reveal does not fit the hand");
   View expected = revealed(event).view(seat_);
   expected.reveal_.reset();
@@ -172,17 +170,17 @@ void Claims::View::apply(Action action) {
 Claims::State Claims::View::sample(Rng& rng) const {
   refuse(!dealt_, "nothing was dealt yet");
   if (reveal_) return revealed(*reveal_);
-  const auto own = static_cast<std::size_t>(seat_);
+  const auto own = at(seat_);
   const auto left = sizes();
   // What others laid down they were dealt; what nobody has seen may be anywhere.
   BySeat<Hand> known{};
   Hand unseen;
   unseen.fill(kCopies);
   const auto reveal_card = [&](Seat seat, std::int8_t number, int cards) {
-    auto& copies = known[static_cast<std::size_t>(seat)][static_cast<std::size_t>(number)];
+    auto& copies = known[at(seat)][at(number)];
     copies = static_cast<std::int8_t>(copies + cards);
   };
-  for (std::size_t t = 0; t < static_cast<std::size_t>(turns_.count); ++t) {
+  for (std::size_t t = 0; t < at(turns_.count); ++t) {
     const Turn& turn = turns_.list[t];
     reveal_card(turn.discarder, turn.number, 1);
     if (turn.taker != kNobody) reveal_card(turn.taker, turn.number, turn.with == kPair ? 2 : 1);
@@ -192,7 +190,7 @@ Claims::State Claims::View::sample(Rng& rng) const {
     for (std::size_t n = 0; n < kNumbers; ++n) unseen[n] = static_cast<std::int8_t>(unseen[n] - hand[n]);
   std::vector<std::int8_t> cards;
   for (std::size_t n = 0; n < kNumbers; ++n)
-    cards.insert(cards.end(), static_cast<std::size_t>(unseen[n]), static_cast<std::int8_t>(n));
+    cards.insert(cards.end(), at(unseen[n]), static_cast<std::int8_t>(n));
 
   // While claims are open and we owe no answer, somebody else does: such deals alone are possible.
   const bool others_owe = turns_.open && own_answer() != kUnanswered;
@@ -201,18 +199,18 @@ Claims::State Claims::View::sample(Rng& rng) const {
     BySeat<Hand> dealt = known;
     std::size_t next = 0;
     bool owed = false;
-    for (std::size_t s = 0; s < static_cast<std::size_t>(rules_->seats); ++s) {
+    for (std::size_t s = 0; s < at(rules_->seats); ++s) {
       if (s == own) continue;
       for (int i = 0; i < left[s]; ++i, ++next) {
         owed |= turns_.open && turn().discarder != static_cast<Seat>(s) && cards[next] == turn().number;
-        ++dealt[s][static_cast<std::size_t>(cards[next])];
+        ++dealt[s][at(cards[next])];
       }
     }
     if (others_owe && !owed) continue;
     State state(*rules_, dealt, first_);
-    for (std::size_t t = 0; t < static_cast<std::size_t>(turns_.count); ++t) {
+    for (std::size_t t = 0; t < at(turns_.count); ++t) {
       const Turn& turn = turns_.list[t];
-      const bool open = turns_.open && t + 1 == static_cast<std::size_t>(turns_.count);
+      const bool open = turns_.open && t + 1 == at(turns_.count);
       state.apply_legal(turn.discarder, turn.number, NoEvents{});
       for (Seat s = 0; s < rules_->seats; ++s) {
         if (!state.turns_.open || !(state.to_act() >> s & 1)) continue;

@@ -12,11 +12,11 @@ Claims::View Claims::View::rebuild(const Rules& rules, Seat seat, bool dealt, Se
     return view;
   }
   view.observe({Event::Kind::deal, seat, first, {hand}, {}});
-  for (std::size_t t = 0; t < static_cast<std::size_t>(turns.count); ++t) {
+  for (std::size_t t = 0; t < at(turns.count); ++t) {
     const Turn& turn = turns.list[t];
-    const bool open = turns.open && t + 1 == static_cast<std::size_t>(turns.count);
+    const bool open = turns.open && t + 1 == at(turns.count);
     view.observe({Event::Kind::discard, view.active_, turn.number, {}, {}});
-    auto answer = turn.answers[static_cast<std::size_t>(seat)];
+    auto answer = turn.answers[at(seat)];
     if (answer == kNone && lenient && !open && view.own_answer() == kUnanswered)
       answer = turn.taker == seat ? turn.with : static_cast<std::int8_t>(kPass);
     if (answer != kNone) view.observe({Event::Kind::answer, seat, answer, {}, {}});
@@ -29,19 +29,19 @@ Claims::View Claims::View::rebuild(const Rules& rules, Seat seat, bool dealt, Se
 }
 
 void Claims::View::write(ByteWriter& out) const {
-  out.u8(static_cast<std::uint8_t>(seat_));
+  out.u8(seat_);
   out.u8(dealt_);
   if (!dealt_) return;
-  out.u8(static_cast<std::uint8_t>(first_));
+  out.u8(first_);
   out.text(hand_text(start_));
-  out.u8(static_cast<std::uint8_t>(turns_.count));
+  out.u8(turns_.count);
   out.u8(turns_.open);
-  for (std::size_t t = 0; t < static_cast<std::size_t>(turns_.count); ++t) {
+  for (std::size_t t = 0; t < at(turns_.count); ++t) {
     const Turn& turn = turns_.list[t];
-    out.u8(static_cast<std::uint8_t>(turn.number));
-    out.u8(static_cast<std::uint8_t>(turn.answers[static_cast<std::size_t>(seat_)] + 2));
-    out.u8(static_cast<std::uint8_t>(turn.taker + 1));
-    out.u8(static_cast<std::uint8_t>(turn.with + 1));
+    out.u8(turn.number);
+    out.u8(turn.answers[at(seat_)] + 2);
+    out.u8(turn.taker + 1);
+    out.u8(turn.with + 1);
   }
   out.text(reveal_ ? reveal_->text() : "");
 }
@@ -62,14 +62,14 @@ Claims::View Claims::View::read(const Rules& rules, ByteReader& in) {
   turns.count = within(0, kMaxTurns);
   turns.open = within(0, 1);
   refuse(turns.open && turns.count == 0, "open claims without a discard");
-  for (std::size_t t = 0; t < static_cast<std::size_t>(turns.count); ++t) {
-    const bool open = turns.open && t + 1 == static_cast<std::size_t>(turns.count);
+  for (std::size_t t = 0; t < at(turns.count); ++t) {
+    const bool open = turns.open && t + 1 == at(turns.count);
     Turn& turn = turns.list[t];
     turn.number = within(0, kNumbers - 1);
     const int answer = within(0, kPair + 2) - 2;
     refuse(answer >= 0 && answer < kPass, "no such answer");
     refuse(answer == kUnanswered && !open, "a past answer is missing");
-    turn.answers[static_cast<std::size_t>(seat)] = static_cast<std::int8_t>(answer);
+    turn.answers[at(seat)] = static_cast<std::int8_t>(answer);
     turn.taker = static_cast<Seat>(within(0, open ? 0 : rules.seats) - 1);
     turn.with = static_cast<std::int8_t>(within(0, kPair + 1) - 1);
     refuse((turn.taker == kNobody) != (turn.with == kNone) || (turn.with >= 0 && turn.with < kMatch),
@@ -84,8 +84,7 @@ Claims::View Claims::View::read(const Rules& rules, ByteReader& in) {
   Turns folded = turns;
   bool owed = false;
   if (turns.open) {
-    auto& answer =
-        folded.list[static_cast<std::size_t>(turns.count - 1)].answers[static_cast<std::size_t>(seat)];
+    auto& answer = folded.list[at(turns.count - 1)].answers[at(seat)];
     owed = answer == kUnanswered;
     if (owed) answer = kNone;
   }
@@ -96,17 +95,17 @@ Claims::View Claims::View::read(const Rules& rules, ByteReader& in) {
 
 Json Claims::View::to_json() const {
   JsonArray turns;
-  for (std::size_t t = 0; t < static_cast<std::size_t>(turns_.count); ++t) {
+  for (std::size_t t = 0; t < at(turns_.count); ++t) {
     const Turn& turn = turns_.list[t];
-    const auto answer = turn.answers[static_cast<std::size_t>(seat_)];
-    turns.push_back(JsonObject{{"discarder", static_cast<int>(turn.discarder)},
-                               {"number", static_cast<int>(turn.number)},
+    const auto answer = turn.answers[at(seat_)];
+    turns.push_back(JsonObject{{"discarder", turn.discarder},
+                               {"number", turn.number},
                                {"answer", answer >= 0 ? Json(answer_word(answer)) : Json()},
-                               {"taker", turn.taker == kNobody ? Json() : Json(static_cast<int>(turn.taker))},
+                               {"taker", turn.taker == kNobody ? Json() : Json(turn.taker)},
                                {"with", turn.taker == kNobody ? Json() : Json(answer_word(turn.with))}});
   }
-  return JsonObject{{"seat", static_cast<int>(seat_)},
-                    {"first", dealt_ ? Json(static_cast<int>(first_)) : Json()},
+  return JsonObject{{"seat", seat_},
+                    {"first", dealt_ ? Json(first_) : Json()},
                     {"hand", dealt_ ? hand_json(start_) : Json()},
                     {"turns", turns},
                     {"open", turns_.open},
@@ -115,20 +114,13 @@ Json Claims::View::to_json() const {
 
 namespace {
 
-/// Member of an object; null where it is absent.
-const Json& member(const Json& json, std::string_view key) {
-  static const Json null;
-  const Json* found = json.find(key);
-  return found ? *found : null;
-}
-
 Claims::Turn turn_from_json(const Claims::Rules& rules, Seat seat, const Json& json) {
   Claims::Turn turn;
   turn.number = static_cast<std::int8_t>(json.at("number").integer("number", 0, Claims::kNumbers - 1));
-  if (const Json& answer = member(json, "answer"); !answer.is_null())
-    turn.answers[static_cast<std::size_t>(seat)] = parse_answer(answer.text("answer"));
-  if (const Json& taker = member(json, "taker"); !taker.is_null()) {
-    turn.taker = static_cast<Seat>(taker.integer("taker", 0, rules.seats - 1));
+  if (const Json* answer = json.known("answer"))
+    turn.answers[at(seat)] = parse_answer(answer->text("answer"));
+  if (const Json* taker = json.known("taker")) {
+    turn.taker = static_cast<Seat>(taker->integer("taker", 0, rules.seats - 1));
     turn.with = parse_answer(json.at("with").text("with"));
     refuse(turn.with == Claims::kPass, "a pass takes nothing");
   }
@@ -139,7 +131,7 @@ Claims::Turn turn_from_json(const Claims::Rules& rules, Seat seat, const Json& j
 
 Claims::View Claims::View::from_snapshot(const Rules& rules, const Json& json) {
   const auto seat = static_cast<Seat>(json.at("seat").integer("seat", 0, rules.seats - 1));
-  if (member(json, "hand").is_null()) return View(rules, seat);
+  if (!json.known("hand")) return View(rules, seat);
   const auto first = static_cast<Seat>(json.at("first").integer("first", 0, rules.seats - 1));
   const Hand hand = hand_from_json(json.at("hand"));
   Turns turns;
@@ -147,27 +139,20 @@ Claims::View Claims::View::from_snapshot(const Rules& rules, const Json& json) {
   const JsonArray& list = json.at("turns").array("turns");
   refuse(list.size() > kMaxTurns, "too many turns");
   refuse(turns.open && list.empty(), "open claims without a discard");
-  for (const Json& turn : list)
-    turns.list[static_cast<std::size_t>(turns.count++)] = turn_from_json(rules, seat, turn);
+  for (const Json& turn : list) turns.list[at(turns.count++)] = turn_from_json(rules, seat, turn);
   std::optional<Event> reveal;
-  if (const Json& text = member(json, "reveal"); !text.is_null()) {
-    reveal = Event::parse(rules, text.text("reveal"));
+  if (const Json* text = json.known("reveal")) {
+    reveal = Event::parse(rules, text->text("reveal"));
     refuse(reveal->kind != Event::Kind::reveal, "not a reveal");
   }
   return rebuild(rules, seat, true, first, hand, turns, reveal, true);
-}
-
-Claims::View Claims::View::from_json(const Rules& rules, const Json& json) {
-  View view = from_snapshot(rules, json);
-  refuse(!(view.to_json() == json), "this is not a view as to_json gives it");
-  return view;
 }
 
 std::optional<Record> Claims::View::record() const {
   if (!reveal_) return std::nullopt;
   JsonArray hands;
   for (const Hand& hand : reveal_->hands) hands.push_back(hand_json(hand));
-  Record record{JsonObject{{"first", static_cast<int>(first_)}, {"hands", hands}}, {}};
+  Record record{JsonObject{{"first", first_}, {"hands", hands}}, {}};
   for (std::size_t t = 0; t < reveal_->answers.size(); ++t) {
     record.actions.emplace_back(turns_.list[t].discarder, turns_.list[t].number);
     for (const auto& [seat, answer] : reveal_->answers[t]) record.actions.emplace_back(seat, answer);

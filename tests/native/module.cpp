@@ -2,7 +2,7 @@
 #include <nanobind/nanobind.h>
 
 #include "claims.h"
-#include "search/entry_of.h"
+#include "search/search.h"
 
 namespace nb = nanobind;
 

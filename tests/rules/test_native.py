@@ -247,7 +247,7 @@ def test_encoders_of_a_batch_equal_those_of_views(game: rules.Game):
     env.encode_actions("kind", kind_of_some, some)
     assert np.array_equal(hand_of_some, hand[some]) and np.array_equal(kind_of_some, kind[of_some])
     for wrong in (-1, 6):
-        with pytest.raises(ValueError, match="rows"):
+        with pytest.raises(ValueError, match="environment"):
             env.encode("hand", hand_of_some, np.array([0, wrong]))
     with pytest.raises(ValueError, match="shape"):
         env.encode("hand", hand, some)

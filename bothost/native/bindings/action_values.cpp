@@ -12,13 +12,10 @@
 #include "bindings/bind.h"
 #include "bindings/convert.h"
 #include "bindings/exclusive.h"
-#include "bindings/kernels_named.h"
 
 namespace bothost::python {
 namespace {
 
-template <class T>
-using Array = nb::ndarray<T, nb::c_contig, nb::device::cpu>;
 using Floats = Array<const float>;
 using Offsets = Array<const std::int64_t>;
 
@@ -47,12 +44,9 @@ struct ActionValues {
   }
 
   network::Candidates candidates(const Floats& positions, const Floats& moves, const Offsets& offsets) const {
-    if (positions.ndim() != 2 || positions.shape(1) != static_cast<std::size_t>(native.inputs()))
-      throw InvalidInput("positions: shape (n, " + std::to_string(native.inputs()) + ") is needed");
-    if (moves.ndim() != 2 || moves.shape(1) != static_cast<std::size_t>(native.features()))
-      throw InvalidInput("moves: shape (m, " + std::to_string(native.features()) + ") is needed");
-    const std::size_t n = positions.shape(0);
-    if (offsets.ndim() != 1 || offsets.shape(0) != n + 1) throw InvalidInput("offsets: shape (n + 1,)");
+    const std::size_t n = rows_of(positions, native.inputs(), "positions");
+    rows_of(moves, native.features(), "moves");
+    if (!has_shape(offsets, {n + 1})) throw InvalidInput("offsets: shape (n + 1,)");
     const std::int64_t* const at = offsets.data();
     bool ascending = at[0] == 0 && at[n] == static_cast<std::int64_t>(moves.shape(0));
     for (std::size_t i = 0; i < n; ++i) ascending = ascending && at[i] <= at[i + 1];
@@ -74,10 +68,7 @@ nb::object evaluate(ActionValues& self, const Floats& positions, const Floats& m
   std::vector<float> values(moves.shape(0));
   const auto held = self.busy.hold();
   self.learnt_from = 0;
-  {
-    nb::gil_scoped_release release;
-    self.native.evaluate(candidates, values.data());
-  }
+  without_gil([&] { self.native.evaluate(candidates, values.data()); });
   return array_of(std::move(values));
 }
 
@@ -86,10 +77,7 @@ nb::object forward(ActionValues& self, const Floats& positions, const Floats& mo
   const std::size_t m = moves.shape(0), width = static_cast<std::size_t>(self.native.representation());
   std::vector<float> values(m), representations(m * width);
   const auto held = self.busy.hold();
-  {
-    nb::gil_scoped_release release;
-    self.native.forward(candidates, values.data(), representations.data());
-  }
+  without_gil([&] { self.native.forward(candidates, values.data(), representations.data()); });
   self.learnt_from = m;
   return nb::make_tuple(array_of(std::move(values)), array_of(std::move(representations), {m, width}));
 }
@@ -99,8 +87,7 @@ void backward(ActionValues& self, const Floats& values, const Floats& representa
   const auto width = static_cast<std::size_t>(self.native.representation());
   const auto gradients = self.parameters<float>(into);
   const auto held = self.busy.hold();
-  if (values.ndim() != 1 || values.shape(0) != self.learnt_from || representations.ndim() != 2 ||
-      representations.shape(0) != self.learnt_from || representations.shape(1) != width)
+  if (!has_shape(values, {self.learnt_from}) || !has_shape(representations, {self.learnt_from, width}))
     throw InvalidInput("gradients of the " + std::to_string(self.learnt_from) +
                        " moves of the last forward are needed: shapes (m,) and (m, " + std::to_string(width) +
                        ")");
@@ -115,10 +102,10 @@ void bind_action_values(nb::module_& m) {
       .def(nb::init<std::vector<int>, std::vector<int>, const std::string&>(), nb::arg("trunk"),
            nb::arg("head"), nb::arg("kernels") = "")
       .def_prop_ro("kernels", [](const ActionValues& self) { return self.native.kernels(); })
-      .def("load", &load, nb::arg("parameters"))
-      .def("evaluate", &evaluate, nb::arg("positions"), nb::arg("moves"), nb::arg("offsets"))
-      .def("forward", &forward, nb::arg("positions"), nb::arg("moves"), nb::arg("offsets"))
-      .def("backward", &backward, nb::arg("values"), nb::arg("representations"), nb::arg("into"));
+      .def("load", &load)
+      .def("evaluate", &evaluate)
+      .def("forward", &forward)
+      .def("backward", &backward);
 }
 
 }  // namespace bothost::python

@@ -14,8 +14,8 @@
 
 namespace bothost::python {
 
-using Offsets = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Indices = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Offsets = List<std::int64_t>;
+using Indices = List<std::int32_t>;
 /// Rows of indices: offsets, and the rows one after the other.
 using Sparse = std::pair<Offsets, Indices>;
 
@@ -30,8 +30,7 @@ nb::tuple afterstates(const Sparse& features, const Sparse& legal, int num_featu
   samples.check(num_features, num_classes);
   std::vector<std::int64_t> offsets{0};
   std::vector<std::int32_t> items;
-  {
-    nb::gil_scoped_release release;
+  without_gil([&] {
     for (std::size_t s = 0; s < samples.size(); ++s) {
       const auto from = position(samples.features[s]);
       for (const auto each : samples.legal[s]) {
@@ -39,7 +38,7 @@ nb::tuple afterstates(const Sparse& features, const Sparse& legal, int num_featu
         offsets.push_back(static_cast<std::int64_t>(items.size()));
       }
     }
-  }
+  });
   return nb::make_tuple(array_of(std::move(offsets)), array_of(std::move(items)));
 }
 

@@ -1,6 +1,10 @@
 #pragma once
 #include <nanobind/nanobind.h>
 
+#include <string>
+
+#include "learn/networks/kernels.h"
+
 namespace bothost::python {
 
 void bind_game(nanobind::module_& m);
@@ -18,6 +22,9 @@ void bind_pairing(nanobind::module_& m);
 void bind_network(nanobind::module_& m);
 /// Networks of values Q(s, a), as class ActionValues; bothost/training/action_values.py is their face.
 void bind_action_values(nanobind::module_& m);
+/// The kernels of this name; "": the fastest here. Throws InvalidInput where the processor lacks what is
+/// asked for.
+const network::Kernels& kernels_named(const std::string& name, bool bf16);
 /// Factorization machines; bothost/training/factorization.py is their face.
 void bind_fm(nanobind::module_& m);
 

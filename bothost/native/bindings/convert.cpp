@@ -1,6 +1,7 @@
 #include "bindings/convert.h"
 
-#include <algorithm>
+#include <functional>
+#include <numeric>
 #include <string>
 
 namespace bothost::python {
@@ -101,26 +102,19 @@ nb::list pairs_to(const std::vector<std::pair<Seat, Action>>& pairs) {
   return out;
 }
 
-nb::object actions_to(const ActionList& actions) { return array_of(actions); }
-nb::object offsets_to(const std::vector<std::int64_t>& offsets) { return array_of(offsets); }
-
 FloatOut::FloatOut(nb::handle out, std::span<const std::size_t> leading, const Block& block) {
   std::vector<std::size_t> shape(leading.begin(), leading.end());
   for (const int d : block.shape) shape.push_back(static_cast<std::size_t>(d));
   if (out.is_none()) {
-    std::size_t size = 1;
-    for (const std::size_t d : shape) size *= d;
-    data = new float[size]();
+    data = new float[std::accumulate(shape.begin(), shape.end(), std::size_t{1}, std::multiplies<>())]();
     nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<float*>(p); });
     array = nb::ndarray<nb::numpy, float>(data, shape.size(), shape.data(), owner).cast();
     return;
   }
-  FloatArray given;
+  Array<float> given;
   if (!nb::try_cast(out, given, false))
     throw nb::type_error("out must be a writable, C-contiguous float32 array on the CPU");
-  bool same = given.ndim() == shape.size();
-  for (std::size_t i = 0; same && i < shape.size(); ++i) same = given.shape(i) == shape[i];
-  if (!same) {
+  if (!has_shape(given, shape)) {
     std::string want;
     for (const std::size_t d : shape) want += std::to_string(d) + ", ";
     throw InvalidInput("out: block \"" + block.name + "\" needs shape (" + want + ")");

@@ -3,6 +3,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
@@ -20,6 +21,8 @@ namespace nb = nanobind;
 
 /// Any object with __index__; what exceeds 64 bits is cut to their limits, which no range check lets pass.
 std::int64_t integer(nb::handle object);
+/// The same, which must lie within low .. high; `what` names it in the error.
+std::int64_t within(nb::handle object, const char* what, std::int64_t low, std::int64_t high);
 /// Any integer, taken modulo 2^64.
 std::uint64_t seed(nb::handle object);
 
@@ -29,9 +32,13 @@ nb::object json_to(const Json& json);
 
 nb::list pairs_to(const std::vector<std::pair<Seat, Action>>& pairs);
 
-using FloatArray = nb::ndarray<float, nb::c_contig, nb::device::cpu>;
-using BoolArray = nb::ndarray<bool, nb::c_contig, nb::device::cpu>;
-using ActionArray = nb::ndarray<const Action, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+/// An array of any number of axes, row by row.
+template <class T>
+using Array = nb::ndarray<T, nb::c_contig, nb::device::cpu>;
+/// An array of one axis that is only read.
+template <class T>
+using List = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using ActionArray = List<Action>;
 
 /// A new array that owns the values, row by row.
 template <class T>
@@ -47,11 +54,6 @@ nb::object array_of(std::vector<T> values) {
   const std::size_t n = values.size();
   return array_of(std::move(values), {n});
 }
-
-/// A new int32 array of shape (n,).
-nb::object actions_to(const ActionList& actions);
-/// A new int64 array of shape (n,).
-nb::object offsets_to(const std::vector<std::int64_t>& offsets);
 
 /// Memory for a block with the given leading axes: `out` itself after a check of its shape, or a new array.
 struct FloatOut {
@@ -88,7 +90,27 @@ std::span<const T> span_of(const nb::ndarray<const T, Options...>& array) {
   return {array.data(), array.size()};
 }
 
-/// The integer, which must lie within low .. high; `what` names it in the error.
-std::int64_t within(nb::handle object, const char* what, std::int64_t low, std::int64_t high);
+/// Whether an array has this shape.
+template <class AnyArray>
+bool has_shape(const AnyArray& array, const std::vector<std::size_t>& shape) {
+  return std::equal(shape.begin(), shape.end(), array.shape_ptr(), array.shape_ptr() + array.ndim(),
+                    [](std::size_t a, std::int64_t b) { return a == static_cast<std::size_t>(b); });
+}
+
+/// How many rows of so many numbers there are. Throws InvalidInput, which begins with `what`, for another
+/// shape.
+template <class AnyArray>
+std::size_t rows_of(const AnyArray& array, int columns, const char* what) {
+  if (array.ndim() != 2 || array.shape(1) != at(columns))
+    throw InvalidInput(std::string(what) + ": shape (n, " + std::to_string(columns) + ") is needed");
+  return array.shape(0);
+}
+
+/// What `work` returns, computed without the GIL.
+template <class Work>
+auto without_gil(Work&& work) {
+  const nb::gil_scoped_release release;
+  return work();
+}
 
 }  // namespace bothost::python

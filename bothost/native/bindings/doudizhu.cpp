@@ -106,43 +106,30 @@ nb::tuple afterstates_of(const Sparse& features, const Sparse& legal) {
 }  // namespace
 
 void bind_doudizhu(nb::module_& m) {
-  m.def("doudizhu_move", &describe, nb::arg("action"));
-  m.def(
-      "doudizhu_readings",
-      [](std::string_view cards) { return Universe::get().readings(cards_from_text(cards)); },
-      nb::arg("cards"));
+  m.def("doudizhu_move", &describe);
+  m.def("doudizhu_readings",
+        [](std::string_view cards) { return Universe::get().readings(cards_from_text(cards)); });
   m.def("doudizhu_abstract_map", &abstract_map);
   m.def("doudizhu_abstract_names", [] {
     std::vector<std::string> out;
     for (int i = 0; i < kAbstractActions; ++i) out.push_back(Universe::get().abstract_notation(i));
     return out;
   });
-  m.def(
-      "doudizhu_fewest_plays", [](std::string_view cards) { return fewest_plays(hand_from_text(cards)); },
-      nb::arg("cards"));
-  m.def(
-      "doudizhu_hand_value", [](std::string_view cards) { return hand_value(hand_from_text(cards)); },
-      nb::arg("cards"));
-  m.def(
-      "doudizhu_partition",
-      [](std::string_view cards, bool shortest) {
-        return shortest ? shortest_partition(hand_from_text(cards)) : best_partition(hand_from_text(cards));
-      },
-      nb::arg("cards"), nb::arg("shortest"));
-  m.def(
-      "doudizhu_landlord_win_probability",
-      [](std::string_view cards) { return landlord_win_probability(hand_from_text(cards)); },
-      nb::arg("cards"));
-  m.def("doudizhu_rule_choice", &choice_of<choose>, nb::arg("view"));
+  m.def("doudizhu_fewest_plays", [](std::string_view cards) { return fewest_plays(hand_from_text(cards)); });
+  m.def("doudizhu_hand_value", [](std::string_view cards) { return hand_value(hand_from_text(cards)); });
+  m.def("doudizhu_partition", [](std::string_view cards, bool shortest) {
+    return shortest ? shortest_partition(hand_from_text(cards)) : best_partition(hand_from_text(cards));
+  });
+  m.def("doudizhu_landlord_win_probability",
+        [](std::string_view cards) { return landlord_win_probability(hand_from_text(cards)); });
+  m.def("doudizhu_rule_choice", &choice_of<choose>);
   nb::class_<Style>(m, "DoudizhuStyle", nb::is_final())
-      .def(
-          "__init__", [](Style* self, nb::dict options) { new (self) Style(style_of(json_from(options))); },
-          nb::arg("options"))
-      .def("choose", &styled_choice, nb::arg("view"), nb::arg("mood"));
+      .def("__init__", [](Style* self, nb::dict options) { new (self) Style(style_of(json_from(options))); })
+      .def("choose", &styled_choice);
   m.def("doudizhu_habits", [] { return std::vector<std::string>(kHabitNames.begin(), kHabitNames.end()); });
   m.def("doudizhu_afterstates", &afterstates_of);
-  m.def("doudizhu_log_likelihood", &likelihood, nb::arg("view"), nb::arg("deal"), nb::arg("exponent"));
-  m.def("doudizhu_rhcp_choice", &choice_of<choose_by_partition>, nb::arg("view"));
+  m.def("doudizhu_log_likelihood", &likelihood);
+  m.def("doudizhu_rhcp_choice", &choice_of<choose_by_partition>);
 }
 
 }  // namespace bothost::python

@@ -18,7 +18,7 @@
 namespace bothost::python {
 namespace {
 
-using Floats = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Floats = List<float>;
 using Parameters = std::vector<std::pair<const char*, std::vector<float>*>>;
 
 fm::Samples checked_samples(const Sparse& features, const Sparse& legal, const Indices* labels,
@@ -58,11 +58,8 @@ nb::tuple linear_loss(const Floats& weights, const Floats& bias, const Floats& a
                       const Sparse& features, const Sparse& legal, const Sparse& own, const Indices& labels) {
   const LinearCase given(weights, bias, alternatives, features, legal, own, &labels);
   std::vector<float> by_weights(weights.size()), by_bias(bias.size()), by_own(alternatives.size());
-  double loss = 0;
-  {
-    nb::gil_scoped_release release;
-    loss = fm::linear_loss(given.model, given.samples, given.rows, {by_weights, by_bias, by_own});
-  }
+  const double loss = without_gil(
+      [&] { return fm::linear_loss(given.model, given.samples, given.rows, {by_weights, by_bias, by_own}); });
   return nb::make_tuple(loss, array_of(std::move(by_weights)), array_of(std::move(by_bias)),
                         array_of(std::move(by_own)));
 }
@@ -71,10 +68,7 @@ nb::object linear_probabilities(const Floats& weights, const Floats& bias, const
                                 const Sparse& features, const Sparse& legal, const Sparse& own) {
   const LinearCase given(weights, bias, alternatives, features, legal, own, nullptr);
   std::vector<float> out(given.samples.legal.items.size());
-  {
-    nb::gil_scoped_release release;
-    fm::linear_probabilities(given.model, given.samples, given.rows, out.data());
-  }
+  without_gil([&] { fm::linear_probabilities(given.model, given.samples, given.rows, out.data()); });
   return array_of(std::move(out));
 }
 
@@ -184,23 +178,16 @@ void bind_conditional(nb::module_& m) {
               const Indices& players) {
              const auto samples = self.samples(features, legal, choices, players, nullptr);
              std::vector<float> out(samples.samples.legal.items.size());
-             {
-               const auto hold = self.busy.hold();
-               nb::gil_scoped_release release;
-               self.model.probabilities(samples, out.data());
-             }
+             const auto hold = self.busy.hold();
+             without_gil([&] { self.model.probabilities(samples, out.data()); });
              return array_of(std::move(out));
            })
       .def("pair_losses",
            [](Conditional& self, const Sparse& features, const Sparse& legal, const Sparse& choices,
               const Indices& players, const Indices& labels) {
              const auto samples = self.samples(features, legal, choices, players, &labels);
-             fm::ConditionalPairs out;
-             {
-               const auto hold = self.busy.hold();
-               nb::gil_scoped_release release;
-               out = fm::conditional_pair_losses(self.model, samples);
-             }
+             const auto hold = self.busy.hold();
+             auto out = without_gil([&] { return fm::conditional_pair_losses(self.model, samples); });
              return nb::make_tuple(out.base, array_of(std::move(out.first)), array_of(std::move(out.second)),
                                    array_of(std::move(out.smallest)));
            })
@@ -219,10 +206,8 @@ void bind_conditional(nb::module_& m) {
     const auto samples = choice_samples(shape, 1 << 12, features, legal, own, nullptr, nullptr);
     std::vector<std::int64_t> offsets;
     std::vector<std::int32_t> items;
-    {
-      nb::gil_scoped_release release;
-      fm::extend_choices(shape.positions, shape.choices, span_of(pairs), samples, offsets, items);
-    }
+    without_gil(
+        [&] { fm::extend_choices(shape.positions, shape.choices, span_of(pairs), samples, offsets, items); });
     return nb::make_tuple(array_of(std::move(offsets)), array_of(std::move(items)));
   });
 }
@@ -234,17 +219,14 @@ void bind_fm(nb::module_& m) {
   m.def("linear_loss", &linear_loss);
   m.def("linear_probabilities", &linear_probabilities);
   nb::class_<Machine>(m, "FactorizationMachine", nb::is_final())
-      .def(
-          "__init__",
-          [](Machine* self, nb::handle features, nb::handle classes, nb::handle factors, bool shared,
-             nb::handle random_seed, float deviation) {
-            const fm::Shape shape{size_of(features, 1, 1 << 16, "features"),
-                                  size_of(classes, 1, 1 << 12, "classes"),
-                                  size_of(factors, 0, 1 << 10, "factors"), shared};
-            new (self) Machine{{shape, seed(random_seed), deviation}};
-          },
-          nb::arg("features"), nb::arg("classes"), nb::arg("factors"), nb::arg("shared"), nb::arg("seed"),
-          nb::arg("deviation"))
+      .def("__init__",
+           [](Machine* self, nb::handle features, nb::handle classes, nb::handle factors, bool shared,
+              nb::handle random_seed, float deviation) {
+             const fm::Shape shape{size_of(features, 1, 1 << 16, "features"),
+                                   size_of(classes, 1, 1 << 12, "classes"),
+                                   size_of(factors, 0, 1 << 10, "factors"), shared};
+             new (self) Machine{{shape, seed(random_seed), deviation}};
+           })
       .def("train",
            [](Machine& self, const Sparse& features, const Sparse& legal, const Indices& labels,
               const Offsets& order, float rate, float factor_decay, float weight_decay) {
@@ -258,10 +240,7 @@ void bind_fm(nb::module_& m) {
              const auto samples = self.samples(features, legal, nullptr);
              const auto hold = self.busy.hold();
              std::vector<float> out(samples.legal.items.size());
-             {
-               nb::gil_scoped_release release;
-               self.model.probabilities(samples, out.data());
-             }
+             without_gil([&] { self.model.probabilities(samples, out.data()); });
              return array_of(std::move(out));
            })
       .def("parameters", &parameters_of<Machine>)
@@ -272,11 +251,7 @@ void bind_fm(nb::module_& m) {
         const auto hold = self.busy.hold();
         constexpr std::array<std::string_view, 3> kReadings{"pair", "nested", "separate"};
         const auto read = static_cast<fm::Reading>(Json(reading).one_of("reading", kReadings));
-        fm::PairLosses out;
-        {
-          nb::gil_scoped_release release;
-          out = fm::pair_losses(self.model, samples, read);
-        }
+        auto out = without_gil([&] { return fm::pair_losses(self.model, samples, read); });
         nb::list losses;
         for (auto& each : out.losses)
           if (losses.size() == 0 || read != fm::Reading::pair) losses.append(array_of(std::move(each)));

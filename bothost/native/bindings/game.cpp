@@ -27,18 +27,6 @@ std::int64_t fnv1a(std::string_view data) {
   return std::bit_cast<std::int64_t>(h);
 }
 
-ActionList& scratch() {
-  thread_local ActionList list;
-  list.clear();
-  return list;
-}
-
-nb::tuple tuple_of(const std::vector<int>& values) {
-  nb::list out;
-  for (const int v : values) out.append(v);
-  return nb::tuple(out);
-}
-
 nb::tuple seats_to(SeatMask mask) {
   nb::list out;
   for (; mask; mask &= mask - 1) out.append(std::countr_zero(mask));
@@ -82,8 +70,7 @@ std::unique_ptr<AnyState> replay(const AnyGame& game, nb::handle deal, nb::handl
 
 /// Legal actions of many views at once: all ids, and where each view's begin.
 nb::tuple legal_many(nb::sequence views) {
-  static thread_local ActionList ids;
-  ids.clear();
+  ActionList ids;
   std::vector<std::int64_t> offsets{0};
   for (nb::handle item : views) {
     const AnyView* view = nullptr;
@@ -91,7 +78,7 @@ nb::tuple legal_many(nb::sequence views) {
     view->legal(ids);
     offsets.push_back(static_cast<std::int64_t>(ids.size()));
   }
-  return nb::make_tuple(actions_to(ids), offsets_to(offsets));
+  return nb::make_tuple(array_of(std::move(ids)), array_of(std::move(offsets)));
 }
 
 /// What trainers alone may see: it takes a State, which no strategy at a table ever holds.
@@ -104,13 +91,9 @@ struct Oracle {
 void bind_block(nb::module_& m) {
   nb::class_<Block>(m, "Block", "One named encoder tensor, float32, C order.")
       .def_ro("name", &Block::name)
-      .def_prop_ro("shape", [](const Block& b) { return tuple_of(b.shape); })
+      .def_prop_ro("shape", [](const Block& b) { return nb::tuple(nb::cast(b.shape)); })
       .def_ro("version", &Block::version)
-      .def_prop_ro(
-          "of",
-          [](const Block& b) {
-            return b.of == Block::Of::view ? "view" : b.of == Block::Of::action ? "action" : "oracle";
-          })
+      .def_prop_ro("of", [](const Block& b) { return name_of(b.of); })
       .def_ro("doc", &Block::doc)
       .def("__repr__", [](const Block& b) { return "<Block " + b.name + ">"; });
 }
@@ -130,9 +113,9 @@ void bind_view(nb::module_& m) {
       .def_prop_ro("phase", [](const AnyView& v) { return std::string(v.phase()); })
       .def("legal",
            [](const AnyView& v) {
-             ActionList& list = scratch();
+             ActionList& list = erased::scratch();
              v.legal(list);
-             return actions_to(list);
+             return array_of(list);
            })
       .def(
           "is_legal", [](const AnyView& v, nb::handle a) { return v.is_legal(integer(a)); },
@@ -192,20 +175,15 @@ void bind_state(nb::module_& m) {
       .def_prop_ro("game", [](const AnyState& s) { return game_of(s.game()); })
       .def_prop_ro("to_act", [](const AnyState& s) { return seats_to(s.to_act()); })
       .def_prop_ro("terminal", &AnyState::terminal)
-      .def_prop_ro("returns",
-                   [](const AnyState& s) {
-                     nb::list out;
-                     for (const double v : s.returns()) out.append(v);
-                     return nb::tuple(out);
-                   })
+      .def_prop_ro("returns", [](const AnyState& s) { return nb::tuple(nb::cast(s.returns())); })
       .def_prop_ro("deal", [](const AnyState& s) { return json_to(s.deal()); })
       .def_prop_ro("actions", [](const AnyState& s) { return pairs_to(s.actions()); })
       .def(
           "legal",
           [](const AnyState& s, nb::handle seat) {
-            ActionList& list = scratch();
+            ActionList& list = erased::scratch();
             s.legal(integer(seat), list);
-            return actions_to(list);
+            return array_of(list);
           },
           nb::arg("seat"))
       .def(

@@ -4,7 +4,7 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
-#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 
 #include <algorithm>
 #include <vector>
@@ -19,8 +19,6 @@
 #include "mahjong/policy.h"
 #include "mahjong/shape.h"
 
-namespace nb = nanobind;
-
 namespace bothost::python {
 namespace {
 
@@ -28,9 +26,7 @@ using namespace bothost::mahjong;
 
 using Hand = nb::ndarray<const std::uint8_t, nb::shape<34>, nb::c_contig, nb::device::cpu>;
 using Hands = nb::ndarray<const std::uint8_t, nb::shape<-1, 34>, nb::c_contig, nb::device::cpu>;
-using Bytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using MeldRows = nb::ndarray<const std::uint8_t, nb::shape<-1, 4, 2>, nb::c_contig, nb::device::cpu>;
-using Actions = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using WinRows = nb::ndarray<const std::uint8_t, nb::shape<-1, 8>, nb::c_contig, nb::device::cpu>;
 
 Counts counts(const std::uint8_t* row) {
@@ -61,23 +57,20 @@ WinContext read_win(const std::uint8_t* row) {
   return {row[0], row[1] != 0, row[2] != 0, row[3] != 0, row[4] != 0, row[5], row[6], row[7]};
 }
 
-using Weights = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
-nb::object branches(const AnyState& state, nb::handle seat, const Actions& actions, bool acceptance_weighted,
-                    int draws, const Weights& weights) {
+nb::object branches(const AnyState& state, nb::handle seat, const List<std::int64_t>& actions,
+                    bool acceptance_weighted, int draws, const List<float>& weights) {
   const auto start = state_of<Mahjong>(state);  // a copy: another thread may play on
   const auto& game = state.game();
   std::vector<Action> list;
-  for (std::size_t i = 0; i < actions.shape(0); ++i) list.push_back(game.checked_action(actions.data()[i]));
+  for (const auto action : span_of(actions)) list.push_back(game.checked_action(action));
   const Seat who = game.checked_seat(integer(seat));
   const auto appraisal = acceptance_weighted ? Appraisal::acceptance_weighted : Appraisal::plain;
   std::vector<float> out;
-  {
-    const nb::gil_scoped_release release;
-    const LuckNetwork critic({weights.data(), weights.shape(0)});
+  without_gil([&] {
+    const LuckNetwork critic(span_of(weights));
     for (const auto& scores : branch(start, who, list, appraisal, {draws, &critic}))
       for (const double score : scores) out.push_back(static_cast<float>(score));
-  }
+  });
   return array_of(std::move(out), {list.size(), std::size_t{kSeats}});
 }
 
@@ -85,7 +78,7 @@ nb::tuple rule_choice(const AnyView& view, bool simple, bool acceptance_weighted
   const auto appraisal = acceptance_weighted ? Appraisal::acceptance_weighted : Appraisal::plain;
   const auto choice =
       simple ? choose_simply(view_of<Mahjong>(view)) : choose(view_of<Mahjong>(view), appraisal);
-  return nb::make_tuple(choice.action, nb::str(choice.reason.data(), choice.reason.size()), choice.worth);
+  return nb::make_tuple(choice.action, choice.reason, choice.worth);
 }
 
 nb::list fan_indices(const FanSet& fans) {
@@ -114,13 +107,9 @@ nb::tuple look_ahead_of(const AnyView& any, int depth) {
   return nb::make_tuple(as_tuple(ahead.now), after, ahead.targets);
 }
 
-nb::object luck_points(const AnyState& any, const Weights& weights) {
+nb::object luck_points(const AnyState& any, const List<float>& weights) {
   const auto state = state_of<Mahjong>(any);  // a copy, as above
-  BySeat<double> luck;
-  {
-    const nb::gil_scoped_release release;
-    luck = luck_of(state, LuckNetwork({weights.data(), weights.shape(0)}));
-  }
+  const auto luck = without_gil([&] { return luck_of(state, LuckNetwork(span_of(weights))); });
   return array_of(std::vector<double>(luck.begin(), luck.end()));
 }
 
@@ -129,15 +118,14 @@ nb::tuple luck_inputs(const AnyState& any) {
   std::vector<float> inputs;
   std::vector<std::int8_t> drawers;
   std::vector<std::int16_t> wall;
-  {
-    const nb::gil_scoped_release release;
+  without_gil([&] {
     replay_draws(state, [&](const State& after) {
       BeforeDraw before(after);
       for (const auto& seat : before.inputs()) inputs.insert(inputs.end(), seat.begin(), seat.end());
       drawers.push_back(before.drawer());
       wall.push_back(static_cast<std::int16_t>(before.wall_tiles()));
     });
-  }
+  });
   const std::size_t n = drawers.size();
   return nb::make_tuple(array_of(std::move(inputs), {n, std::size_t{kSeats}, kSeatInputs}),
                         array_of(std::move(drawers)), array_of(std::move(wall)));
@@ -148,88 +136,62 @@ nb::tuple luck_inputs(const AnyState& any) {
 void bind_mahjong(nb::module_& m) {
   m.def("mahjong_fans", [] {
     nb::list out;
-    for (const auto& f : kFanInfo)
-      out.append(nb::make_tuple(nb::str(f.id.data(), f.id.size()),
-                                nb::str(f.chinese.data(), f.chinese.size()), static_cast<int>(f.points)));
+    for (const auto& f : kFanInfo) out.append(nb::make_tuple(f.id, f.chinese, static_cast<int>(f.points)));
     return out;
   });
 
-  m.def(
-      "mahjong_distances",
-      [](const Hand& hand, int melds) {
-        const auto d = distances(checked(hand, melds), melds);
-        return nb::make_tuple(d.standard, d.seven_pairs, d.thirteen_orphans, d.knitted_straight,
-                              d.honours_and_knitted);
-      },
-      nb::arg("hand"), nb::arg("melds") = 0);
+  m.def("mahjong_distances", [](const Hand& hand, int melds) {
+    const auto d = distances(checked(hand, melds), melds);
+    return nb::make_tuple(d.standard, d.seven_pairs, d.thirteen_orphans, d.knitted_straight,
+                          d.honours_and_knitted);
+  });
 
-  m.def(
-      "mahjong_useful_tiles",
-      [](const Hand& hand, int melds, int shape) {
-        if (shape < -1 || shape > 4) throw InvalidInput("a shape is -1 (all) to 4");
-        const auto c = checked(hand, melds);
-        const auto u = shape < 0 ? useful_tiles(c, melds) : useful_tiles_of(c, melds, shape);
-        return nb::make_tuple(u.shanten, u.tiles);
-      },
-      nb::arg("hand"), nb::arg("melds") = 0, nb::arg("shape") = -1);
+  m.def("mahjong_useful_tiles", [](const Hand& hand, int melds, int shape) {
+    if (shape < -1 || shape > 4) throw InvalidInput("a shape is -1 (all) to 4");
+    const auto c = checked(hand, melds);
+    const auto u = shape < 0 ? useful_tiles(c, melds) : useful_tiles_of(c, melds, shape);
+    return nb::make_tuple(u.shanten, u.tiles);
+  });
 
-  m.def(
-      "mahjong_shanten_many",
-      [](const Hands& hands, int melds) {
-        const std::size_t n = hands.shape(0);
-        std::vector<std::int8_t> out(n);
-        {
-          const nb::gil_scoped_release release;
-          for (std::size_t i = 0; i < n; ++i) {
-            const auto c = counts(hands.data() + i * kKinds);
-            check_hand(c, melds);
-            out[i] = static_cast<std::int8_t>(shanten(c, melds));
-          }
-        }
-        return array_of(std::move(out));
-      },
-      nb::arg("hands"), nb::arg("melds") = 0);
+  m.def("mahjong_shanten_many", [](const Hands& hands, int melds) {
+    std::vector<std::int8_t> out(hands.shape(0));
+    without_gil([&] {
+      for (std::size_t i = 0; i < out.size(); ++i) {
+        const auto c = counts(hands.data() + i * kKinds);
+        check_hand(c, melds);
+        out[i] = static_cast<std::int8_t>(shanten(c, melds));
+      }
+    });
+    return array_of(std::move(out));
+  });
 
-  m.def(
-      "mahjong_fan_many",
-      [](const Hands& standing, const MeldRows& melds, const WinRows& wins) {
-        const std::size_t n = standing.shape(0);
-        if (melds.shape(0) != n || wins.shape(0) != n)
-          throw InvalidInput("the arrays must have equal lengths");
-        std::vector<std::int16_t> points(n);
-        std::vector<std::uint8_t> times(n * kFans);
-        {
-          const nb::gil_scoped_release release;
-          for (std::size_t i = 0; i < n; ++i) {
-            std::array<Meld, 4> sets;
-            const auto k = read_melds(melds.data() + 8 * i, sets);
-            const auto r = calculate_fans(counts(standing.data() + i * kKinds), {sets.data(), k},
-                                          read_win(wins.data() + 8 * i));
-            points[i] = static_cast<std::int16_t>(r ? r->points : -1);
-            if (r)
-              std::copy(r->times.begin(), r->times.end(),
-                        times.begin() + static_cast<std::ptrdiff_t>(i * kFans));
-          }
-        }
-        return nb::make_tuple(array_of(std::move(points)), array_of(std::move(times), {n, kFans}));
-      },
-      nb::arg("standing"), nb::arg("melds"), nb::arg("wins"));
+  m.def("mahjong_fan_many", [](const Hands& standing, const MeldRows& melds, const WinRows& wins) {
+    const std::size_t n = standing.shape(0);
+    if (melds.shape(0) != n || wins.shape(0) != n) throw InvalidInput("the arrays must have equal lengths");
+    std::vector<std::int16_t> points(n);
+    std::vector<std::uint8_t> times(n * kFans);
+    without_gil([&] {
+      for (std::size_t i = 0; i < n; ++i) {
+        std::array<Meld, 4> sets;
+        const auto k = read_melds(melds.data() + 8 * i, sets);
+        const auto r = calculate_fans(counts(standing.data() + i * kKinds), {sets.data(), k},
+                                      read_win(wins.data() + 8 * i));
+        points[i] = static_cast<std::int16_t>(r ? r->points : -1);
+        if (r) std::copy(r->times.begin(), r->times.end(), &times[i * kFans]);
+      }
+    });
+    return nb::make_tuple(array_of(std::move(points)), array_of(std::move(times), {n, kFans}));
+  });
 
-  m.def("mahjong_rule_choice", &rule_choice, nb::arg("view"), nb::arg("simple") = false,
-        nb::arg("acceptance_weighted") = false);
-
-  m.def("mahjong_branches", &branches, nb::arg("state"), nb::arg("seat"), nb::arg("actions"),
-        nb::arg("acceptance_weighted"), nb::arg("draws"), nb::arg("weights"));
-
-  m.def("mahjong_look_ahead", &look_ahead_of, nb::arg("view"), nb::arg("depth"));
-
+  m.def("mahjong_rule_choice", &rule_choice);
+  m.def("mahjong_branches", &branches);
+  m.def("mahjong_look_ahead", &look_ahead_of);
   m.def("mahjong_dangers", [](const AnyView& view) {
     const auto d = danger(view_of<Mahjong>(view));
     return array_of(std::vector<double>(d.begin(), d.end()));
   });
-
-  m.def("mahjong_luck", &luck_points, nb::arg("state"), nb::arg("weights"));
-  m.def("mahjong_luck_inputs", &luck_inputs, nb::arg("state"));
+  m.def("mahjong_luck", &luck_points);
+  m.def("mahjong_luck_inputs", &luck_inputs);
 }
 
 }  // namespace bothost::python

@@ -10,13 +10,10 @@
 
 #include "bindings/bind.h"
 #include "bindings/convert.h"
-#include "core/free_memory.h"
+#include "core/process.h"
 #include "core/registry.h"
-#include "core/turns.h"
 #include "othello/board.h"
 #include "search/any_search.h"
-
-namespace nb = nanobind;
 
 namespace bothost::python {
 namespace {
@@ -54,46 +51,31 @@ NB_MODULE(_native, m) {
   bind_action_values(m);
   bind_fm(m);
 
-  m.def("take_short_turns", &take_short_turns,
-        "Let the calling thread run soon when it wakes up, for a short time each; see core/turns.h.");
-  m.def("return_free_memory", &return_free_memory, nb::call_guard<nb::gil_scoped_release>(),
-        "Return freed pages that the allocator keeps to the system; see core/free_memory.h.");
-  m.def("limit_arenas", &limit_arenas, nb::arg("arenas"),
-        "Let at most so many arenas of the allocator serve all threads; see core/free_memory.h.");
+  m.def("take_short_turns", &take_short_turns);
+  m.def("return_free_memory", &return_free_memory, nb::call_guard<nb::gil_scoped_release>());
+  m.def("limit_arenas", &limit_arenas);
   m.def(
       "games",
       [](bool testing) {
         nb::list names;
         for (const GameEntry& entry : registered_games())
-          if (testing || !entry.testing) names.append(nb::str(entry.name.data(), entry.name.size()));
+          if (testing || !entry.testing) names.append(entry.name);
         return names;
       },
-      nb::arg("testing") = false,
-      "Names of the native games; those that only test the contract when asked for.");
-  m.def(
-      "register_game",
-      [](const nb::capsule& entry) {
-        // The name is the capsule's type: nothing else may be read as an entry.
-        const void* data = PyCapsule_GetPointer(entry.ptr(), "bothost.GameEntry");
-        if (!data) throw nb::python_error();
-        register_game(*static_cast<const GameEntry*>(data));
-      },
-      nb::arg("entry"), "Add the game of another extension module, from its capsule \"bothost.GameEntry\".");
-  m.def(
-      "presets", [](std::string_view name) { return find_game(name).presets(); }, nb::arg("name"),
-      "Presets of a native game, the default first.");
-  m.def(
-      "make_game",
-      [](std::string_view name, nb::dict options) { return find_game(name).make(json_from(options)); },
-      nb::arg("name"), nb::arg("options"), "A native game with its rules settled.");
-  m.def(
-      "othello_perft",
-      [](nb::handle depth) {
-        const auto plies = static_cast<int>(within(depth, "depth", 0, 14));
-        nb::gil_scoped_release release;
-        return othello::perft(othello::kStart, plies);
-      },
-      nb::arg("depth"), "Leaves of the Othello game tree; a pass is a ply, a finished game one leaf.");
+      nb::arg("testing") = false);
+  m.def("register_game", [](const nb::capsule& entry) {
+    // The name is the capsule's type: nothing else may be read as an entry.
+    const void* data = PyCapsule_GetPointer(entry.ptr(), "bothost.GameEntry");
+    if (!data) throw nb::python_error();
+    register_game(*static_cast<const GameEntry*>(data));
+  });
+  m.def("presets", [](std::string_view name) { return find_game(name).presets(); });
+  m.def("make_game",
+        [](std::string_view name, nb::dict options) { return find_game(name).make(json_from(options)); });
+  m.def("othello_perft", [](nb::handle depth) {
+    const auto plies = static_cast<int>(within(depth, "depth", 0, 14));
+    return without_gil([&] { return othello::perft(othello::kStart, plies); });
+  });
 }
 
 }  // namespace bothost::python

@@ -10,7 +10,6 @@
 #include "bindings/bind.h"
 #include "bindings/convert.h"
 #include "bindings/exclusive.h"
-#include "bindings/kernels_named.h"
 #include "learn/networks/mlp.h"
 
 namespace bothost::python {
@@ -34,8 +33,6 @@ namespace {
 using network::Layer;
 using network::Scorer;
 
-template <class T>
-using Array = nb::ndarray<T, nb::c_contig, nb::device::cpu>;
 using Floats = Array<const float>;
 using Masks = Array<const bool>;
 using Actions = Array<const std::int64_t>;
@@ -56,10 +53,8 @@ struct Mlp {
     std::vector<Layer<T>> out;
     for (std::size_t l = 0; l < native.num_layers(); ++l) {
       const auto &weight = arrays[2 * l], &bias = arrays[2 * l + 1];
-      const auto inputs = static_cast<std::size_t>(widths[l]),
-                 outputs = static_cast<std::size_t>(widths[l + 1]);
-      if (weight.ndim() != 2 || weight.shape(0) != outputs || weight.shape(1) != inputs || bias.ndim() != 1 ||
-          bias.shape(0) != outputs)
+      const auto inputs = at(widths[l]), outputs = at(widths[l + 1]);
+      if (!has_shape(weight, {outputs, inputs}) || !has_shape(bias, {outputs}))
         throw InvalidInput("layer " + std::to_string(l) + ": shapes (" + std::to_string(outputs) + ", " +
                            std::to_string(inputs) + ") and (" + std::to_string(outputs) + ",) are needed");
       out.push_back({weight.data(), bias.data()});
@@ -70,34 +65,27 @@ struct Mlp {
   /// The scorer's parameters, which follow those of the layers.
   template <class T>
   Scorer<T> scorer(const std::vector<Array<T>>& arrays) const {
-    const auto features = static_cast<std::size_t>(native.scorer().features),
-               hidden = static_cast<std::size_t>(native.scorer().hidden);
+    const auto features = at(native.scorer().features), hidden = at(native.scorer().hidden);
     if (features == 0) return {};
     const auto &weight = arrays[arrays.size() - 2], &out = arrays.back();
-    if (weight.ndim() != 2 || weight.shape(0) != hidden || weight.shape(1) != features || out.ndim() != 1 ||
-        out.shape(0) != hidden)
+    if (!has_shape(weight, {hidden, features}) || !has_shape(out, {hidden}))
       throw InvalidInput("scorer: shapes (" + std::to_string(hidden) + ", " + std::to_string(features) +
                          ") and (" + std::to_string(hidden) + ",) are needed");
     return {weight.data(), out.data()};
   }
 
-  std::size_t rows_of(const Floats& observations) const {
-    if (observations.ndim() != 2 || observations.shape(1) != static_cast<std::size_t>(native.row()))
-      throw InvalidInput("observations: shape (n, " + std::to_string(native.row()) + ") is needed");
-    return observations.shape(0);
-  }
-
-  void check_masks(const Masks& masks, std::size_t n) const {
-    if (masks.ndim() != 2 || masks.shape(0) != n ||
-        masks.shape(1) != static_cast<std::size_t>(native.actions()))
+  /// The number of observations, which have as many masks, if there are any.
+  std::size_t samples(const Floats& observations, const Masks* masks) const {
+    const std::size_t n = rows_of(observations, native.row(), "observations");
+    if (masks && !has_shape(*masks, {n, at(native.actions())}))
       throw InvalidInput("masks: shape (n, " + std::to_string(native.actions()) + ") is needed");
+    return n;
   }
 };
 
 template <class T>
 void check_length(const Array<T>& array, std::size_t n, const char* name) {
-  if (array.ndim() != 1 || array.shape(0) != n)
-    throw InvalidInput(std::string(name) + ": shape (n,) is needed");
+  if (!has_shape(array, {n})) throw InvalidInput(std::string(name) + ": shape (n,) is needed");
 }
 
 void load(Mlp& self, const std::vector<Floats>& parameters) {
@@ -109,29 +97,23 @@ void load(Mlp& self, const std::vector<Floats>& parameters) {
 }
 
 nb::object forward(Mlp& self, const Floats& observations) {
-  const std::size_t n = self.rows_of(observations),
-                    width = static_cast<std::size_t>(self.native.actions()) + 1;
+  const std::size_t n = self.samples(observations, nullptr), width = at(self.native.actions()) + 1;
   std::vector<float> out(n * width);
   const auto held = self.busy.hold();
-  {
-    nb::gil_scoped_release release;
-    self.native.forward(observations.data(), n, out.data());
-  }
+  without_gil([&] { self.native.forward(observations.data(), n, out.data()); });
   return array_of(std::move(out), {n, width});
 }
 
 nb::object act(Mlp& self, const Floats& observations, const Masks& masks, const Floats& uniform) {
-  const std::size_t n = self.rows_of(observations);
-  self.check_masks(masks, n);
+  const std::size_t n = self.samples(observations, &masks);
   check_length(uniform, n, "uniform");
   std::vector<std::int64_t> actions(n);
   std::vector<float> log_probs(n), values(n);
   const auto held = self.busy.hold();
-  {
-    nb::gil_scoped_release release;
+  without_gil([&] {
     self.native.act(observations.data(), masks.data(), uniform.data(), n, actions.data(), log_probs.data(),
                     values.data());
-  }
+  });
   return nb::make_tuple(array_of(std::move(actions)), array_of(std::move(log_probs)),
                         array_of(std::move(values)));
 }
@@ -140,9 +122,8 @@ nb::object gradients(Mlp& self, const Floats& observations, const Masks& masks, 
                      const Floats& log_probs, const Floats& advantages, const Floats& returns,
                      const std::vector<Array<float>>& into, float clip, float value_coef, float entropy_coef,
                      float kl_coef) {
-  const std::size_t n = self.rows_of(observations);
+  const std::size_t n = self.samples(observations, &masks);
   if (n == 0) throw InvalidInput("a minibatch has at least one sample");
-  self.check_masks(masks, n);
   check_length(actions, n, "actions");
   check_length(log_probs, n, "log_probs");
   check_length(advantages, n, "advantages");
@@ -162,12 +143,10 @@ nb::object gradients(Mlp& self, const Floats& observations, const Masks& masks, 
                                  log_probs.data(),
                                  advantages.data(),
                                  returns.data()};
-  network::Terms terms{};
   const auto held = self.busy.hold();
-  {
-    nb::gil_scoped_release release;
-    terms = self.native.gradients(batch, {clip, value_coef, entropy_coef, kl_coef}, layers, scorer);
-  }
+  const auto terms = without_gil([&] {
+    return self.native.gradients(batch, {clip, value_coef, entropy_coef, kl_coef}, layers, scorer);
+  });
   return nb::make_tuple(terms.policy, terms.value, terms.entropy, terms.approx_kl, terms.clipped);
 }
 
@@ -178,12 +157,10 @@ void bind_network(nb::module_& m) {
       .def(nb::init<std::vector<int>, bool, const std::string&, int, int>(), nb::arg("widths"),
            nb::arg("bf16") = false, nb::arg("kernels") = "", nb::arg("features") = 0, nb::arg("hidden") = 0)
       .def_prop_ro("kernels", [](const Mlp& self) { return self.native.kernels(); })
-      .def("load", &load, nb::arg("parameters"))
-      .def("forward", &forward, nb::arg("observations"))
-      .def("act", &act, nb::arg("observations"), nb::arg("masks"), nb::arg("uniform"))
-      .def("gradients", &gradients, nb::arg("observations"), nb::arg("masks"), nb::arg("actions"),
-           nb::arg("log_probs"), nb::arg("advantages"), nb::arg("returns"), nb::arg("into"), nb::arg("clip"),
-           nb::arg("value_coef"), nb::arg("entropy_coef"), nb::arg("kl_coef"));
+      .def("load", &load)
+      .def("forward", &forward)
+      .def("act", &act)
+      .def("gradients", &gradients);
   m.def(
       "network_kernels",
       [] {

@@ -14,8 +14,6 @@
 #include "othello/othello.h"
 #include "othello/search.h"
 
-namespace nb = nanobind;
-
 namespace bothost::python {
 namespace {
 
@@ -56,38 +54,24 @@ nb::tuple afterstates_of(const Sparse& features, const Sparse& legal) {
 
 void bind_othello(nb::module_& m) {
   m.def("othello_afterstates", &afterstates_of);
-  m.def(
-      "othello_choose",
-      [](const AnyView& view, nb::handle depth, nb::handle solve_from, nb::handle nodes) {
-        const othello::SearchLimits limits = limits_of(depth, solve_from, nodes);
-        const othello::Board board = board_asked(view);
-        othello::SearchResult found;
-        {
-          nb::gil_scoped_release release;
-          found = othello::choose(board, limits);
-        }
-        const int action = found.square < 0 ? static_cast<int>(Othello::kPass) : found.square;
-        return nb::make_tuple(action, static_cast<double>(found.score) / othello::kDisc, found.depth,
-                              found.exact, found.nodes);
-      },
-      nb::arg("view"), nb::arg("depth") = 6, nb::arg("solve_from") = 12, nb::arg("nodes") = 120000);
-  m.def(
-      "othello_judge",
-      [](const AnyView& view, nb::handle depth, nb::handle solve_from, nb::handle nodes, nb::dict weights) {
-        const othello::SearchLimits limits = limits_of(depth, solve_from, nodes);
-        const othello::Weights settled = weights_of(json_from(weights));
-        const othello::Board board = board_asked(view);
-        std::vector<othello::RootMove> found;
-        {
-          nb::gil_scoped_release release;
-          found = othello::judge_moves(board, limits, settled);
-        }
-        nb::list out;
-        for (const auto& move : found)
-          out.append(nb::make_tuple(move.square, static_cast<double>(move.score) / othello::kDisc));
-        return out;
-      },
-      nb::arg("view"), nb::arg("depth"), nb::arg("solve_from"), nb::arg("nodes"), nb::arg("weights"));
+  m.def("othello_choose", [](const AnyView& view, nb::handle depth, nb::handle solve_from, nb::handle nodes) {
+    const auto limits = limits_of(depth, solve_from, nodes);
+    const auto board = board_asked(view);
+    const auto found = without_gil([&] { return othello::choose(board, limits); });
+    const int action = found.square < 0 ? static_cast<int>(Othello::kPass) : found.square;
+    return nb::make_tuple(action, static_cast<double>(found.score) / othello::kDisc, found.depth, found.exact,
+                          found.nodes);
+  });
+  m.def("othello_judge",
+        [](const AnyView& view, nb::handle depth, nb::handle solve_from, nb::handle nodes, nb::dict weights) {
+          const auto limits = limits_of(depth, solve_from, nodes);
+          const auto settled = weights_of(json_from(weights));
+          const auto board = board_asked(view);
+          nb::list out;
+          for (const auto& move : without_gil([&] { return othello::judge_moves(board, limits, settled); }))
+            out.append(nb::make_tuple(move.square, static_cast<double>(move.score) / othello::kDisc));
+          return out;
+        });
 }
 
 }  // namespace bothost::python

@@ -11,8 +11,6 @@
 #include "bindings/convert.h"
 #include "pairing/policy.h"
 
-namespace nb = nanobind;
-
 namespace bothost::python {
 
 namespace {
@@ -42,26 +40,19 @@ nb::object rule_returns(const AnyView& view, nb::handle deals_object, nb::handle
   // A copy: another thread may fold events into `view` meanwhile.
   const Pairing::View own = asked_view<Pairing>(view);
   const ActionList actions = valued(own, wanted);
-  std::vector<float> leads;
-  {
-    nb::gil_scoped_release release;
-    leads = pairing::leads_after(own, actions, rows, rng);
-  }
+  auto leads = without_gil([&] { return pairing::leads_after(own, actions, rows, rng); });
   return array_of(std::move(leads), {rows, actions.size()});
 }
 
 }  // namespace
 
 void bind_pairing(nb::module_& m) {
-  m.def(
-      "pairing_rule_choice",
-      [](const AnyView& view, double deny, double keep, double promise, double force_from) {
-        const auto choice = pairing::choose(asked_view<Pairing>(view), {deny, keep, promise, force_from});
-        return nb::make_tuple(choice.action, choice.reason.text());
-      },
-      nb::arg("view"), nb::arg("deny"), nb::arg("keep"), nb::arg("promise"), nb::arg("force_from"));
-  m.def("pairing_rule_returns", &rule_returns, nb::arg("view"), nb::arg("deals"), nb::arg("seed"),
-        nb::arg("actions") = nb::none());
+  m.def("pairing_rule_choice",
+        [](const AnyView& view, double deny, double keep, double promise, double force_from) {
+          const auto choice = pairing::choose(asked_view<Pairing>(view), {deny, keep, promise, force_from});
+          return nb::make_tuple(choice.action, choice.reason.text());
+        });
+  m.def("pairing_rule_returns", &rule_returns);
 }
 
 }  // namespace bothost::python

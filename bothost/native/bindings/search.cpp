@@ -16,8 +16,6 @@ namespace bothost::python {
 
 namespace {
 
-using search::AnySearch;
-
 search::Options options_of(const Json& json) {
   search::Options o;
   const std::array<std::pair<std::string_view, double*>, 6> numbers{{{"exploration", &o.exploration},
@@ -56,17 +54,9 @@ search::Options options_of(const Json& json) {
 }
 
 /// The search, and a guard: with the GIL released a second thread could enter while it runs.
-class Search {
- public:
-  Search(const AnyView& root, const search::Options& options)
-      : search_(find_game(root.game().name()).search(root, options)) {}
-
-  [[nodiscard]] Exclusive::Hold hold() { return busy_.hold(); }
-  AnySearch& get() { return *search_; }
-
- private:
-  std::unique_ptr<AnySearch> search_;
-  Exclusive busy_{"search"};
+struct Search {
+  std::unique_ptr<search::AnySearch> native;
+  Exclusive busy{"search"};
 };
 
 bool run(Search& self, nb::handle iterations, nb::handle ms) {
@@ -85,23 +75,23 @@ bool run(Search& self, nb::handle iterations, nb::handle ms) {
                                      std::chrono::duration<double, std::milli>(std::max(0.0, left)));
   }
   if (iterations.is_none() && ms.is_none()) throw InvalidInput("run() needs iterations, ms, or both");
-  const auto held = self.hold();
+  const auto held = self.busy.hold();
   nb::gil_scoped_release release;
-  return self.get().run(until);
+  return self.native->run(until);
 }
 
 nb::list leaves(Search& self) {
-  const auto held = self.hold();
+  const auto held = self.busy.hold();
   nb::list out;
-  for (std::size_t i = 0; i < self.get().num_leaves(); ++i)
-    out.append(nb::make_tuple(nb::cast(self.get().leaf(i)), actions_to(self.get().leaf_legal(i))));
+  for (std::size_t i = 0; i < self.native->num_leaves(); ++i)
+    out.append(nb::make_tuple(nb::cast(self.native->leaf(i)), array_of(self.native->leaf_legal(i))));
   return out;
 }
 
 nb::list root_actions(Search& self) {
-  const auto held = self.hold();
+  const auto held = self.busy.hold();
   nb::list out;
-  for (const auto& root : self.get().root_actions())
+  for (const auto& root : self.native->root_actions())
     out.append(nb::make_tuple(root.action, root.visits, root.value));
   return out;
 }
@@ -115,46 +105,45 @@ void bind_search(nb::module_& m) {
           [](Search* self, const AnyView& root, nb::handle seed_value, nb::dict options) {
             auto settled = options_of(json_from(options));
             settled.seed = seed(seed_value);
-            new (self) Search(root, settled);
+            new (self) Search{find_game(root.game().name()).search(root, settled)};
           },
           nb::arg("root"), nb::arg("seed"), nb::arg("options"))
       .def("run", &run, nb::arg("iterations") = nb::none(), nb::arg("ms") = nb::none())
       .def(
           "feed",
-          [](Search& self,
-             const nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>& values) {
-            const auto held = self.hold();
-            self.get().feed({values.data(), values.shape(0)});
+          [](Search& self, const List<float>& values) {
+            const auto held = self.busy.hold();
+            self.native->feed(span_of(values));
           },
           nb::arg("values").noconvert())
       .def(
           "advance",
           [](Search& self, const AnyView& root, const ActionArray& actions) {
-            const auto held = self.hold();
-            self.get().advance(root, span_of(actions));
+            const auto held = self.busy.hold();
+            self.native->advance(root, span_of(actions));
           },
           nb::arg("root"), nb::arg("actions"))
       .def(
           "commit",
           [](Search& self, nb::handle action) {
-            const auto held = self.hold();
-            self.get().commit(integer(action));
+            const auto held = self.busy.hold();
+            self.native->commit(integer(action));
           },
           nb::arg("action"))
       .def(
           "resample_determinizations",
           [](Search& self, nb::handle deals) {
-            const auto held = self.hold();
-            self.get().resample_determinizations(
+            const auto held = self.busy.hold();
+            self.native->resample_determinizations(
                 static_cast<int>(std::clamp<std::int64_t>(integer(deals), 0, 1 << 20)));
           },
           nb::arg("deals"))
       .def_prop_ro("leaves", &leaves)
       .def_prop_ro("root_actions", &root_actions)
-      .def_prop_ro("iterations", [](Search& self) { return self.get().iterations(); })
-      .def_prop_ro("deals", [](Search& self) { return self.get().deals(); })
-      .def_prop_ro("tempering_exponent", [](Search& self) { return self.get().tempering_exponent(); })
-      .def_prop_ro("nodes", [](Search& self) { return self.get().nodes(); });
+      .def_prop_ro("iterations", [](Search& self) { return self.native->iterations(); })
+      .def_prop_ro("deals", [](Search& self) { return self.native->deals(); })
+      .def_prop_ro("tempering_exponent", [](Search& self) { return self.native->tempering_exponent(); })
+      .def_prop_ro("nodes", [](Search& self) { return self.native->nodes(); });
 }
 
 }  // namespace bothost::python

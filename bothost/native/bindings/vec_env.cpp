@@ -31,10 +31,7 @@ class VecEnv {
     const auto held = busy_.hold();
     // Copied before the GIL goes, so that no other thread can change them between check and use.
     actions_.assign(actions.begin(), actions.end());
-    {
-      nb::gil_scoped_release release;
-      env_->step(actions_);
-    }
+    without_gil([&] { env_->step(actions_); });
     publish();
   }
 
@@ -61,23 +58,35 @@ nb::object array_over(const T* data, nb::handle owner, Shape... shape) {
   return nb::ndarray<nb::numpy, const T>(data, {static_cast<std::size_t>(shape)...}, owner).cast();
 }
 
+template <auto values>
+nb::object by_env(nb::handle_t<VecEnv> self) {
+  const auto& all = (nb::cast<VecEnv&>(self).env().*values)();
+  return array_over(all.data(), self, all.size());
+}
+
 nb::object legal_ids(VecEnv& self) {
   using Owner = std::shared_ptr<Action[]>;
   nb::capsule owner(new Owner(self.legal_ids()), [](void* p) noexcept { delete static_cast<Owner*>(p); });
   return array_over(self.legal_ids().get(), owner, self.num_legal());
 }
 
-void legal_mask(VecEnv& self, const BoolArray& out) {
-  const auto width = static_cast<std::size_t>(self.env().game().num_actions());
+void legal_mask(VecEnv& self, const Array<bool>& out) {
+  const auto width = at(self.env().game().num_actions());
   if (width > 512) throw InvalidInput("dense masks are for games of at most 512 actions; use legal_ids");
-  if (out.ndim() != 2 || out.shape(0) != self.env().size() || out.shape(1) != width)
+  if (!has_shape(out, {self.env().size(), width}))
     throw InvalidInput("out: legal_mask needs shape (n, num_actions)");
   const auto held = self.hold();
   nb::gil_scoped_release release;
   self.env().legal_mask(out.data());
 }
 
-using RowArray = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using RowArray = List<std::int64_t>;
+
+void check_row(const AnyVecEnv& env, std::int64_t row) {
+  if (row < 0 || row >= static_cast<std::int64_t>(env.size()))
+    throw InvalidInput("environment " + std::to_string(row) + " is not within 0 .. " +
+                       std::to_string(env.size() - 1));
+}
 
 /// A copy of the environments' numbers, all of them where none are given, that no other thread can change.
 std::vector<std::int64_t> rows_of(const AnyVecEnv& env, const std::optional<RowArray>& given) {
@@ -87,10 +96,7 @@ std::vector<std::int64_t> rows_of(const AnyVecEnv& env, const std::optional<RowA
     return all;
   }
   std::vector<std::int64_t> rows(given->data(), given->data() + given->shape(0));
-  for (const auto row : rows)
-    if (row < 0 || row >= static_cast<std::int64_t>(env.size()))
-      throw InvalidInput("rows: environment " + std::to_string(row) + " is not within 0 .. " +
-                         std::to_string(env.size() - 1));
+  for (const auto row : rows) check_row(env, row);
   return rows;
 }
 
@@ -119,18 +125,17 @@ void encode(VecEnv& self, std::string_view name, nb::handle out, const std::opti
 
 nb::object deal(VecEnv& self, nb::handle index) {
   const auto held = self.hold();
-  return json_to(self.env().deal(integer(index)));
+  const auto row = integer(index);
+  check_row(self.env(), row);
+  return json_to(self.env().deal(static_cast<std::size_t>(row)));
 }
 
 nb::object rule_actions(VecEnv& self, const RowArray& indices) {
   const auto held = self.hold();
   const auto rows = rows_of(self.env(), indices);
   ActionList actions(rows.size());
-  {
-    nb::gil_scoped_release release;
-    self.env().rule_actions(rows, actions.data());
-  }
-  return actions_to(actions);
+  without_gil([&] { self.env().rule_actions(rows, actions.data()); });
+  return array_of(std::move(actions));
 }
 
 }  // namespace
@@ -147,16 +152,8 @@ void bind_vec_env(nb::module_& m) {
           "game",
           [](VecEnv& v) { return std::const_pointer_cast<AnyGame>(v.env().game().shared_from_this()); })
       .def_prop_ro("n", [](VecEnv& v) { return v.env().size(); })
-      .def_prop_ro("seat",
-                   [](nb::handle_t<VecEnv> self) {
-                     const auto& seats = nb::cast<VecEnv&>(self).env().seats();
-                     return array_over(seats.data(), self, seats.size());
-                   })
-      .def_prop_ro("legal_offsets",
-                   [](nb::handle_t<VecEnv> self) {
-                     const auto& offsets = nb::cast<VecEnv&>(self).env().offsets();
-                     return array_over(offsets.data(), self, offsets.size());
-                   })
+      .def_prop_ro("seat", &by_env<&AnyVecEnv::seats>)
+      .def_prop_ro("legal_offsets", &by_env<&AnyVecEnv::offsets>)
       .def_prop_ro("legal_ids", &legal_ids)
       .def_prop_ro("returns",
                    [](nb::handle_t<VecEnv> self) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/erased.h"
+#include "core/registry.h"
 #include "search/any_search.h"
 #include "search/worker.h"
 
@@ -23,9 +24,7 @@ class Search final : public AnySearch {
   Search(const erased::ViewOf<G>& root, const Options& options)
       : game_(root.game().shared_from_this()), options_(options), root_(root.native()) {
     check(root_);
-    if (!(options.exploration >= 0) || !(options.points_scale > 0) || !(options.prior_visits >= 0) ||
-        options.leaf_batch < 1 || options.leaf_batch > 4096 || options.leaf_moves < 0 ||
-        options.threads < 1 || options.threads > 256 || options.max_nodes < 1)
+    if (!(options.exploration >= 0) || !(options.points_scale > 0) || !(options.prior_visits >= 0))
       throw InvalidInput("a search option is out of range");
     if (options.leaf == Leaf::evaluator && options.threads != 1)
       throw InvalidInput("threads are for playouts: an evaluated search batches its leaves instead");
@@ -47,8 +46,6 @@ class Search final : public AnySearch {
     return options_.leaf == Leaf::evaluator ? run_evaluated(until) : run_playouts(until);
   }
 
-  /// Values of every action that a leaf asks about, leaf after leaf, as utilities of the seat that acts
-  /// there.
   void feed(std::span<const float> values) override {
     std::size_t wanted = 0;
     for (const auto& leaf : leaves_) wanted += leaf.asked.size();
@@ -60,7 +57,6 @@ class Search final : public AnySearch {
     leaves_.clear();
   }
 
-  /// Moves the root along these actions to the view `root`, and keeps the part of the tree below it.
   void advance(const AnyView& view, std::span<const Action> actions) override {
     const View& root = native(view);
     check(root);
@@ -73,15 +69,12 @@ class Search final : public AnySearch {
     }
   }
 
-  /// Samples and resamples this many deals now, without a deadline. A replay uses it to repeat a search that
-  /// had time for only so many.
   void resample_determinizations(int deals) override {
     if (deals < 1 || deals > options_.belief) throw InvalidInput("deals must be within 1 and belief");
     for (auto& worker : workers_)
       worker->resample_determinizations(static_cast<std::size_t>(deals), Clock::time_point::max());
   }
 
-  /// The root's seat has played this action: search only below it until advance().
   void commit(std::int64_t action) override {
     ActionList legal;
     root_.legal(legal);
@@ -90,7 +83,6 @@ class Search final : public AnySearch {
     for (auto& worker : workers_) worker->commit(static_cast<Action>(action));
   }
 
-  /// Every legal action of the root, in ascending order, with visits and values summed over the threads.
   std::vector<RootAction> root_actions() const override {
     ActionList legal;
     root_.legal(legal);
@@ -99,7 +91,7 @@ class Search final : public AnySearch {
       double visits = 0, total = 0, prior = 0;
       bool has_prior = false;
       for (const auto& worker : workers_)
-        for (const Edge& e : worker->tree()[worker->tree().root()].edges)
+        for (const Edge& e : worker->tree()[kRoot].edges)
           if (e.action == action) {
             visits += e.visits;
             total += e.total;
@@ -212,5 +204,14 @@ class Search final : public AnySearch {
   std::vector<PendingLeaf<G>> leaves_;
   std::uint64_t iterations_ = 0;
 };
+
+/// The registry's entry of a game: its factory, its presets and its search.
+template <Game G>
+constexpr GameEntry entry_of() {
+  return {G::kName, &make_game<G>, G::presets,
+          [](const AnyView& root, const Options& options) -> std::unique_ptr<AnySearch> {
+            return std::make_unique<Search<G>>(dynamic_cast<const erased::ViewOf<G>&>(root), options);
+          }};
+}
 
 }  // namespace bothost::search

@@ -12,6 +12,7 @@ namespace bothost::search {
 
 using NodeId = std::uint32_t;
 inline constexpr NodeId kNoNode = std::numeric_limits<NodeId>::max();
+inline constexpr NodeId kRoot = 0;
 
 /// An action at a node, with its statistics. Values are those of the seat that acts at the node.
 struct Edge {
@@ -45,6 +46,9 @@ struct Node {
   std::uint32_t visits = 0;
   /// The seat that acts here, once known.
   Seat seat = kNobody;
+
+  /// The first edge whose action is not below this one.
+  auto edge(Action action) { return std::ranges::lower_bound(edges, action, {}, &Edge::action); }
 
   /// Finds or makes the edges of `legal` (ascending); `out` receives their indices.
   void match(const ActionList& legal, std::vector<std::uint32_t>& out) {
@@ -90,10 +94,8 @@ class Tree {
   void clear() {
     nodes_.clear();
     nodes_.emplace_back();
-    root_ = 0;
   }
 
-  NodeId root() const { return root_; }
   Node& operator[](NodeId id) { return nodes_[id]; }
   const Node& operator[](NodeId id) const { return nodes_[id]; }
   std::size_t size() const { return nodes_.size(); }
@@ -106,10 +108,9 @@ class Tree {
   /// Makes the child by `action` the root and drops everything outside its subtree. Returns false, with an
   /// empty tree, if the action was never tried.
   bool advance(Action action) {
-    const auto& edges = nodes_[root_].edges;
-    const auto at = std::lower_bound(edges.begin(), edges.end(), action,
-                                     [](const Edge& edge, Action wanted) { return edge.action < wanted; });
-    if (at == edges.end() || at->action != action || at->child == kNoNode) {
+    Node& root = nodes_[kRoot];
+    const auto at = root.edge(action);
+    if (at == root.edges.end() || at->action != action || at->child == kNoNode) {
       clear();
       return false;
     }
@@ -132,11 +133,9 @@ class Tree {
       kept.push_back(std::move(node));
     }
     nodes_ = std::move(kept);
-    root_ = 0;
   }
 
   std::vector<Node> nodes_;
-  NodeId root_ = 0;
 };
 
 }  // namespace bothost::search

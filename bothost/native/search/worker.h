@@ -54,7 +54,7 @@ class Worker {
     determinizations_.clear();
     exponent_ = 0.0;
     // If several seats are asked at once, another of them may act here in the tree.
-    if (const Seat seat = tree_[tree_.root()].seat; seat != kNobody && seat != root.seat()) tree_.clear();
+    if (const Seat seat = tree_[kRoot].seat; seat != kNobody && seat != root.seat()) tree_.clear();
     root_legal_.clear();
     root_.legal(root_legal_);
     committed_ = kNoAction;
@@ -94,11 +94,11 @@ class Worker {
   /// luck of the deal cancels between actions.
   void playout() {
     path_.clear();
-    NodeId node = tree_.root();
+    NodeId node = kRoot;
     legal_ = root_legal_;
     matches(node, root_.seat());
     if (options_.widening > 0) prefer(node, [&] { return deal(0).state; });
-    const std::uint32_t first = root_edge(node);
+    const std::uint32_t first = root_edge();
     auto [state, types] = deal(tree_[node].edges[first].visits);
     types_ = types;
     bool open = step(state, node, root_.seat(), first);
@@ -117,7 +117,7 @@ class Worker {
   /// for the evaluator (false). Seats that play by policy get no nodes.
   bool descend(std::vector<PendingLeaf<G>>& out) {
     path_.clear();
-    NodeId node = tree_.root();
+    NodeId node = kRoot;
     Seat seat = root_.seat();
     legal_ = root_legal_;
     matches(node, seat);
@@ -127,7 +127,7 @@ class Worker {
       hand_out(out, node, true, std::move(first.state), seat);
       return false;
     }
-    std::uint32_t choice = root_edge(node);
+    std::uint32_t choice = root_edge();
     const Edge& first = tree_[node].edges[choice];
     auto [state, types] = deal(first.visits + first.pending);
     types_ = types;
@@ -210,8 +210,9 @@ class Worker {
 
   /// Whether this matched node needs the evaluator's values of its legal actions.
   bool asks(NodeId node, Seat seat) const {
-    const bool by_policy = options_.others == Others::policy && seat != root_.seat();
-    return !by_policy && legal_.size() > 1 && wants_values(node);
+    if (legal_.size() <= 1 || (options_.others == Others::policy && seat != root_.seat())) return false;
+    const auto& edges = tree_[node].edges;
+    return std::ranges::any_of(indices_, [&](std::uint32_t i) { return !edges[i].has_prior; });
   }
 
   /// Makes this iteration wait for the values of a leaf. At its own nodes a seat sees the same in any deal.
@@ -289,11 +290,10 @@ class Worker {
   }
 
   /// The edge of the matched root with which an iteration starts.
-  std::uint32_t root_edge(NodeId node) {
-    if (committed_ == kNoAction) return choose(node);
-    for (const auto i : indices_)
-      if (tree_[node].edges[i].action == committed_) return i;
-    throw InvalidInput("the committed action is not legal at the root");
+  std::uint32_t root_edge() {
+    if (committed_ == kNoAction) return choose(kRoot);
+    Node& root = tree_[kRoot];
+    return static_cast<std::uint32_t>(root.edge(committed_) - root.edges.begin());
   }
 
   /// Follows an edge. `node` becomes its child. Returns false if the descent ends there.
@@ -313,11 +313,7 @@ class Worker {
     return taken.visits != 0;
   }
 
-  Edge& edge(const Step& step) {
-    auto& edges = tree_[step.node].edges;
-    return *std::lower_bound(edges.begin(), edges.end(), step.action,
-                             [](const Edge& e, Action wanted) { return e.action < wanted; });
-  }
+  Edge& edge(const Step& step) { return *tree_[step.node].edge(step.action); }
 
   std::vector<int> sides(const State& state) const {
     std::vector<int> out(static_cast<std::size_t>(num_seats_));
@@ -335,12 +331,6 @@ class Worker {
     here.match(legal_, indices_);
     for (const auto i : indices_) ++here.edges[i].available;
     return true;
-  }
-
-  bool wants_values(NodeId node) const {
-    for (const auto i : indices_)
-      if (!tree_[node].edges[i].has_prior) return true;
-    return false;
   }
 
   /// Asks the game's policy about those actions of indices_ that have no preference yet.

@@ -2,19 +2,22 @@
 
 namespace bothost {
 
+const char* name_of(Block::Of of) {
+  return of == Block::Of::view ? "view" : of == Block::Of::action ? "action" : "oracle";
+}
+
 int AnyGame::block_index(std::string_view name, Block::Of of) const {
-  static constexpr const char* kKinds[] = {"view", "action", "oracle"};
-  const auto kind = [](Block::Of k) { return std::string(kKinds[static_cast<int>(k)]); };
   std::string known;
   for (std::size_t i = 0; i < blocks().size(); ++i) {
     const Block& block = blocks()[i];
     if (block.name == name) {
       if (block.of == of) return static_cast<int>(i);
-      throw InvalidInput("block \"" + block.name + "\" is of kind " + kind(block.of) + ", not " + kind(of));
+      throw InvalidInput("block \"" + block.name + "\" is of kind " + name_of(block.of) + ", not " +
+                         name_of(of));
     }
     if (block.of == of) known += (known.empty() ? "" : ", ") + block.name;
   }
-  throw InvalidInput(std::string(this->name()) + " has no " + kind(of) + " block \"" + std::string(name) +
+  throw InvalidInput(std::string(this->name()) + " has no " + name_of(of) + " block \"" + std::string(name) +
                      "\"; it has: " + (known.empty() ? "none" : known));
 }
 

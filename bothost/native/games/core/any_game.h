@@ -18,6 +18,9 @@
 
 namespace bothost {
 
+/// "view", "action" or "oracle".
+const char* name_of(Block::Of of);
+
 class AnyState;
 class AnyView;
 class AnyVecEnv;
@@ -113,10 +116,9 @@ class AnyVecEnv {
   virtual void encode_actions(int block, Rows rows, float* out) const = 0;
   /// (n, num_actions), row by row.
   virtual void legal_mask(bool* out) const = 0;
-  virtual Json deal(std::int64_t index) const = 0;
-  /// The actions of the game's rule player in these environments. Throws InvalidInput if the game has none
-  /// or an index is out of range.
-  virtual void rule_actions(std::span<const std::int64_t> indices, Action* out) const = 0;
+  virtual Json deal(std::size_t index) const = 0;
+  /// The actions of the game's rule player in these environments. Throws InvalidInput if the game has none.
+  virtual void rule_actions(Rows rows, Action* out) const = 0;
 
   // The addresses and sizes of the first three never change.
   const std::vector<Seat>& seats() const { return seat_; }

@@ -11,14 +11,18 @@ namespace bothost {
 
 class ByteWriter {
  public:
-  void u8(std::uint8_t v) { out_.push_back(static_cast<char>(v)); }
+  /// The low byte of an integer or an enumerator.
+  template <class T>
+  void u8(T v) {
+    out_.push_back(static_cast<char>(v));
+  }
   void u16(std::uint16_t v) { fixed(v); }
   void u32(std::uint32_t v) { fixed(v); }
   void u64(std::uint64_t v) { fixed(v); }
   /// LEB128.
   void varint(std::uint64_t v) {
-    for (; v >= 0x80; v >>= 7) u8(static_cast<std::uint8_t>(v | 0x80));
-    u8(static_cast<std::uint8_t>(v));
+    for (; v >= 0x80; v >>= 7) u8(v | 0x80);
+    u8(v);
   }
   void text(std::string_view s) {
     varint(s.size());
@@ -29,7 +33,7 @@ class ByteWriter {
  private:
   template <class T>
   void fixed(T v) {
-    for (std::size_t i = 0; i < sizeof(T); ++i) u8(static_cast<std::uint8_t>(v >> (8 * i)));
+    for (std::size_t i = 0; i < sizeof(T); ++i) u8(v >> (8 * i));
   }
   std::string out_;
 };

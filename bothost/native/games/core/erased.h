@@ -148,11 +148,9 @@ class StateOf final : public AnyState {
   std::vector<std::string> events(std::int64_t seat, std::int64_t since) const override {
     const Stream& stream = streams_[static_cast<std::size_t>(game_->checked_seat(seat))];
     if (since < 0) throw InvalidInput("since: " + std::to_string(since) + " is negative");
-    const auto skip = since <= static_cast<std::int64_t>(stream.first)
-                          ? std::size_t{0}
-                          : static_cast<std::size_t>(since - static_cast<std::int64_t>(stream.first));
     std::vector<std::string> out;
-    for (std::size_t i = skip; i < stream.events.size(); ++i) out.push_back(stream.events[i].text());
+    for (std::size_t i = 0; i < stream.events.size(); ++i)
+      if (static_cast<std::int64_t>(stream.first + i) >= since) out.push_back(stream.events[i].text());
     return out;
   }
 
@@ -221,7 +219,10 @@ class GameOf final : public AnyGame {
   }
   std::unique_ptr<AnyView> view_from_json(const Json& data) const override {
     data.at("format");
-    return wrap(G::View::from_json(rules_, without_format(data)));
+    const Json rest = without_format(data);
+    auto view = G::View::from_snapshot(rules_, rest);
+    require(view.to_json() == rest, "this is not a view as to_json gives it");
+    return wrap(std::move(view));
   }
   std::unique_ptr<AnyView> view_from_snapshot(const Json& data) const override {
     return wrap(G::View::from_snapshot(rules_, without_format(data)));

@@ -23,8 +23,8 @@
 //  to it;
 //  - seats lie within [0, num_seats) and actions within [0, num_actions) wherever a game receives them;
 //  - kFormatVersion precedes the view's bytes and is in its JSON as "format". Both are checked and removed
-//    before read and from_json see the rest. No bytes may be left after read. JSON has at most 64 levels.
-// A value that a decoder (read, from_json, from_snapshot, from_deal, parse) accepts must be safe to use:
+//    before read and from_snapshot see the rest. No bytes may be left after read. JSON has at most 64 levels.
+// A value that a decoder (read, from_snapshot, from_deal, parse) accepts must be safe to use:
 // legal, sample and encode must not read out of bounds, however hostile the input was.
 //
 // Optional members, used if they exist because they are faster:
@@ -56,6 +56,13 @@ struct Block {
   int version;
   enum class Of { view, action, oracle } of;
   std::string doc;
+
+  /// Number of floats.
+  std::size_t size() const {
+    std::size_t floats = 1;
+    for (const int d : shape) floats *= static_cast<std::size_t>(d);
+    return floats;
+  }
 };
 
 /// Discards events: `state.apply(seat, action, NoEvents{})` compiles to the bare transition.
@@ -130,10 +137,8 @@ concept Game = requires(
   { cview.write(writer) };
   { G::View::read(rules, reader) } -> std::same_as<typename G::View>;
   { cview.to_json() } -> std::same_as<Json>;
-  { G::View::from_json(rules, json) } -> std::same_as<typename G::View>;  // inverse of to_json
-  {
-    G::View::from_snapshot(rules, json)
-  } -> std::same_as<typename G::View>;  // as from_json; what is absent is unknown
+  // Inverse of to_json. It also takes what a lobby tells after a reconnect: absent members are unknown.
+  { G::View::from_snapshot(rules, json) } -> std::same_as<typename G::View>;
 
   // The whole hand, once the reveal was observed. When a hand ends, State::apply sends every seat one last
   // event "reveal - …" with all that was hidden (the deal, and answers or selections that others did not

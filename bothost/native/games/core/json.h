@@ -3,6 +3,7 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -69,9 +70,22 @@ class Json {
         if (k == key) return &v;
     return nullptr;
   }
+  /// The same, or nullptr where it is null.
+  const Json* known(std::string_view key) const {
+    const auto* v = find(key);
+    return v && !v->is_null() ? v : nullptr;
+  }
   const Json& at(std::string_view key) const {
     if (const auto* v = find(key)) return *v;
     throw InvalidInput("missing key \"" + std::string(key) + "\"");
+  }
+
+  /// Throws InvalidInput for an object that has another key than these; `what` begins the error.
+  template <class Keys = std::initializer_list<std::string_view>>
+  void only(std::string_view what, const Keys& keys) const {
+    for (const auto& [key, value] : object(what))
+      if (std::find(std::begin(keys), std::end(keys), key) == std::end(keys))
+        throw InvalidInput(std::string(what) + " has no key \"" + key.substr(0, 40) + "\"");
   }
 
   using Value = std::variant<std::monostate, bool, std::int64_t, double, std::string, JsonArray, JsonObject>;

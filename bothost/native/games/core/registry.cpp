@@ -6,7 +6,7 @@
 #include "mahjong/mahjong.h"
 #include "othello/othello.h"
 #include "pairing/pairing.h"
-#include "search/entry_of.h"
+#include "search/search.h"
 
 namespace bothost {
 

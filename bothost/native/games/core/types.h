@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace bothost {
@@ -36,7 +37,11 @@ inline void require(bool holds, const char* why) {
   if (!holds) throw InvalidInput(why);
 }
 
-/// A number that is not negative, such as a seat's, as an index.
-constexpr std::size_t at(int i) { return static_cast<std::size_t>(i); }
+/// A number that is not negative, such as a seat's, or an enumerator, as an index.
+template <class Number>
+  requires std::is_integral_v<Number> || std::is_enum_v<Number>
+constexpr std::size_t at(Number i) {
+  return static_cast<std::size_t>(i);
+}
 
 }  // namespace bothost

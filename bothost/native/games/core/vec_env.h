@@ -64,18 +64,20 @@ class VecEnvOf final : public AnyVecEnv {
   }
 
   void encode(int block, Rows rows, float* out) const override {
+    const std::size_t floats = G::blocks()[static_cast<std::size_t>(block)].size();
     for (const auto row : rows) {
       const auto i = static_cast<std::size_t>(row);
       G::encode(states_[i].view(seat_[i]), block, out);
-      out += block_size(block);
+      out += floats;
     }
   }
 
   void encode_actions(int block, Rows rows, float* out) const override {
+    const std::size_t floats = G::blocks()[static_cast<std::size_t>(block)].size();
     for (const auto row : rows) {
       const auto i = static_cast<std::size_t>(row);
       G::encode_actions(states_[i].view(seat_[i]), block, legal(i), out);
-      out += legal(i).size() * block_size(block);
+      out += legal(i).size() * floats;
     }
   }
 
@@ -86,13 +88,12 @@ class VecEnvOf final : public AnyVecEnv {
       for (const Action action : legal(i)) out[i * width + static_cast<std::size_t>(action)] = true;
   }
 
-  Json deal(std::int64_t index) const override { return states_[checked(index)].deal(); }
+  Json deal(std::size_t index) const override { return states_[index].deal(); }
 
-  void rule_actions(std::span<const std::int64_t> indices, Action* out) const override {
+  void rule_actions([[maybe_unused]] Rows rows, [[maybe_unused]] Action* out) const override {
     if constexpr (HasRulePlayer<G>) {
-      for (const auto index : indices) checked(index);
-      for (const auto index : indices) {
-        const auto i = static_cast<std::size_t>(index);
+      for (const auto row : rows) {
+        const auto i = static_cast<std::size_t>(row);
         *out++ = G::rule_action(states_[i].view(seat_[i]));
       }
     } else {
@@ -101,13 +102,6 @@ class VecEnvOf final : public AnyVecEnv {
   }
 
  private:
-  std::size_t checked(std::int64_t index) const {
-    if (index < 0 || index >= static_cast<std::int64_t>(states_.size()))
-      throw InvalidInput("environment " + std::to_string(index) + " is not within 0 .. " +
-                         std::to_string(states_.size() - 1));
-    return static_cast<std::size_t>(index);
-  }
-
   std::span<const Action> legal(std::size_t i) const {
     return {ids_.get() + offsets_[i], static_cast<std::size_t>(offsets_[i + 1] - offsets_[i])};
   }
@@ -145,13 +139,6 @@ class VecEnvOf final : public AnyVecEnv {
     if (ids_) std::memcpy(larger.get(), ids_.get(), capacity_ * sizeof(Action));
     ids_ = std::move(larger);
     capacity_ = capacity;
-  }
-
-  std::size_t block_size(int block) const {
-    std::size_t floats = 1;
-    for (const int d : G::blocks()[static_cast<std::size_t>(block)].shape)
-      floats *= static_cast<std::size_t>(d);
-    return floats;
   }
 
   std::shared_ptr<const AnyGame> game_;  // owns the rules

@@ -22,9 +22,7 @@ const std::array<std::vector<Action>, kAbstractActions>& actions() {
   return table;
 }
 
-const Move& example(int abstract) {
-  return Universe::get()[actions()[static_cast<std::size_t>(abstract)].front()];
-}
+const Move& example(int abstract) { return Universe::get()[actions()[at(abstract)].front()]; }
 
 /// Whether no other player can hold a higher move of its kind and length.
 bool highest(std::span<const std::int32_t> features, int abstract) {
@@ -53,7 +51,7 @@ Cards hand_of(std::span<const std::int32_t> features) {
 }
 
 Cards rest_of(Cards hand, int abstract) {
-  const auto& possible = actions()[static_cast<std::size_t>(abstract)];
+  const auto& possible = actions()[at(abstract)];
   Cards best = minus(hand, example(abstract).body);
   if (possible.size() == 1) return best;
   bool found = false;

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "doudizhu/move_types.h"
+#include "doudizhu/encode.h"
 
 namespace bothost::doudizhu {
 

@@ -57,7 +57,7 @@ int close_fewest(const Rest& r) {
   const int n1 = popcount(r.solos), n2 = popcount(r.pairs), n3 = popcount(r.trios), n4 = popcount(r.fours);
   int best = std::numeric_limits<int>::max();
   std::uint8_t need[10];
-  for (int i = 0; i < r.num_planes; ++i) need[i] = r.plane_length[static_cast<std::size_t>(i)];
+  for (int i = 0; i < r.num_planes; ++i) need[i] = r.plane_length[at(i)];
   for (int jokers_apart = 0; jokers_apart <= (r.rocket ? 1 : 0); ++jokers_apart)
     for (int split_trios = 0; split_trios <= n3; ++split_trios)                   // into a pair and a solo
       for (int split_fours = 0; split_fours <= n4; ++split_fours)                 // into two pairs
@@ -102,7 +102,7 @@ int units_value(Units u, int trios) {
 int with_planes(const Rest& r, Units u, int trios, int index) {
   if (index == r.num_planes) return units_value(u, trios);
   int best = with_planes(r, u, trios, index + 1);
-  const int n = r.plane_length[static_cast<std::size_t>(index)];
+  const int n = r.plane_length[at(index)];
   if (Units v = u; take_lowest(v.solos, n)) best = std::max(best, with_planes(r, v, trios, index + 1));
   if (Units v = u; take_lowest(v.pairs, n)) best = std::max(best, with_planes(r, v, trios, index + 1));
   return best;
@@ -169,8 +169,7 @@ struct Walk {
           body += card(top, w);
           if (n < shortest) continue;
           // A plane is counted among the plays with its kickers, by close.
-          if (w == 3)
-            rest.plane_length[static_cast<std::size_t>(rest.num_planes++)] = static_cast<std::uint8_t>(n);
+          if (w == 3) rest.plane_length[at(rest.num_planes++)] = static_cast<std::uint8_t>(n);
           const int worth = target == Target::fewest ? w < 3 : (w == 3 ? top : 2 * (top - 7)) - kPlayCost;
           go(hand - body, w, s, n, so_far + worth);
           if (w == 3) --rest.num_planes;

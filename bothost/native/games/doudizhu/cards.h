@@ -72,19 +72,25 @@ inline RankMask squeeze(Cards x) {
 /// The ranks of which at least 1, 2, 3 and 4 cards are held.
 struct Ranks {
   RankMask one, two, three, four;
-  explicit Ranks(Cards c) {
-    const Cards b0 = c, b1 = c >> 1, b2 = c >> 2;
-    one = squeeze(b0 | b1 | b2);
-    two = squeeze(b1 | b2);
-    three = squeeze((b0 & b1) | b2);
-    four = squeeze(b2);
-  }
+  Ranks(RankMask a, RankMask b, RankMask c, RankMask d) : one(a), two(b), three(c), four(d) {}
+  explicit Ranks(Cards c)
+      : Ranks(squeeze(c | c >> 1 | c >> 2), squeeze(c >> 1 | c >> 2), squeeze((c & c >> 1) | c >> 2),
+              squeeze(c >> 2)) {}
+  /// Those among these ranks.
+  Ranks within(RankMask m) const { return {one & m, two & m, three & m, four & m}; }
 };
+
+/// Writes the cards one by one, lowest rank first. Returns how many.
+inline int spread(Cards c, std::uint8_t* out) {
+  int n = 0;
+  for (int r = 0; r < kRanks; ++r)
+    for (int i = count_of(c, r); i > 0; --i) out[n++] = static_cast<std::uint8_t>(r);
+  return n;
+}
 
 inline std::string to_text(Cards c) {
   std::string out;
-  for (int r = 0; r < kRanks; ++r)
-    out.append(static_cast<std::size_t>(count_of(c, r)), kRankChars[static_cast<std::size_t>(r)]);
+  for (int r = 0; r < kRanks; ++r) out.append(at(count_of(c, r)), kRankChars[at(r)]);
   return out;
 }
 

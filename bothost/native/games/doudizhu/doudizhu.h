@@ -15,8 +15,11 @@ struct Doudizhu {
 
   static constexpr std::string_view kName = "doudizhu";
   static constexpr int kFormatVersion = 1;
-  static const std::vector<Block>& blocks() { return doudizhu::encoder_blocks(); }
-  static const std::vector<std::string>& presets() { return doudizhu::preset_names(); }
+  static constexpr auto blocks = doudizhu::encoder_blocks;
+  static constexpr auto presets = doudizhu::preset_names;
+  static constexpr auto encode = doudizhu::encode;
+  static constexpr auto encode_actions = doudizhu::encode_actions;
+  static constexpr auto encode_oracle = doudizhu::encode_oracle;
 
   /// Plays: the body, then the kickers, each ascending (`333444` + `56` is 33344456); `+` between them only
   /// where the bare cards read as another move. Cards are read in any order. `pass`, `bid0` … `bid3`, `call`,
@@ -31,10 +34,6 @@ struct Doudizhu {
     return a;
   }
 
-  static void encode(const View& view, int block, float* out) { doudizhu::encode(view, block, out); }
-  static void encode_actions(const View& view, int block, std::span<const Action> actions, float* out) {
-    doudizhu::encode_actions(view, block, actions, out);
-  }
   /// The landlord is one side, the peasants are the other; while bidding every seat is its own.
   static int side(const State& state, Seat seat) {
     const Seat landlord = state.table().landlord;
@@ -46,21 +45,13 @@ struct Doudizhu {
   }
   using Types = doudizhu::Types;
   static Action playout_action(const State& state, Seat seat, const Types& types, Rng& rng, double noise) {
-    return doudizhu::choose_as(types[static_cast<std::size_t>(seat)], doudizhu::Sight::of(state, seat), rng,
-                               noise);
+    return doudizhu::choose_as(types[at(seat)], doudizhu::Sight::of(state, seat), rng, noise);
   }
   static void preferences(const State& state, Seat seat, std::span<const Action> actions,
                           std::span<float> out) {
     doudizhu::preferences(doudizhu::Sight::of(state, seat), actions, out);
   }
-
-  static doudizhu::Explanation explain(const View& view, const State& deal) {
-    return doudizhu::explain(view, deal);
-  }
-
-  static void encode_oracle(const State& state, Seat seat, int block, float* out) {
-    doudizhu::encode_oracle(state, seat, block, out);
-  }
+  static constexpr auto explain = doudizhu::explain;
 };
 
 }  // namespace bothost

@@ -2,9 +2,6 @@
 
 #include <algorithm>
 
-#include "doudizhu/move_analysis.h"
-#include "doudizhu/move_types.h"
-
 namespace bothost::doudizhu {
 namespace {
 
@@ -43,15 +40,13 @@ void put_cards(Cards cards, float* plane) {
 void put_move(const Move& m, bool by_landlord, float* plane) {
   if (m.kind == Kind::call) return;
   put_cards(m.cards, plane);
-  if (const int row = kTypeRows[static_cast<std::size_t>(m.kind)]; row >= 0)
-    std::fill_n(plane + row * kSide, kSide, 1.0f);
+  if (const int row = kTypeRows[at(m.kind)]; row >= 0) std::fill_n(plane + row * kSide, kSide, 1.0f);
   if (by_landlord) std::fill_n(plane + 14 * kSide, kSide, 1.0f);
 }
 
 void planes(const View& v, float* out) {
   const auto& u = Universe::get();
   const auto& p = v.table();
-  std::fill_n(out, kNumPlanes * kPlane, 0.0f);
   const auto plane = [&](int z) { return out + z * kPlane; };
   put_cards(v.hand(), plane(0));
   put_cards(v.unseen(), plane(1));
@@ -65,22 +60,20 @@ void planes(const View& v, float* out) {
   const int recent = std::min(kRecentPlanes, p.size - p.calls);
   for (int i = 0; i < recent; ++i) {
     const int index = p.size - 1 - i;
-    put_move(u[p.history[static_cast<std::size_t>(index)]], p.seat_of(index) == p.landlord,
-             plane(kFirstRecentPlane + i));
+    put_move(u[p.history[at(index)]], p.seat_of(index) == p.landlord, plane(kFirstRecentPlane + i));
   }
 }
 
 /// The newest play of a seat that is in the history; pass and nothing are empty.
 Cards last_play_of(const Public& p, Seat s) {
   for (int i = p.size - 1; i >= p.calls; --i)
-    if (p.seat_of(i) == s) return Universe::get()[p.history[static_cast<std::size_t>(i)]].cards;
+    if (p.seat_of(i) == s) return Universe::get()[p.history[at(i)]].cards;
   return 0;
 }
 
 void compact(const View& v, float* out) {
   const auto& u = Universe::get();
   const auto& p = v.table();
-  std::fill_n(out, kCompactSize, 0.0f);
   const auto vector = [&](Cards c) {
     put_vector(c, out);
     out += kCardVector;
@@ -99,18 +92,15 @@ void compact(const View& v, float* out) {
   out[known ? (v.seat() - p.landlord + 3) % 3 : 3] = 1;
   out += 4;
   for (int i = 0; i < p.calls; ++i)
-    out[6 * ((p.seat_of(i) - v.seat() + 3) % 3) + p.history[static_cast<std::size_t>(i)] - u.first_call()] =
-        1;
+    out[6 * ((p.seat_of(i) - v.seat() + 3) % 3) + p.history[at(i)] - u.first_call()] = 1;
   out += 18;
   *out = p.last == 0;
 }
 
 void recent_moves(const View& v, float* out) {
   const auto& p = v.table();
-  std::fill_n(out, kRecentMoves * kCardVector, 0.0f);
   for (int i = 0; i < std::min(kRecentMoves, p.size - p.calls); ++i)
-    put_vector(Universe::get()[p.history[static_cast<std::size_t>(p.size - 1 - i)]].cards,
-               out + i * kCardVector);
+    put_vector(Universe::get()[p.history[at(p.size - 1 - i)]].cards, out + i * kCardVector);
 }
 
 }  // namespace
@@ -124,75 +114,56 @@ void put_vector(Cards c, float* out) {
 
 const std::vector<Block>& encoder_blocks() {
   static const std::vector<Block> blocks = {
-      {"planes",
-       {29, 15, 15},
-       1,
-       Block::Of::view,
-       "29 planes [z][y][x]. x: the ranks 3456789TJQKA2BR. y 0-3: one-hot count of the rank, row c - 1 for c "
-       "cards, none for 0; y 4-13, all x: type of the plane's move (single, pair, three, three+1, three+2, "
-       "sequence of singles, of pairs, of threes, bomb, rocket; planes with wings and shuttles count as a "
-       "sequence of threes, four with two solos as three+1, four with two pairs as three+2, a pass as none); "
-       "y 14, all x: the landlord made the move. z 0 own hand, 1 unseen cards, 2 candidate move (empty here: "
-       "see move_plane), 3-5 cards played by self, next, previous, 6 move to beat, 7 bottom cards (empty "
-       "until shown), 8-10 hand counts of self, next, previous (n sets the first n cells in row-major "
-       "order), 11-28 the last 18 moves, newest first. Only 2, 6 and 11-28 set y 4-14. Calls are no moves "
-       "here."},
-      {"move_plane",
-       {15, 15},
-       1,
-       Block::Of::action,
-       "Plane z = 2 of `planes` for each action: the candidate move."},
-      {"planes_with_move", {29, 15, 15}, 1, Block::Of::action, "`planes` with the action in plane z = 2."},
-      {"compact",
-       {kCompactSize},
-       1,
-       Block::Of::view,
-       "Card vectors of 54 (13 ranks x 4, cell i of a rank is 1 where more than i cards are held; small "
-       "joker; big joker): own hand, unseen, move to beat, bottom, played by self, next, previous, newest "
-       "move of next, of previous (9 x 54); hand counts of self, next, previous, cell n - 1 (3 x 20); bombs "
-       "and rockets seen (15); role (landlord, next after the landlord, previous to the landlord, unknown); "
-       "calls bid0 bid1 bid2 bid3 call grab of self, next, previous (3 x 6); 1 where the turn's seat leads."},
-      {"recent_moves",
-       {kRecentMoves, kCardVector},
-       1,
-       Block::Of::view,
-       "Card vectors of the last 15 moves, newest first; zeros for a pass and before the first move."},
-      {"move_cards",
-       {kCardVector + 6},
-       1,
-       Block::Of::action,
-       "Card vector of the action, then one-hot bid0 bid1 bid2 bid3 call grab."},
-      {"others", {2, kCardVector}, 1, Block::Of::oracle, "Card vectors of the hands of next and previous."},
-      {"move_types",
-       {kMoveTypeFeatures},
-       1,
-       Block::Of::view,
-       "0 or 1. Abstract moves 1..308 that the own hand can make (308); abstract move to beat, 0 to lead "
-       "(309); made by next, by previous (2); abstract moves that the unseen cards can make (308); cards "
-       "left of next, of previous, cell n - 1 (2 x 20); landlord, next after the landlord, previous to it "
-       "(3); for next and previous: rank of the smallest solo that it passed on (15), the same with one card "
-       "left (15), of the smallest pair with two (13), of the smallest trio with three (13)."},
-      {"move_analysis",
-       {kMoveAnalysis},
-       1,
-       Block::Of::action,
-       "0 or 1: card vector of the hand after it (54); a lower bound of the plays "
-       "that empty that hand, 0 to 9 and more (11); its cards (21); kind of the move, from pass to space "
-       "shuttles with pairs (18), its lowest rank (15) and length - 1 (12), all empty for a pass and a call; "
-       "whether no enemy can beat it, as far as the unseen cards tell (1); whether the rule player likes "
-       "another move better by 1, 3, 6, 12, 24, 48, 96, 192 half points (8); whether it wins for certain by "
-       "the rule player's reckoning (1); whether it is the rule player's choice (1)."},
-      {"passed",
-       {kPassed},
-       1,
-       Block::Of::view,
-       "0 or 1. For next and previous: rank of the smallest solo of an enemy that it passed on (15), of the "
-       "smallest pair (13), of the smallest trio, alone or with cards (13)."},
+      Block("planes", {29, 15, 15}, 1, Block::Of::view,
+            "29 planes [z][y][x]. x: the ranks 3456789TJQKA2BR. y 0-3: one-hot count of the rank, row c - 1 "
+            "for c cards, none for 0; y 4-13, all x: type of the plane's move (single, pair, three, three+1, "
+            "three+2, sequence of singles, of pairs, of threes, bomb, rocket; planes with wings and shuttles "
+            "count as a sequence of threes, four with two solos as three+1, four with two pairs as three+2, "
+            "a pass as none); y 14, all x: the landlord made the move. z 0 own hand, 1 unseen cards, 2 "
+            "candidate move (empty here: see move_plane), 3-5 cards played by self, next, previous, 6 move "
+            "to beat, 7 bottom cards (empty until shown), 8-10 hand counts of self, next, previous (n sets "
+            "the first n cells in row-major order), 11-28 the last 18 moves, newest first. Only 2, 6 and "
+            "11-28 set y 4-14. Calls are no moves here."),
+      Block("move_plane", {15, 15}, 1, Block::Of::action,
+            "Plane z = 2 of `planes` for each action: the candidate move."),
+      Block("planes_with_move", {29, 15, 15}, 1, Block::Of::action,
+            "`planes` with the action in plane z = 2."),
+      Block("compact", {kCompactSize}, 1, Block::Of::view,
+            "Card vectors of 54 (13 ranks x 4, cell i of a rank is 1 where more than i cards are held; small "
+            "joker; big joker): own hand, unseen, move to beat, bottom, played by self, next, previous, "
+            "newest move of next, of previous (9 x 54); hand counts of self, next, previous, cell n - 1 (3 x "
+            "20); bombs and rockets seen (15); role (landlord, next after the landlord, previous to the "
+            "landlord, unknown); calls bid0 bid1 bid2 bid3 call grab of self, next, previous (3 x 6); 1 "
+            "where the turn's seat leads."),
+      Block("recent_moves", {kRecentMoves, kCardVector}, 1, Block::Of::view,
+            "Card vectors of the last 15 moves, newest first; zeros for a pass and before the first move."),
+      Block("move_cards", {kCardVector + 6}, 1, Block::Of::action,
+            "Card vector of the action, then one-hot bid0 bid1 bid2 bid3 call grab."),
+      Block("others", {2, kCardVector}, 1, Block::Of::oracle,
+            "Card vectors of the hands of next and previous."),
+      Block("move_types", {kMoveTypeFeatures}, 1, Block::Of::view,
+            "0 or 1. Abstract moves 1..308 that the own hand can make (308); abstract move to beat, 0 to "
+            "lead (309); made by next, by previous (2); abstract moves that the unseen cards can make (308); "
+            "cards left of next, of previous, cell n - 1 (2 x 20); landlord, next after the landlord, "
+            "previous to it (3); for next and previous: rank of the smallest solo that it passed on (15), "
+            "the same with one card left (15), of the smallest pair with two (13), of the smallest trio with "
+            "three (13)."),
+      Block("move_analysis", {kMoveAnalysis}, 1, Block::Of::action,
+            "0 or 1: card vector of the hand after it (54); a lower bound of the plays that empty that hand, "
+            "0 to 9 and more (11); its cards (21); kind of the move, from pass to space shuttles with pairs "
+            "(18), its lowest rank (15) and length - 1 (12), all empty for a pass and a call; whether no "
+            "enemy can beat it, as far as the unseen cards tell (1); whether the rule player likes another "
+            "move better by 1, 3, 6, 12, 24, 48, 96, 192 half points (8); whether it wins for certain by the "
+            "rule player's reckoning (1); whether it is the rule player's choice (1)."),
+      Block("passed", {kPassed}, 1, Block::Of::view,
+            "0 or 1. For next and previous: rank of the smallest solo of an enemy that it passed on (15), "
+            "of the smallest pair (13), of the smallest trio, alone or with cards (13)."),
   };
   return blocks;
 }
 
 void encode(const View& view, int block, float* out) {
+  std::fill_n(out, encoder_blocks()[at(block)].size(), 0.0f);
   if (block == kPlanes) return planes(view, out);
   if (block == kCompact) return compact(view, out);
   if (block == kMoveTypesBlock) return move_type_features(view, out);
@@ -203,9 +174,9 @@ void encode(const View& view, int block, float* out) {
 void encode_actions(const View& view, int block, std::span<const Action> actions, float* out) {
   const auto& u = Universe::get();
   const bool landlord = view.seat() == view.table().landlord && view.table().phase >= Phase::play;
+  std::fill_n(out, actions.size() * encoder_blocks()[at(block)].size(), 0.0f);
   if (block == kMoveCards) {
     for (const Action a : actions) {
-      std::fill_n(out, kCardVector + 6, 0.0f);
       put_vector(u[a].cards, out);
       if (u[a].kind == Kind::call) out[kCardVector + u[a].rank] = 1;
       out += kCardVector + 6;
@@ -217,13 +188,10 @@ void encode_actions(const View& view, int block, std::span<const Action> actions
   const int stride = whole ? kNumPlanes * kPlane : kPlane;
   if (whole && !actions.empty()) {
     planes(view, out);
-    for (std::size_t i = 1; i < actions.size(); ++i)
-      std::copy_n(out, stride, out + i * static_cast<std::size_t>(stride));
+    for (std::size_t i = 1; i < actions.size(); ++i) std::copy_n(out, stride, out + i * at(stride));
   }
   for (const Action a : actions) {
-    float* const plane = out + (whole ? kCandidatePlane * kPlane : 0);
-    std::fill_n(plane, kPlane, 0.0f);
-    put_move(u[a], landlord, plane);
+    put_move(u[a], landlord, out + (whole ? kCandidatePlane * kPlane : 0));
     out += stride;
   }
 }

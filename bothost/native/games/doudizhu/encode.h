@@ -17,4 +17,37 @@ void encode(const View& view, int block, float* out);
 void encode_actions(const View& view, int block, std::span<const Action> actions, float* out);
 void encode_oracle(const State& state, Seat seat, int block, float* out);
 
+// Features that people attend to: abstract moves (kickers abstracted, 3334 = 333*), moves that could still be
+// played against the seat, and plays that the neighbours passed on. For factorization machines. `out` is
+// zero.
+
+inline constexpr int kMoveTypes = kAbstractActions - 1;
+/// Smallest solo let pass, the same with one card left, smallest pair with two, smallest trio with three.
+inline constexpr int kLetPass = 2 * kRanks + 2 * 13;
+inline constexpr int kMoveTypeFeatures =
+    kMoveTypes + kAbstractActions + 2 + kMoveTypes + 2 * 20 + 3 + 2 * kLetPass;
+
+/// Whether these cards, any number of them, can make the abstract move 1 .. 308.
+bool can_make(int abstract, Cards cards);
+
+/// Writes kMoveTypeFeatures numbers, 0 or 1. The layout is in the doc of the block `move_types`.
+void move_type_features(const View& view, float* out);
+
+/// For next and previous: smallest solo, pair and three that it let an enemy play.
+inline constexpr int kPassed = 2 * (kRanks + 2 * 13);
+/// Writes kPassed numbers, 0 or 1. The layout is in the doc of the block `passed`.
+void passed(const View& view, float* out);
+
+// Features of the rest after a move and of the rule player's preference for it, for networks that value
+// moves.
+
+/// Cards of the rest (54), its fewest plays 0 .. 9 and more (11), its cards (21), kind (18), rank (15),
+/// length (12), whether it stands, how far the rule player likes another move better (8), whether it wins for
+/// certain, whether it is the rule player's choice.
+inline constexpr int kMoveAnalysis = 54 + 11 + 21 + 18 + 15 + 12 + 1 + 8 + 1 + 1;
+
+/// Writes kMoveAnalysis numbers, 0 or 1, for each action; the layout is in the doc of the block
+/// `move_analysis`.
+void move_analysis(const View& view, std::span<const Action> moves, float* out);
+
 }  // namespace bothost::doudizhu

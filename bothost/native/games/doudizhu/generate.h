@@ -27,17 +27,9 @@ inline RankMask runs(RankMask mask, int length) {
   return out;
 }
 
-struct KickerMasks {
-  RankMask one, two, three, four;
-  KickerMasks below(int rank) const {
-    const RankMask m = (1u << rank) - 1;
-    return {one & m, two & m, three & m, four & m};
-  }
-};
-
 /// Multisets of N kickers, the largest rank outermost. `ids` is offset by the ranks already chosen.
 template <int N>
-inline Action* solo_kickers(const KickerMasks& k, const Id16* ids, Action* out) {
+inline Action* solo_kickers(const Ranks& k, const Id16* ids, Action* out) {
   if constexpr (N == 0) {
     *out++ = *ids;
   } else if constexpr (N == 1) {
@@ -46,8 +38,8 @@ inline Action* solo_kickers(const KickerMasks& k, const Id16* ids, Action* out) 
     constexpr auto& w = kWeights.solo;
     for (RankMask m = k.one; m; m &= m - 1) {
       const int r = std::countr_zero(m);
-      const auto x = static_cast<std::size_t>(r);
-      const KickerMasks lower = k.below(r);
+      const auto x = at(r);
+      const Ranks lower = k.within((1u << r) - 1);
       const Id16* p = ids + w[N][x];
       out = solo_kickers<N - 1>(lower, p, out);
       if (k.two >> r & 1) {
@@ -68,7 +60,7 @@ inline Action* solo_kickers(const KickerMasks& k, const Id16* ids, Action* out) 
 
 /// As solo_kickers at the outermost level, without both jokers together.
 template <int N>
-inline Action* solo_kickers_no_rocket(KickerMasks k, const Id16* ids, Action* out) {
+inline Action* solo_kickers_no_rocket(Ranks k, const Id16* ids, Action* out) {
   if ((k.one & kJokers) != kJokers) return solo_kickers<N>(k, ids, out);
   const RankMask big = 1u << kBigJoker;
   k.one ^= big;
@@ -84,8 +76,7 @@ inline Action* pair_kickers(RankMask mask, const Id16* ids, Action* out) {
   } else {
     for (RankMask m = mask; m; m &= m - 1) {
       const int r = std::countr_zero(m);
-      out = pair_kickers<N - 1>(mask & ((1u << r) - 1), ids + kWeights.pair[N][static_cast<std::size_t>(r)],
-                                out);
+      out = pair_kickers<N - 1>(mask & ((1u << r) - 1), ids + kWeights.pair[N][at(r)], out);
     }
   }
   return out;
@@ -101,9 +92,7 @@ class Generator {
   /// Every play of the hand (no pass). Returns the end.
   Action* lead(Action* out) const {
     Action* const begin = out;
-    detail::each_bit(m_.one, [&](int r) { *out++ = kSolo + r; });
-    detail::each_bit(m_.two, [&](int r) { *out++ = kPair + r; });
-    detail::each_bit(m_.three, [&](int r) { *out++ = kTrio + r; });
+    out = singles(kTrio, m_.three, singles(kPair, m_.two, singles(kSolo, m_.one, out)));
     if (m_.three) {
       out = trios_with_solo(0, out);
       out = trios_with_pair(0, out);
@@ -130,66 +119,59 @@ class Generator {
   Action* follow(const Move& last, Action* out) const {
     Action* const begin = out;
     *out++ = kPass;
-    const int above = last.rank + 1, n = last.length;
-    switch (last.kind) {
-      case Kind::solo:
-        detail::each_bit(m_.one >> above << above, [&](int r) { *out++ = kSolo + r; });
-        break;
-      case Kind::pair:
-        detail::each_bit(m_.two >> above << above, [&](int r) { *out++ = kPair + r; });
-        break;
-      case Kind::trio:
-        detail::each_bit(m_.three >> above << above, [&](int r) { *out++ = kTrio + r; });
-        break;
-      case Kind::trio_solo:
-        out = trios_with_solo(above, out);
-        break;
-      case Kind::trio_pair:
-        out = trios_with_pair(above, out);
-        break;
-      case Kind::solo_chain:
-        out = chain(kSoloChain, 1, m_.one, n, above, out);
-        break;
-      case Kind::pair_chain:
-        out = chain(kPairChain, 2, m_.two, n, above, out);
-        break;
-      case Kind::trio_chain:
-        out = chain(kTrioChain, 3, m_.three, n, above, out);
-        break;
-      case Kind::plane_solo:
-        out = planes_with_solos(n, above, out);
-        break;
-      case Kind::plane_pair:
-        out = planes_with_pairs(n, above, out);
-        break;
-      case Kind::quad_solo:
-        out = quads_with_solos(above, out);
-        break;
-      case Kind::quad_pair:
-        out = quads_with_pairs(above, out);
-        break;
-      case Kind::bomb:
-        return rocket(bombs(above, out));
-      case Kind::rocket:
-        return out;
-      case Kind::shuttle: {
-        Action* const bombs_at = out;
-        out = rocket(bombs(0, out));
-        return in_order(bombs_at, chain(u_.first_shuttle(), 4, m_.four, n, above, out));
-      }
-      case Kind::shuttle_solo:
-        out = shuttles_with_solos(n, above, out);
-        break;
-      case Kind::shuttle_pair:
-        out = shuttles_with_pairs(n, above, out);
-        break;
-      default:
-        break;
-    }
-    return in_order(begin, rocket(bombs(0, out)));
+    if (last.kind == Kind::rocket) return out;
+    if (last.kind == Kind::bomb) return rocket(bombs(last.rank + 1, out));
+    if (last.kind != Kind::shuttle) return in_order(begin, rocket(bombs(0, higher(last, out))));
+    Action* const bombs_at = out;
+    return in_order(bombs_at, higher(last, rocket(bombs(0, out))));
   }
 
  private:
+  /// The plays of the kind and length of `last` that beat it; not of bombs.
+  Action* higher(const Move& last, Action* out) const {
+    const int above = last.rank + 1, n = last.length;
+    switch (last.kind) {
+      case Kind::solo:
+        return singles(kSolo, m_.one >> above << above, out);
+      case Kind::pair:
+        return singles(kPair, m_.two >> above << above, out);
+      case Kind::trio:
+        return singles(kTrio, m_.three >> above << above, out);
+      case Kind::trio_solo:
+        return trios_with_solo(above, out);
+      case Kind::trio_pair:
+        return trios_with_pair(above, out);
+      case Kind::solo_chain:
+        return chain(kSoloChain, 1, m_.one, n, above, out);
+      case Kind::pair_chain:
+        return chain(kPairChain, 2, m_.two, n, above, out);
+      case Kind::trio_chain:
+        return chain(kTrioChain, 3, m_.three, n, above, out);
+      case Kind::plane_solo:
+        return planes_with_solos(n, above, out);
+      case Kind::plane_pair:
+        return planes_with_pairs(n, above, out);
+      case Kind::quad_solo:
+        return quads_with_solos(above, out);
+      case Kind::quad_pair:
+        return quads_with_pairs(above, out);
+      case Kind::shuttle:
+        return chain(u_.first_shuttle(), 4, m_.four, n, above, out);
+      case Kind::shuttle_solo:
+        return shuttles_with_solos(n, above, out);
+      case Kind::shuttle_pair:
+        return shuttles_with_pairs(n, above, out);
+      default:
+        return out;
+    }
+  }
+
+  /// The plays of one rank each whose ids begin with `first`.
+  static Action* singles(Action first, RankMask ranks, Action* out) {
+    detail::each_bit(ranks, [&](int r) { *out++ = first + r; });
+    return out;
+  }
+
   Action* trios_with_solo(int above, Action* out) const {
     detail::each_bit(m_.three >> above << above, [&](int t) {
       const Action base = kTrioSolo + 14 * t;
@@ -226,10 +208,8 @@ class Generator {
   }
 
   /// Ranks that may be kickers of a body of `length` ranks from `start`, by how many of each.
-  detail::KickerMasks kickers(int length, int start) const {
-    const RankMask out_of_body = ~(((1u << length) - 1) << start);
-    detail::KickerMasks k{m_.one & out_of_body, m_.two & out_of_body, m_.three & out_of_body,
-                          m_.four & out_of_body};
+  Ranks kickers(int length, int start) const {
+    Ranks k = m_.within(~(((1u << length) - 1) << start));
     if (!(allowed_ & kSameRankKickers)) k.two = 0;
     if (!(allowed_ & kNeighbourKickers)) {
       const RankMask beside = ((1u << (start + length)) | (start ? 1u << (start - 1) : 0)) & kChainMask;
@@ -282,7 +262,7 @@ class Generator {
 
   Action* shuttles_with_solos(int length, int above, Action* out) const {
     detail::each_bit(detail::runs(m_.four & kChainMask, length) >> above << above, [&](int s) {
-      detail::KickerMasks k = kickers(length, s);
+      Ranks k = kickers(length, s);
       k.two = 0;
       const Id16* ids = u_.solo_kickers(4, length, s);
       out = length == 2 ? detail::solo_kickers<4>(k, ids, out) : detail::solo_kickers<6>(k, ids, out);
@@ -304,10 +284,7 @@ class Generator {
     return shuttles_with_pairs(2, 0, out);
   }
 
-  Action* bombs(int above, Action* out) const {
-    detail::each_bit(m_.four >> above << above, [&](int r) { *out++ = kBomb + r; });
-    return out;
-  }
+  Action* bombs(int above, Action* out) const { return singles(kBomb, m_.four >> above << above, out); }
 
   Action* rocket(Action* out) const {
     if ((m_.one & kJokers) == kJokers) *out++ = kRocketMove;

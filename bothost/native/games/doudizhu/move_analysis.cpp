@@ -1,5 +1,3 @@
-#include "doudizhu/move_analysis.h"
-
 #include <algorithm>
 #include <array>
 #include <vector>
@@ -73,7 +71,6 @@ class Opinion {
 }  // namespace
 
 void move_analysis(const View& view, std::span<const Action> moves, float* out) {
-  std::fill_n(out, moves.size() * kMoveAnalysis, 0.0f);
   const Sight sight = Sight::of(view);
   const Opinion opinion(view);
   for (const Action move : moves) {

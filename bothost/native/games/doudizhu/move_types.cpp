@@ -1,6 +1,6 @@
-#include "doudizhu/move_types.h"
-
 #include <algorithm>
+
+#include "doudizhu/encode.h"
 
 namespace bothost::doudizhu {
 namespace {
@@ -124,11 +124,10 @@ void mark_move_types(Cards cards, float*& out) {
 
 }  // namespace
 
-bool can_make(int abstract, Cards cards) { return makes(types()[static_cast<std::size_t>(abstract)], cards); }
+bool can_make(int abstract, Cards cards) { return makes(types()[at(abstract)], cards); }
 
 void move_type_features(const View& view, float* out) {
   const Public& p = view.table();
-  std::fill_n(out, kMoveTypeFeatures, 0.0f);
   const auto next = static_cast<Seat>((view.seat() + 1) % kSeats);
   const auto previous = static_cast<Seat>((view.seat() + 2) % kSeats);
   mark_move_types(view.hand(), out);
@@ -145,7 +144,6 @@ void move_type_features(const View& view, float* out) {
 }
 
 void passed(const View& view, float* out) {
-  std::fill_n(out, kPassed, 0.0f);
   for (int i = 1; i < kSeats; ++i)
     let_enemies_play(view.table(), static_cast<Seat>((view.seat() + i) % kSeats),
                      out + (i - 1) * kPassed / 2);

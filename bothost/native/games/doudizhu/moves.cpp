@@ -21,7 +21,7 @@ void colex(int n, int ranks, bool distinct, F&& f) {
   const auto step = [&](auto&& self, int position, int limit) -> void {
     if (position < 0) return f(x);
     for (int r = distinct ? position : 0; r < limit; ++r) {
-      x[static_cast<std::size_t>(position)] = r;
+      x[at(position)] = r;
       self(self, position - 1, distinct ? r : r + 1);
     }
   };
@@ -91,12 +91,12 @@ struct Universe::Builder {
       auto& base = u.solo_[width - 3][length][s];
       if (base == 0) {
         base = static_cast<std::uint32_t>(u.kicker_ids_.size());
-        u.kicker_ids_.resize(u.kicker_ids_.size() + static_cast<std::size_t>(solo_sets(n)));
+        u.kicker_ids_.resize(u.kicker_ids_.size() + at(solo_sets(n)));
       }
       std::size_t index = 0;
       colex(n, kRanks, false, [&](const auto& x) {
         Cards kickers = 0;
-        for (int i = 0; i < n; ++i) kickers += card(x[static_cast<std::size_t>(i)]);
+        for (int i = 0; i < n; ++i) kickers += card(x[at(i)]);
         const int needs = solo_needs(kickers, width, length, s);
         if (needs >= 0 && in_rlcard(needs) == rlcard)
           u.kicker_ids_[base + index] =
@@ -111,13 +111,13 @@ struct Universe::Builder {
     const int n = width == 3 ? length : 2 * length;
     for (int s = 0; s < starts; ++s) {
       const auto base = u.pair_[width - 3][length][s] = static_cast<std::uint32_t>(u.kicker_ids_.size());
-      u.kicker_ids_.resize(u.kicker_ids_.size() + static_cast<std::size_t>(pair_sets(n)));
+      u.kicker_ids_.resize(u.kicker_ids_.size() + at(pair_sets(n)));
       std::size_t index = 0;
       colex(n, 13, true, [&](const auto& x) {
         Cards kickers = 0;
         bool clear = true;
         for (int i = 0; i < n; ++i) {
-          const int r = x[static_cast<std::size_t>(i)];
+          const int r = x[at(i)];
           kickers += card(r, 2);
           clear = clear && !(r >= s && r < s + length);
         }
@@ -146,12 +146,12 @@ struct Universe::Builder {
     std::array<int, 13> abstract{};
     for (int n = 2; n <= 5; ++n) {
       for (int s = 0; s + n <= kChainRanks; ++s)
-        plane_solo[n][s] = name_abstract(chain(3, n, s), std::string(static_cast<std::size_t>(n), '*'));
+        plane_solo[n][s] = name_abstract(chain(3, n, s), std::string(at(n), '*'));
       with_solos(Kind::plane_solo, 3, n, kChainRanks - n + 1, true, plane_solo[n].data());
     }
     for (int n = 2; n <= 4; ++n) {
       for (int s = 0; s + n <= kChainRanks; ++s)
-        abstract[s] = name_abstract(chain(3, n, s), std::string(static_cast<std::size_t>(2 * n), '*'));
+        abstract[s] = name_abstract(chain(3, n, s), std::string(at(2 * n), '*'));
       with_pairs(Kind::plane_pair, 3, n, kChainRanks - n + 1, abstract.data());
     }
     std::array<int, 13> quad_solo{};
@@ -184,8 +184,7 @@ struct Universe::Builder {
       return narrow_x != narrow_y ? narrow_x : x.second > y.second;
     });
     for (std::size_t i = 1; i < u.by_cards_.size(); ++i)
-      if (u.by_cards_[i].first == u.by_cards_[i - 1].first)
-        u.moves_[static_cast<std::size_t>(u.by_cards_[i].second)].marked = true;
+      if (u.by_cards_[i].first == u.by_cards_[i - 1].first) u.moves_[at(u.by_cards_[i].second)].marked = true;
   }
 };
 

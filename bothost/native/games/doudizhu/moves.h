@@ -115,10 +115,8 @@ struct Weights {
   constexpr Weights() {
     for (int i = 1; i < 7; ++i)
       for (int x = 0; x < kRanks; ++x) {
-        solo[static_cast<std::size_t>(i)][static_cast<std::size_t>(x)] =
-            static_cast<std::uint16_t>(choose(x + i - 1, i));
-        pair[static_cast<std::size_t>(i)][static_cast<std::size_t>(x)] =
-            static_cast<std::uint16_t>(choose(x, i));
+        solo[at(i)][at(x)] = static_cast<std::uint16_t>(choose(x + i - 1, i));
+        pair[at(i)][at(x)] = static_cast<std::uint16_t>(choose(x, i));
       }
   }
 };
@@ -138,17 +136,15 @@ class Universe {
   /// First id of the calls bid0 bid1 bid2 bid3 call grab.
   Action first_call() const { return first_call_; }
   Action first_shuttle() const { return first_shuttle_; }
-  const Move& operator[](Action a) const { return moves_[static_cast<std::size_t>(a)]; }
+  const Move& operator[](Action a) const { return moves_[at(a)]; }
 
   /// Ids of planes and shuttles with kickers, by index of the kickers; 0 where there is no such move.
   /// `width` cards per rank (3 planes, 4 quads and shuttles), `length` ranks from `start`.
   const Id16* solo_kickers(int width, int length, int start) const {
-    return &kicker_ids_[solo_[static_cast<std::size_t>(width - 3)][static_cast<std::size_t>(length)]
-                             [static_cast<std::size_t>(start)]];
+    return &kicker_ids_[solo_[at(width - 3)][at(length)][at(start)]];
   }
   const Id16* pair_kickers(int width, int length, int start) const {
-    return &kicker_ids_[pair_[static_cast<std::size_t>(width - 3)][static_cast<std::size_t>(length)]
-                             [static_cast<std::size_t>(start)]];
+    return &kicker_ids_[pair_[at(width - 3)][at(length)][at(start)]];
   }
 
   /// All readings of these cards as a play, the canonical one first (see `notation`).
@@ -160,9 +156,7 @@ class Universe {
   Action parse(std::string_view text) const;
 
   /// Notation of an abstract move, kickers as `*` (one card) or `**` (a pair).
-  const std::string& abstract_notation(int index) const {
-    return abstract_names_[static_cast<std::size_t>(index)];
-  }
+  const std::string& abstract_notation(int index) const { return abstract_names_[at(index)]; }
 
  private:
   Universe();

@@ -47,8 +47,11 @@ constexpr int kPartnersPlay = 60;
 class Thinker {
  public:
   explicit Thinker(const Sight& s, int depth = kDepth)
-      : s_(s), u_(Universe::get()), depth_(depth), landlord_(s.seat == s.table.landlord) {
-    partner_ = landlord_ ? kNobody : static_cast<Seat>(3 - s.table.landlord - s.seat);
+      : s_(s),
+        u_(Universe::get()),
+        depth_(depth),
+        landlord_(s.seat == s.table.landlord),
+        partner_(partner_of(s)) {
     for (Seat i = 0; i < kSeats; ++i) {
       if (i == s.seat || i == partner_) continue;
       most_ = std::max<int>(most_, s.table.counts[at(i)]);
@@ -255,7 +258,7 @@ Action choose_quickly(const Sight& s, Rng& rng, double noise) {
     likes.resize(moves.size());
     thinker.like(moves, likes);
     for (float& like : likes) like += static_cast<float>(rng.below(kError));
-    return moves[static_cast<std::size_t>(std::max_element(likes.begin(), likes.end()) - likes.begin())];
+    return moves[at(std::max_element(likes.begin(), likes.end()) - likes.begin())];
   }
   return (s.table.last == 0 ? thinker.lead(moves) : thinker.follow(moves)).action;
 }

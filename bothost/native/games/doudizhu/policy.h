@@ -26,6 +26,11 @@ struct Sight {
   }
 };
 
+/// The other peasant, to a peasant.
+inline Seat partner_of(const Sight& s) {
+  return s.seat == s.table.landlord ? kNobody : static_cast<Seat>(3 - s.table.landlord - s.seat);
+}
+
 struct Choice {
   Action action;
   /// Why, for a person to read.

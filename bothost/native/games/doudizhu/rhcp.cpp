@@ -21,9 +21,7 @@ bool is_bomb(const Move& m) { return m.kind == Kind::bomb || m.kind == Kind::roc
 class Partitioner {
  public:
   Partitioner(const Sight& s, std::span<const Action> legal)
-      : s_(s), u_(Universe::get()), legal_(legal.begin(), legal.end()) {
-    const bool landlord = s.seat == s.table.landlord;
-    partner_ = landlord ? kNobody : static_cast<Seat>(kSeats - s.table.landlord - s.seat);
+      : s_(s), u_(Universe::get()), legal_(legal.begin(), legal.end()), partner_(partner_of(s)) {
     for (Seat i = 0; i < kSeats; ++i)
       if (i != s.seat && i != partner_) fewest_ = std::min<int>(fewest_, s.table.counts[at(i)]);
   }

@@ -89,8 +89,8 @@ Rules Rules::from_json(const Json& json) {
 Json Rules::to_json() const {
   JsonObject out;
   for (const auto& f : kFlags) out.emplace_back(f.name, (allowed & f.flag) != 0);
-  out.emplace_back("bidding", kBiddings[static_cast<std::size_t>(bidding)]);
-  out.emplace_back("all_pass", kAllPass[static_cast<std::size_t>(all_pass)]);
+  out.emplace_back("bidding", kBiddings[at(bidding)]);
+  out.emplace_back("all_pass", kAllPass[at(all_pass)]);
   out.emplace_back("first", kFirst[random_first]);
   out.emplace_back("scoring", kScoring[points]);
   out.emplace_back("base", base);

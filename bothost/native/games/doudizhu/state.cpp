@@ -3,18 +3,6 @@
 #include "doudizhu/view.h"
 
 namespace bothost::doudizhu {
-namespace {
-
-/// The deck card by card, lowest rank first.
-std::array<std::uint8_t, kDeckSize> sorted_deck() {
-  std::array<std::uint8_t, kDeckSize> out{};
-  std::size_t n = 0;
-  for (int r = 0; r < kRanks; ++r)
-    for (int i = 0; i < count_of(kDeck, r); ++i) out[n++] = static_cast<std::uint8_t>(r);
-  return out;
-}
-
-}  // namespace
 
 Action* State::move_room() {
   thread_local std::array<Action, kMoveRoom> room;
@@ -27,7 +15,8 @@ void State::begin(Seat first) {
 }
 
 State::State(const Rules& rules, Rng& rng) : rules_(&rules) {
-  auto deck = sorted_deck();
+  std::array<std::uint8_t, kDeckSize> deck;
+  spread(kDeck, deck.data());
   rng.shuffle(deck.begin(), deck.end());
   for (std::size_t i = 0; i < kDeckSize; ++i) (i < 51 ? hands_[i / kDealSize] : bottom_) += card(deck[i]);
   begin(static_cast<Seat>(rules.random_first ? rng.below(kSeats) : 0));
@@ -47,9 +36,7 @@ State State::from_deal(const Rules& rules, const Json& deal) {
     if (!contains(kDeck, all)) break;
   }
   if (all != kDeck) throw InvalidInput("hands and bottom are not one deck");
-  for (const auto& [key, value] : deal.object("deal"))
-    if (key != "hands" && key != "bottom" && key != "first")
-      throw InvalidInput("a deal has no key \"" + key + "\"");
+  deal.only("a deal", {"hands", "bottom", "first"});
   const auto* first = deal.find("first");
   s.begin(first ? static_cast<Seat>(first->integer("first", 0, 2)) : Seat{0});
   return s;
@@ -58,10 +45,10 @@ State State::from_deal(const Rules& rules, const Json& deal) {
 Json deal_json(const std::array<Cards, 4>& dealt, Seat first) {
   return JsonObject{{"hands", JsonArray{to_text(dealt[0]), to_text(dealt[1]), to_text(dealt[2])}},
                     {"bottom", to_text(dealt[3])},
-                    {"first", static_cast<int>(first)}};
+                    {"first", first}};
 }
 
-Json State::deal() const { return deal_json({dealt(0), dealt(1), dealt(2), bottom_}, first()); }
+Json State::deal() const { return deal_json(whole_deal(), first()); }
 
 Action* legal_of(const Public& pub, const Rules& rules, Cards hand, Action* out) {
   if (pub.phase == Phase::bid) {
@@ -104,7 +91,7 @@ View State::view(Seat seat) const {
   v.pub_ = pub_;
   v.revealed_ = terminal();
   if (terminal()) {
-    v.dealt_ = {dealt(0), dealt(1), dealt(2), bottom_};
+    v.dealt_ = whole_deal();
     v.pub_.first = first();
   }
   v.seq_ = events_seen() + seq_offset_;

@@ -56,7 +56,7 @@ class State {
   void apply_legal(Seat seat, Action action, Sink&& sink) {
     if (pub_.phase == Phase::bid) return apply_call(seat, action, sink);
     const Move& m = Universe::get()[action];
-    hands_[static_cast<std::size_t>(seat)] -= m.cards;
+    hands_[at(seat)] -= m.cards;
     pub_.play(seat, action, m);
     to_all(sink, {Event::Kind::play, seat, kNobody, action, {}});
     if (pub_.phase == Phase::end) reveal(sink);
@@ -67,14 +67,17 @@ class State {
 
   const Rules& rules() const { return *rules_; }
   const Public& table() const { return pub_; }
-  Cards hand(Seat s) const { return hands_[static_cast<std::size_t>(s)]; }
+  Cards hand(Seat s) const { return hands_[at(s)]; }
   Cards bottom() const { return bottom_; }
   /// The 17 cards that the seat was dealt.
   Cards dealt(Seat s) const {
-    const auto i = static_cast<std::size_t>(s);
+    const auto i = at(s);
     const bool took = pub_.landlord == s && pub_.phase >= Phase::play;
     return hands_[i] + pub_.played[i] + gone_[i] - (took ? bottom_ : 0);
   }
+
+  /// What each seat was dealt, and the bottom.
+  std::array<Cards, 4> whole_deal() const { return {dealt(0), dealt(1), dealt(2), bottom_}; }
 
   /// The first seat of the deal; of a sample from a view that does not know it, the landlord stands in.
   Seat first() const { return pub_.first == kNobody ? pub_.landlord : pub_.first; }
@@ -109,13 +112,13 @@ class State {
   }
 
   void take_bottom() {
-    hands_[static_cast<std::size_t>(pub_.landlord)] += bottom_;
+    hands_[at(pub_.landlord)] += bottom_;
     pub_.show_bottom(bottom_);
   }
 
   template <class Sink>
   void reveal(Sink& sink) const {
-    to_all(sink, {Event::Kind::reveal, kNobody, first(), 0, {dealt(0), dealt(1), dealt(2), bottom_}});
+    to_all(sink, {Event::Kind::reveal, kNobody, first(), 0, whole_deal()});
   }
 
   const Rules* rules_ = nullptr;

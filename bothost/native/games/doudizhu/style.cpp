@@ -24,10 +24,9 @@ int high_cards(Cards cards) {
 class Situation {
  public:
   explicit Situation(const Sight& s) : s_(s), leads_(s.table.last == 0) {
-    const Seat landlord = s.table.landlord;
-    const Seat partner = s.seat == landlord ? kNobody : static_cast<Seat>(3 - landlord - s.seat);
+    const Seat partner = partner_of(s);
     for (Seat i = 0; i < kSeats; ++i) {
-      const int held = s.table.counts[static_cast<std::size_t>(i)];
+      const int held = s.table.counts[at(i)];
       if (i == s.seat) continue;
       if (i == partner)
         partner_holds_ = held;
@@ -40,7 +39,7 @@ class Situation {
   /// What each habit, at strength 1, says for a move.
   Habits of(const Move& m, int bombs_from) const {
     Habits out{};
-    const auto say = [&](Habit habit, double value) { out[static_cast<std::size_t>(habit)] = value; };
+    const auto say = [&](Habit habit, double value) { out[at(habit)] = value; };
     if (m.kind == Kind::pass) {
       say(Habit::help, partner_leads_);
       return out;
@@ -78,7 +77,7 @@ double weighed(const Habits& habits, const Style& style) {
 }
 
 std::size_t best_of(std::span<const float> likes) {
-  return static_cast<std::size_t>(std::max_element(likes.begin(), likes.end()) - likes.begin());
+  return at(std::max_element(likes.begin(), likes.end()) - likes.begin());
 }
 
 /// The likes of the rule player, bent into those of the style. Calls stay as they are.

@@ -1,21 +1,11 @@
 #include "doudizhu/table.h"
 
-#include <vector>
+#include "core/words.h"
 
 namespace bothost::doudizhu {
 namespace {
 
 constexpr std::array<std::string_view, 5> kEventNames = {"deal", "bid", "landlord", "play", "reveal"};
-
-std::vector<std::string_view> words(std::string_view text) {
-  std::vector<std::string_view> out;
-  while (!text.empty() && out.size() < 9) {
-    const auto space = text.find(' ');
-    out.push_back(text.substr(0, space));
-    text = space == std::string_view::npos ? std::string_view{} : text.substr(space + 1);
-  }
-  return out;
-}
 
 Seat parse_seat(std::string_view word) {
   if (word.size() == 1 && word[0] >= '0' && word[0] <= '2') return static_cast<Seat>(word[0] - '0');
@@ -34,7 +24,7 @@ Cards parse_cards(std::string_view word, int size) {
 std::string Event::text() const {
   const std::string who = seat == kNobody ? "-" : std::to_string(seat);
   if (kind == Kind::play && action == kPass) return std::string("pass ").append(who);
-  std::string out = std::string(kEventNames[static_cast<std::size_t>(kind)]) + " " + who;
+  std::string out = std::string(kEventNames[at(kind)]) + " " + who;
   switch (kind) {
     case Kind::deal:
       return out + " " + to_text(cards[0]) + " " + std::to_string(first);
@@ -49,28 +39,26 @@ std::string Event::text() const {
 }
 
 Event Event::parse(const Rules&, std::string_view text) {
-  const auto w = words(text);
-  const auto arity = [&](std::size_t n) { return w.size() == n; };
-  if (!w.empty()) {
-    if (w[0] == "pass" && arity(2)) return {Kind::play, parse_seat(w[1]), kNobody, kPass, {}};
-    if (w[0] == "deal" && arity(4))
-      return {Kind::deal, parse_seat(w[1]), parse_seat(w[3]), 0, {parse_cards(w[2], kDealSize)}};
-    if (w[0] == "landlord" && arity(3))
-      return {Kind::landlord, parse_seat(w[1]), kNobody, 0, {parse_cards(w[2], kBottomSize)}};
-    if (w[0] == "reveal" && arity(7) && w[1] == "-")
-      return {Kind::reveal,
-              kNobody,
-              parse_seat(w[6]),
-              0,
-              {parse_cards(w[2], kDealSize), parse_cards(w[3], kDealSize), parse_cards(w[4], kDealSize),
-               parse_cards(w[5], kBottomSize)}};
-    if ((w[0] == "bid" || w[0] == "play") && arity(3)) {
-      const auto& u = Universe::get();
-      const Action a = u.parse(w[2]);
-      const bool call = a >= u.first_call();
-      if (a != kPass && call == (w[0] == "bid"))
-        return {call ? Kind::bid : Kind::play, parse_seat(w[1]), kNobody, a, {}};
-    }
+  const auto w = split(text.substr(0, 200), ' ');  // all events are shorter
+  const auto is = [&](std::string_view name, std::size_t words) { return w[0] == name && w.size() == words; };
+  if (is("pass", 2)) return {Kind::play, parse_seat(w[1]), kNobody, kPass, {}};
+  if (is("deal", 4))
+    return {Kind::deal, parse_seat(w[1]), parse_seat(w[3]), 0, {parse_cards(w[2], kDealSize)}};
+  if (is("landlord", 3))
+    return {Kind::landlord, parse_seat(w[1]), kNobody, 0, {parse_cards(w[2], kBottomSize)}};
+  if (is("reveal", 7) && w[1] == "-")
+    return {Kind::reveal,
+            kNobody,
+            parse_seat(w[6]),
+            0,
+            {parse_cards(w[2], kDealSize), parse_cards(w[3], kDealSize), parse_cards(w[4], kDealSize),
+             parse_cards(w[5], kBottomSize)}};
+  if (is("bid", 3) || is("play", 3)) {
+    const auto& u = Universe::get();
+    const Action a = u.parse(w[2]);
+    const bool call = a >= u.first_call();
+    if (a != kPass && call == (w[0] == "bid"))
+      return {call ? Kind::bid : Kind::play, parse_seat(w[1]), kNobody, a, {}};
   }
   throw InvalidInput("\"" + std::string(text.substr(0, 80)) + "\" is not an event of Dou Dizhu");
 }
@@ -133,7 +121,7 @@ void score(const Public& pub, const Rules& rules, double* returns) {
   returns[0] = returns[1] = returns[2] = 0;
   if (pub.winner == kNobody) return;
   double points = 1;
-  const auto landlord = static_cast<std::size_t>(pub.landlord);
+  const auto landlord = at(pub.landlord);
   const bool landlord_won = pub.winner == pub.landlord;
   if (rules.points) {
     points = rules.base * static_cast<double>(pub.stake);

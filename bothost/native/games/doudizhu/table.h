@@ -38,6 +38,8 @@ struct Event {
 /// Calls 4 at most; each of at most 54 plays is followed by two passes at most.
 inline constexpr int kMaxHistory = 168;
 
+inline Seat next_seat(Seat s) { return static_cast<Seat>(s == 2 ? 0 : s + 1); }
+
 struct Public {
   /// Calls, then plays and passes, in order; zeros behind `size`. Seats follow from `first` and `landlord`.
   std::array<Id16, kMaxHistory> history{};
@@ -67,14 +69,14 @@ struct Public {
   void call(Seat seat, Action action, const Rules& rules);
   void show_bottom(Cards cards) {
     bottom = cards;
-    counts[static_cast<std::size_t>(landlord)] += kBottomSize;
+    counts[at(landlord)] += kBottomSize;
     turn = last_seat = landlord;
     phase = Phase::play;
   }
   void play(Seat seat, Action action, const Move& m) {
-    const auto s = static_cast<std::size_t>(seat);
+    const auto s = at(seat);
     history[size++] = static_cast<Id16>(action);
-    turn = static_cast<Seat>(seat == 2 ? 0 : seat + 1);
+    turn = next_seat(seat);
     if (action == kPass) {
       if (++passes == 2) last = 0;
       return;
@@ -107,8 +109,6 @@ inline bool beats(const Move& m, const Move& last) {
   if (m.kind == Kind::bomb) return last.kind != Kind::bomb || m.rank > last.rank;
   return m.kind == last.kind && m.length == last.length && m.rank > last.rank;
 }
-
-inline Seat next_seat(Seat s) { return static_cast<Seat>(s == 2 ? 0 : s + 1); }
 
 /// Score per seat of a finished hand.
 void score(const Public& pub, const Rules& rules, double* returns);

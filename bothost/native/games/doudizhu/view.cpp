@@ -5,14 +5,6 @@
 namespace bothost::doudizhu {
 namespace {
 
-/// The cards one by one.
-int spread(Cards c, std::uint8_t* out) {
-  int n = 0;
-  for (int r = 0; r < kRanks; ++r)
-    for (int i = count_of(c, r); i > 0; --i) out[n++] = static_cast<std::uint8_t>(r);
-  return n;
-}
-
 Cards gather(const std::uint8_t* from, int n) {
   Cards out = 0;
   for (int i = 0; i < n; ++i) out += card(from[i]);
@@ -180,8 +172,7 @@ State View::sample(Rng& rng) const {
 std::optional<Record> View::record() const {
   if (!revealed_ || !pub_.complete) return std::nullopt;
   Record out{deal_json(dealt_, pub_.first), {}};
-  for (int i = 0; i < pub_.size; ++i)
-    out.actions.emplace_back(pub_.seat_of(i), pub_.history[static_cast<std::size_t>(i)]);
+  for (int i = 0; i < pub_.size; ++i) out.actions.emplace_back(pub_.seat_of(i), pub_.history[at(i)]);
   return out;
 }
 

@@ -20,7 +20,7 @@ class View {
   bool asked() const { return pub_.turn == seat_; }
   Seat to_act() const { return pub_.turn; }
   bool terminal() const { return pub_.phase == Phase::end; }
-  std::string_view phase() const { return kPhaseNames[static_cast<std::size_t>(pub_.phase)]; }
+  std::string_view phase() const { return kPhaseNames[at(pub_.phase)]; }
   void legal(ActionList& out) const {
     if (!asked()) return;
     Action* const room = State::move_room();
@@ -38,7 +38,6 @@ class View {
   void write(ByteWriter& writer) const;
   static View read(const Rules& rules, ByteReader& reader);
   Json to_json() const;
-  static View from_json(const Rules& rules, const Json& json);
   /// Keys of `to_json`; needed: seat and hand. Known bids, bottom and history (all plays since the deal) make
   /// the view complete. Without a history: "landlord", "counts" (default: none has played), "turn" and "last"
   /// ([seat, move] to beat, null to lead) tell the position, "played" what is known of the cards gone,
@@ -64,7 +63,7 @@ class View {
   }
   /// Number of cards that left the seat's hand unseen.
   int gone(Seat s) const {
-    const auto i = static_cast<std::size_t>(s);
+    const auto i = at(s);
     return dealt_size_of(s) - pub_.counts[i] - size_of(pub_.played[i]);
   }
   /// Bottom cards that must still lie with the landlord, in places this view does not see.
@@ -74,12 +73,11 @@ class View {
   /// Throws InvalidInput where fields that came from outside contradict each other.
   void check_fields() const;
   void replay(Cards dealt, Seat first, Cards bottom, std::span<const Action> history);
-  static View load(const Rules& rules, const Json& json, bool snapshot);
   void load_history(const Json& json);
   void load_position(const Json& json);
   void load_last(const Json& json);
   Cards own_dealt() const {
-    return hand_ + pub_.played[static_cast<std::size_t>(seat_)] -
+    return hand_ + pub_.played[at(seat_)] -
            (pub_.landlord == seat_ && pub_.phase >= Phase::play ? pub_.bottom : 0);
   }
 

@@ -26,11 +26,11 @@ Cards read_cards(ByteReader& in) {
 }
 
 Seat read_seat(ByteReader& in) { return static_cast<Seat>(static_cast<int>(in.count(3)) - 1); }
-void write_seat(ByteWriter& w, Seat s) { w.u8(static_cast<std::uint8_t>(s + 1)); }
+void write_seat(ByteWriter& w, Seat s) { w.u8(s + 1); }
 
 enum Flag : std::uint8_t { kComplete = 1, kDealt = 2, kBottomKnown = 4, kRevealed = 8 };
 
-Json seat_json(Seat s) { return s == kNobody ? Json() : Json(static_cast<int>(s)); }
+Json seat_json(Seat s) { return s == kNobody ? Json() : Json(s); }
 
 Seat seat_from(const Json& j, std::string_view what) {
   return j.is_null() ? kNobody : static_cast<Seat>(j.integer(what, 0, 2));
@@ -43,12 +43,6 @@ Json ints(const Array& a) {
   return out;
 }
 
-/// Member that is there and not null.
-const Json* known(const Json& json, std::string_view key) {
-  const auto* j = json.find(key);
-  return j && !j->is_null() ? j : nullptr;
-}
-
 struct PublicHistory {
   std::vector<Seat> seats;
   std::vector<Action> actions;
@@ -56,9 +50,9 @@ struct PublicHistory {
 
   /// "bids" and "history": [[seat, notation], …]
   explicit PublicHistory(const Json& json) {
-    if (const auto* j = known(json, "bids")) add(*j, "bids");
+    if (const auto* j = json.known("bids")) add(*j, "bids");
     calls = actions.size();
-    if (const auto* j = known(json, "history")) add(*j, "history");
+    if (const auto* j = json.known("history")) add(*j, "history");
   }
 
   void check_seats(const Public& pub) const {
@@ -91,7 +85,7 @@ Event reveal_from(const Json& json) {
 }
 
 Cards read_bottom(const Json& json) {
-  const auto* j = known(json, "bottom");
+  const auto* j = json.known("bottom");
   if (!j) return 0;
   const Cards out = cards_from_text(j->text("bottom"));
   require(size_of(out) == kBottomSize, "bottom is 3 cards");
@@ -100,25 +94,20 @@ Cards read_bottom(const Json& json) {
 
 /// Whether a view with these members reaches back to the deal.
 bool tells_everything(const Rules& rules, const Json& json) {
-  if (const auto* j = known(json, "complete")) return j->boolean("complete");
-  const auto* phase = known(json, "phase");
-  if (phase ? phase->text("phase") == "bid" || phase->text("phase") == "bottom" : !known(json, "landlord"))
+  if (const auto* j = json.known("complete")) return j->boolean("complete");
+  const auto* phase = json.known("phase");
+  if (phase ? phase->text("phase") == "bid" || phase->text("phase") == "bottom" : !json.known("landlord"))
     return true;
-  return known(json, "bottom") && known(json, "history") &&
-         (rules.bidding == Bidding::none || known(json, "bids"));
+  return json.known("bottom") && json.known("history") &&
+         (rules.bidding == Bidding::none || json.known("bids"));
 }
-
-constexpr std::array<std::string_view, 20> kKeys = {
-    "seat",   "seq",  "phase", "complete", "first",  "landlord", "stake", "hand",    "counts", "played",
-    "bottom", "bids", "turn",  "last",     "passes", "bombs",    "plays", "history", "winner", "revealed"};
 
 }  // namespace
 
 void View::write(ByteWriter& w) const {
   const bool dealt = pub_.phase != Phase::deal;
-  w.u8(static_cast<std::uint8_t>((pub_.complete ? kComplete : 0) | (dealt ? kDealt : 0) |
-                                 (pub_.bottom ? kBottomKnown : 0) | (revealed_ ? kRevealed : 0) |
-                                 seat_ << 4));
+  w.u8((pub_.complete ? kComplete : 0) | (dealt ? kDealt : 0) | (pub_.bottom ? kBottomKnown : 0) |
+       (revealed_ ? kRevealed : 0) | seat_ << 4);
   if (!dealt) return;
   write_cards(w, pub_.complete ? own_dealt() : hand_);
   if (pub_.bottom) write_cards(w, pub_.bottom);
@@ -127,7 +116,7 @@ void View::write(ByteWriter& w) const {
   for (std::size_t i = 0; i < pub_.size; ++i) w.varint(pub_.history[i]);
   if (!pub_.complete) {
     w.varint(seq_);
-    w.u8(static_cast<std::uint8_t>(pub_.phase));
+    w.u8(pub_.phase);
     for (const Seat s : {pub_.landlord, pub_.turn, pub_.winner, pub_.last_seat}) write_seat(w, s);
     w.varint(pub_.last);
     w.varint(pub_.stake);
@@ -201,63 +190,49 @@ Json View::to_json() const {
   JsonArray played, bids, history;
   for (const Cards c : p.played) played.emplace_back(to_text(c));
   for (int i = 0; i < p.size; ++i)
-    (i < p.calls ? bids : history)
-        .emplace_back(
-            JsonArray{static_cast<int>(p.seat_of(i)), u.notation(p.history[static_cast<std::size_t>(i)])});
-  return JsonObject{
-      {"seat", static_cast<int>(seat_)},
-      {"seq", static_cast<std::int64_t>(seq_)},
-      {"phase", phase()},
-      {"complete", p.complete},
-      {"first", seat_json(p.first)},
-      {"landlord", p.phase == Phase::bid ? Json() : seat_json(p.landlord)},
-      {"stake", static_cast<int>(p.stake)},
-      {"hand", to_text(hand_)},
-      {"counts", ints(p.counts)},
-      {"played", played},
-      {"bottom", p.bottom ? Json(to_text(p.bottom)) : Json()},
-      {"bids", bids},
-      {"turn", seat_json(p.turn)},
-      {"last", p.last ? Json(JsonArray{static_cast<int>(p.last_seat), u.notation(p.last)}) : Json()},
-      {"passes", static_cast<int>(p.passes)},
-      {"bombs", static_cast<int>(p.bombs)},
-      {"plays", ints(p.plays)},
-      {"history", history},
-      {"winner", seat_json(p.winner)},
-      {"revealed", revealed_ ? deal_json(dealt_, p.first) : Json()}};
+    (i < p.calls ? bids : history).emplace_back(JsonArray{p.seat_of(i), u.notation(p.history[at(i)])});
+  return JsonObject{{"seat", seat_},
+                    {"seq", seq_},
+                    {"phase", phase()},
+                    {"complete", p.complete},
+                    {"first", seat_json(p.first)},
+                    {"landlord", p.phase == Phase::bid ? Json() : seat_json(p.landlord)},
+                    {"stake", p.stake},
+                    {"hand", to_text(hand_)},
+                    {"counts", ints(p.counts)},
+                    {"played", played},
+                    {"bottom", p.bottom ? Json(to_text(p.bottom)) : Json()},
+                    {"bids", bids},
+                    {"turn", seat_json(p.turn)},
+                    {"last", p.last ? Json(JsonArray{p.last_seat, u.notation(p.last)}) : Json()},
+                    {"passes", p.passes},
+                    {"bombs", p.bombs},
+                    {"plays", ints(p.plays)},
+                    {"history", history},
+                    {"winner", seat_json(p.winner)},
+                    {"revealed", revealed_ ? deal_json(dealt_, p.first) : Json()}};
 }
 
-View View::from_json(const Rules& rules, const Json& json) {
-  for (const auto key : kKeys) json.at(key);
-  return load(rules, json, false);
-}
-
-View View::from_snapshot(const Rules& rules, const Json& json) { return load(rules, json, true); }
-
-View View::load(const Rules& rules, const Json& json, bool snapshot) {
-  for (const auto& [key, value] : json.object("view"))
-    if (std::find(kKeys.begin(), kKeys.end(), key) == kKeys.end())
-      throw InvalidInput("a view has no key \"" + key + "\"");
+View View::from_snapshot(const Rules& rules, const Json& json) {
+  json.only("a view", {"seat",   "seq",    "phase",  "complete", "first",  "landlord", "stake",
+                       "hand",   "counts", "played", "bottom",   "bids",   "turn",     "last",
+                       "passes", "bombs",  "plays",  "history",  "winner", "revealed"});
   View v(rules, static_cast<Seat>(json.at("seat").integer("seat", 0, 2)));
   v.hand_ = cards_from_text(json.at("hand").text("hand"));
   if (!tells_everything(rules, json))
     v.load_position(json);
-  else if (!known(json, "phase") || known(json, "phase")->text("phase") != "deal")
+  else if (!json.known("phase") || json.known("phase")->text("phase") != "deal")
     v.load_history(json);
-  if (const auto* r = known(json, "revealed")) {
+  if (const auto* r = json.known("revealed")) {
     v.observe_reveal(reveal_from(*r));
     if (v.pub_.complete) ++v.seq_;
   }
-  // Cards may come in any order in a snapshot; the fields that tell them were read above.
-  constexpr std::array<std::string_view, 9> kKnownFields = {"seq",  "hand",    "played",   "bottom", "bids",
-                                                            "last", "history", "revealed", "passes"};
+  // Of the fields that tell cards, which may come in any order, nothing is left to compare.
   const Json mine = v.to_json();
-  for (const auto& [key, value] : json.object("view")) {
-    if (snapshot &&
-        (value.is_null() || std::find(kKnownFields.begin(), kKnownFields.end(), key) != kKnownFields.end()))
-      continue;
-    if (value != mine.at(key)) throw InvalidInput("view: \"" + key + "\" contradicts the rest");
-  }
+  for (const auto key : {"seat", "phase", "complete", "first", "landlord", "stake", "counts", "turn", "bombs",
+                         "plays", "winner"})
+    if (const auto* given = json.known(key); given && *given != mine.at(key))
+      throw InvalidInput("view: \"" + std::string(key) + "\" contradicts the rest");
   return v;
 }
 
@@ -266,7 +241,7 @@ void View::load_history(const Json& json) {
   const PublicHistory public_history(json);
   const Cards bottom = read_bottom(json);
   const auto seat_in = [&](std::string_view key) {
-    const auto* j = known(json, key);
+    const auto* j = json.known(key);
     return j ? seat_from(*j, key) : kNobody;
   };
   Seat first = seat_in("first");
@@ -291,7 +266,7 @@ void View::load_position(const Json& json) {
   const PublicHistory public_history(json);
   auto& p = pub_;
   const auto three = [&](std::string_view key, auto& out, int most) {
-    const auto* j = known(json, key);
+    const auto* j = json.known(key);
     if (!j) return false;
     const auto& values = j->array(key);
     require(values.size() == kSeats, "three values, one per seat");
@@ -305,25 +280,25 @@ void View::load_position(const Json& json) {
   p.size = static_cast<std::uint16_t>(public_history.actions.size());
   std::transform(public_history.actions.begin(), public_history.actions.end(), p.history.begin(),
                  [](Action a) { return static_cast<Id16>(a); });
-  if (const auto* j = known(json, "seq"))
+  if (const auto* j = json.known("seq"))
     seq_ = static_cast<std::uint32_t>(j->integer("seq", 0, 0xffffffffLL));
-  p.phase = known(json, "phase") && known(json, "phase")->text("phase") == "end" ? Phase::end : Phase::play;
+  p.phase = json.known("phase") && json.known("phase")->text("phase") == "end" ? Phase::end : Phase::play;
   p.landlord = seat_from(json.at("landlord"), "landlord");
   require(p.landlord != kNobody, "the landlord is unknown");
-  if (const auto* j = known(json, "first")) p.first = seat_from(*j, "first");
+  if (const auto* j = json.known("first")) p.first = seat_from(*j, "first");
   if (rules_->bidding == Bidding::none) p.first = p.landlord;
-  if (const auto* j = known(json, "stake")) p.stake = static_cast<std::uint16_t>(j->integer("stake", 1, 16));
-  if (const auto* j = known(json, "bombs")) p.bombs = static_cast<std::uint8_t>(j->integer("bombs", 0, 14));
+  if (const auto* j = json.known("stake")) p.stake = static_cast<std::uint16_t>(j->integer("stake", 1, 16));
+  if (const auto* j = json.known("bombs")) p.bombs = static_cast<std::uint8_t>(j->integer("bombs", 0, 14));
   if (!three("counts", p.counts, 20)) {
     p.counts.fill(kDealSize);
     p.counts[at(p.landlord)] = kDealSize + kBottomSize;
     p.counts[at(seat_)] = static_cast<std::uint8_t>(size_of(hand_));
   }
-  if (const auto* j = known(json, "winner")) p.winner = seat_from(*j, "winner");
-  if (const auto* j = known(json, "turn")) p.turn = seat_from(*j, "turn");
+  if (const auto* j = json.known("winner")) p.winner = seat_from(*j, "winner");
+  if (const auto* j = json.known("turn")) p.turn = seat_from(*j, "turn");
   if (p.phase == Phase::play && p.turn == kNobody) p.turn = seat_;
   load_last(json);
-  if (const auto* j = known(json, "played")) {
+  if (const auto* j = json.known("played")) {
     const auto& piles = j->array("played");
     require(piles.size() == kSeats, "played: one pile per seat");
     for (std::size_t i = 0; i < kSeats; ++i) p.played[i] = cards_from_text(piles[i].text("played"));
@@ -347,10 +322,10 @@ void View::load_position(const Json& json) {
 /// The move to beat, its seat, and the passes since.
 void View::load_last(const Json& json) {
   auto& p = pub_;
-  const auto* last = known(json, "last");
+  const auto* last = json.known("last");
   if (!last) {
     p.last_seat = p.turn;
-    if (const auto* j = known(json, "passes"))
+    if (const auto* j = json.known("passes"))
       p.passes = static_cast<std::uint8_t>(j->integer("passes", 0, 2));
     return;
   }

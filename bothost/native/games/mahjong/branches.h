@@ -8,7 +8,6 @@
 #include <span>
 #include <vector>
 
-#include "mahjong/appraisal.h"
 #include "mahjong/luck.h"
 #include "mahjong/state.h"
 

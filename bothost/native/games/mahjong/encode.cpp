@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "mahjong/encode_lookahead.h"
-
 namespace bothost::mahjong {
 namespace {
 
@@ -126,17 +124,15 @@ void encode_integers(const View& v, float* out) {
 }
 
 Block look_ahead_block(int depth) {
-  return {"look_ahead_" + std::to_string(depth),
-          {kLookAheadPlanes, 4, kKinds},
-          1,
-          Block::Of::view,
-          "What the hand can win over the next " + std::to_string(depth) +
-              " own draws; planes 4 x 34, all 0 where that is nothing. 0 recommended discard (row 0); 1 "
-              "discards after which a win stays in reach (row 0), by the tiles that the best such hand lacks "
-              "(rows 1-3: 1, 2, 3 and more). Full rows, of the best hand after the recommended discard or, "
-              "where nothing is to be discarded, of the hand as it is: 2-3 its shape (rows 0-4, as "
-              "mahjong.SHAPES) and the tiles it lacks (rows 5-7: 1, 2, 3 and more), 4-24 its fans (row f: "
-              "mahjong.FANS[f]); 25-26 all shapes in reach, 27-47 all fans in reach."};
+  return Block(
+      "look_ahead_" + std::to_string(depth), {kLookAheadPlanes, 4, kKinds}, 1, Block::Of::view,
+      "What the hand can win over the next " + std::to_string(depth) +
+          " own draws; planes 4 x 34, all 0 where that is nothing. 0 recommended discard (row 0); 1 "
+          "discards after which a win stays in reach (row 0), by the tiles that the best such hand lacks "
+          "(rows 1-3: 1, 2, 3 and more). Full rows, of the best hand after the recommended discard or, "
+          "where nothing is to be discarded, of the hand as it is: 2-3 its shape (rows 0-4, as "
+          "mahjong.SHAPES) and the tiles it lacks (rows 5-7: 1, 2, 3 and more), 4-24 its fans (row f: "
+          "mahjong.FANS[f]); 25-26 all shapes in reach, 27-47 all fans in reach.");
 }
 
 }  // namespace
@@ -144,87 +140,53 @@ Block look_ahead_block(int depth) {
 const std::vector<Block>& encoder_blocks() {
   using enum Block::Of;
   static const std::vector<Block> blocks = {
-      {"tiles",
-       {kTilePlanes, 4, kKinds},
-       1,
-       view,
-       "Planes 4 x 34. 0 own hand; 1-4 melds by seat (hidden kongs absent); 5-8 discards by seat; 9 all that "
-       "lies open; 10 unseen; 11 drawn tile (row 0); 12 tile to claim (row 0); one full row of four each: 13 "
-       "own seat, 14 prevalent wind, 15 dealer, 16 turn/discard/claims/robbing, 17 who acts. Seats: self, "
-       "next, opposite, previous."},
-      {"order",
-       {kSeats, kOrderLength, kKinds},
-       1,
-       view,
-       "The last 24 discards of each seat, newest first, one-hot; seats from self on."},
-      {"numbers",
-       {kScalars},
-       1,
-       view,
-       "By seat from self on: 0-3 standing tiles / 14, 4-7 tiles left to draw / all, 13-16 melds / 4, 17-20 "
-       "concealed kongs / 4, 21-24 flowers / 8, 25-28 discards / 24. 8-12 one-hot tiles needed (0 .. 4 and "
-       "more), 29-32 one-hot phase turn, discard, claims, other; 33 unseen copies of the tiles that lower "
-       "the shanten / 34."},
-      {"integers",
-       {kIntegerPlanes, 4, kKinds},
-       1,
-       view,
-       "Planes 4 x 34 of which one full row in so many is 1, by row: 0-23 own tiles left to draw (of a "
-       "shared wall a quarter); 24-43 melds, 5 places by seat from self on; 44-51 tiles needed for any "
-       "complete hand, 7 and more in the last."},
+      Block("tiles", {kTilePlanes, 4, kKinds}, 1, view,
+            "Planes 4 x 34. 0 own hand; 1-4 melds by seat (hidden kongs absent); 5-8 discards by seat; 9 all "
+            "that lies open; 10 unseen; 11 drawn tile (row 0); 12 tile to claim (row 0); one full row of "
+            "four each: 13 own seat, 14 prevalent wind, 15 dealer, 16 turn/discard/claims/robbing, 17 who "
+            "acts. Seats: self, next, opposite, previous."),
+      Block("order", {kSeats, kOrderLength, kKinds}, 1, view,
+            "The last 24 discards of each seat, newest first, one-hot; seats from self on."),
+      Block("numbers", {kScalars}, 1, view,
+            "By seat from self on: 0-3 standing tiles / 14, 4-7 tiles left to draw / all, 13-16 melds / 4, "
+            "17-20 concealed kongs / 4, 21-24 flowers / 8, 25-28 discards / 24. 8-12 one-hot tiles needed (0 "
+            ".. 4 and more), 29-32 one-hot phase turn, discard, claims, other; 33 unseen copies of the tiles "
+            "that lower the shanten / 34."),
+      Block("integers", {kIntegerPlanes, 4, kKinds}, 1, view,
+            "Planes 4 x 34 of which one full row in so many is 1, by row: 0-23 own tiles left to draw (of "
+            "a shared wall a quarter); 24-43 melds, 5 places by seat from self on; 44-51 tiles needed for "
+            "any complete hand, 7 and more in the last."),
       look_ahead_block(1),
       look_ahead_block(2),
       look_ahead_block(3),
       look_ahead_block(4),
-      {"action",
-       {kActionFloats},
-       1,
-       action,
-       "One-hot move (pass, hu, play, chi, peng, gang, angang, bugang), then one-hot tile (of a chow the "
-       "middle one)."},
-      {"prospect",
-       {kProspectFloats},
-       1,
-       action,
-       "What the hand can win after the action, one draw further ahead than the nearest win: 0 log(1 + "
-       "worth) / 6, worth in points of score (chance times payment, over all hands); 1 worth against that of "
-       "the best action that does not win; 2 chance; 3-9 one-hot tiles that the best hand lacks (0 .. 6 and "
-       "more); 10 its points / 24, at most 2; 11-15 one-hot its shape; 16 points that the discard is "
-       "expected to lose / 4, at most 4; 17 worth less that loss, against the best. Of a claim, by the best "
-       "discard after it."},
-      {"appraisal",
-       {kProspectFloats},
-       1,
-       action,
-       "As prospect, by the acceptance-weighted look-ahead: kinds come at their own rates, and worths are "
-       "pooled."},
-      {"hidden",
-       {kSeats + 1, 4, kKinds},
-       1,
-       oracle,
-       "Planes 4 x 34: hands of next, opposite, previous; what is left in the wall (at most 4 a kind); the "
-       "next tile of each seat's wall, row by seat from self on."},
+      Block("action", {kActionFloats}, 1, action,
+            "One-hot move (pass, hu, play, chi, peng, gang, angang, bugang), then one-hot tile (of a chow "
+            "the middle one)."),
+      Block("prospect", {kProspectFloats}, 1, action,
+            "What the hand can win after the action, one draw further ahead than the nearest win: 0 log(1 "
+            "+ worth) / 6, worth in points of score (chance times payment, over all hands); 1 worth "
+            "against that of the best action that does not win; 2 chance; 3-9 one-hot tiles that the best "
+            "hand lacks (0 .. 6 and more); 10 its points / 24, at most 2; 11-15 one-hot its shape; 16 "
+            "points that the discard is expected to lose / 4, at most 4; 17 worth less that loss, against "
+            "the best. Of a claim, by the best discard after it."),
+      Block("appraisal", {kProspectFloats}, 1, action,
+            "As prospect, by the acceptance-weighted look-ahead: kinds come at their own rates, and worths "
+            "are pooled."),
+      Block("hidden", {kSeats + 1, 4, kKinds}, 1, oracle,
+            "Planes 4 x 34: hands of next, opposite, previous; what is left in the wall (at most 4 a "
+            "kind); the next tile of each seat's wall, row by seat from self on."),
   };
   return blocks;
 }
 
 void encode_view(const View& view, int block, float* out) {
-  switch (block) {
-    case kTiles:
-      std::fill_n(out, kTilePlanes * kPlane, 0.0f);
-      return encode_tiles(view, out);
-    case kOrder:
-      std::fill_n(out, kSeats * kOrderLength * kKinds, 0.0f);
-      return encode_order(view, out);
-    case kNumbers:
-      std::fill_n(out, kScalars, 0.0f);
-      return encode_numbers(view, out);
-    case kIntegers:
-      std::fill_n(out, kIntegerPlanes * kPlane, 0.0f);
-      return encode_integers(view, out);
-    default:
-      return encode_look_ahead(view, block - kLookAhead + 1, out);
-  }
+  if (block >= kLookAhead) return encode_look_ahead(view, block - kLookAhead + 1, out);
+  std::fill_n(out, encoder_blocks()[at(block)].size(), 0.0f);
+  if (block == kTiles) encode_tiles(view, out);
+  if (block == kOrder) encode_order(view, out);
+  if (block == kNumbers) encode_numbers(view, out);
+  if (block == kIntegers) encode_integers(view, out);
 }
 
 void encode_actions(const View& view, int block, std::span<const Action> actions, float* out) {

@@ -1,8 +1,7 @@
-#include "mahjong/encode_lookahead.h"
-
 #include <algorithm>
 #include <cmath>
 
+#include "mahjong/encode.h"
 #include "mahjong/planner.h"
 
 namespace bothost::mahjong {

@@ -71,7 +71,7 @@ std::string fans_text(const FanCounts& fans) {
   std::string out;
   for (const auto& [fan, times] : fans) {
     if (!out.empty()) out += ',';
-    out += kFanInfo[static_cast<std::size_t>(fan)].id;
+    out += kFanInfo[at(fan)].id;
     if (times > 1) (out += '*') += static_cast<char>('0' + times);
   }
   return out;
@@ -99,12 +99,12 @@ FanCounts fan_counts(const FanResult& result) {
 
 int total_points(const FanCounts& fans) {
   int sum = 0;
-  for (const auto& [fan, times] : fans) sum += times * kFanInfo[static_cast<std::size_t>(fan)].points;
+  for (const auto& [fan, times] : fans) sum += times * kFanInfo[at(fan)].points;
   return sum;
 }
 
 std::string Event::text() const {
-  std::string out(kKindNames[at(static_cast<int>(kind))]);
+  std::string out(kKindNames[at(kind)]);
   const auto put = [&out](char separator, std::string_view word) { (out += separator) += word; };
   const auto put_seat = [&out](char separator, Seat s) {
     (out += separator) += s == kNobody ? '-' : static_cast<char>('0' + s);

@@ -44,7 +44,7 @@ class Calculator {
       if (m.kind == Meld::chow) {
         if (!is_number(m.tile) || rank_of(m.tile) == 0 || rank_of(m.tile) == 8)
           throw InvalidInput("no chow has " + tile_name(m.tile) + " in its middle");
-        for (int t = m.tile - 1; t <= m.tile + 1; ++t) ++all_[static_cast<std::size_t>(t)];
+        for (int t = m.tile - 1; t <= m.tile + 1; ++t) ++all_[at(t)];
       } else {
         all_[m.tile] = static_cast<std::uint8_t>(all_[m.tile] + (m.kind == Meld::kong ? 4 : 3));
         if (m.kind == Meld::kong) kong_kinds_ |= bit(m.tile);

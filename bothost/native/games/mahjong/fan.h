@@ -19,7 +19,7 @@ enum class Fan : std::uint8_t {
 #include "mahjong/fan_names.h"
 #undef FAN
 };
-inline constexpr std::size_t kFans = static_cast<std::size_t>(Fan::flower_tiles) + 1;
+inline constexpr std::size_t kFans = at(Fan::flower_tiles) + 1;
 
 struct FanInfo {
   std::string_view id;       // "half-flush"

@@ -30,9 +30,7 @@ namespace {
 constexpr std::array<FanSet, kFans> make_implied() {
   using enum Fan;
   std::array<FanSet, kFans> t{};
-  const auto says = [&](Fan f, std::initializer_list<Fan> implied) {
-    t[static_cast<std::size_t>(f)] = FanSet(implied);
-  };
+  const auto says = [&](Fan f, std::initializer_list<Fan> implied) { t[at(f)] = FanSet(implied); };
   says(big_four_winds, {big_three_winds, all_pungs, prevalent_wind, seat_wind, pung_of_terminals_or_honors});
   says(big_three_dragons, {two_dragons_pungs, dragon_pung});
   says(all_green, {half_flush, one_voided_suit});
@@ -109,9 +107,9 @@ struct ChowTables {
   constexpr ChowTables() {
     for (int a = 0; a < kChows; ++a)
       for (int b = 0; b < kChows; ++b) {
-        const auto x = static_cast<std::size_t>(a), y = static_cast<std::size_t>(b);
+        const auto x = at(a), y = at(b);
         two[x][y] = find_two(a, b);
-        for (int c = 0; c < kChows; ++c) three[x][y][static_cast<std::size_t>(c)] = find_three(a, b, c);
+        for (int c = 0; c < kChows; ++c) three[x][y][at(c)] = find_three(a, b, c);
       }
   }
 };
@@ -127,14 +125,9 @@ constexpr FanSet kImplying = [] {
   return implying;
 }();
 
-Fan two_chows(int a, int b) {
-  return kChowTables.two[static_cast<std::size_t>(a)][static_cast<std::size_t>(b)];
-}
+Fan two_chows(int a, int b) { return kChowTables.two[at(a)][at(b)]; }
 
-Fan three_chows(int a, int b, int c) {
-  return kChowTables
-      .three[static_cast<std::size_t>(a)][static_cast<std::size_t>(b)][static_cast<std::size_t>(c)];
-}
+Fan three_chows(int a, int b, int c) { return kChowTables.three[at(a)][at(b)][at(c)]; }
 
 Fan three_pungs(int a, int b, int c) {
   int r[3] = {rank_of(a), rank_of(b), rank_of(c)};

@@ -29,8 +29,7 @@ class FanSet {
   template <class Visit>
   void each(Visit visit) const {
     for (std::size_t w = 0; w < 2; ++w)
-      for (auto bits = word(w); bits; bits &= bits - 1)
-        visit(64 * w + static_cast<std::size_t>(std::countr_zero(bits)));
+      for (auto bits = word(w); bits; bits &= bits - 1) visit(64 * w + at(std::countr_zero(bits)));
   }
 
  private:
@@ -58,14 +57,13 @@ Fan three_chows(int a, int b, int c);
 /// The fan of three pungs of number tiles.
 Fan three_pungs(int a, int b, int c);
 
-inline int points_of(Fan f) { return kFanInfo[static_cast<std::size_t>(f)].points; }
+inline int points_of(Fan f) { return kFanInfo[at(f)].points; }
 
 inline int FanSet::points() const {
   // The second word begins with five fans of two points each. The others of it count one point.
   static_assert(static_cast<int>(Fan::tile_hog) == 64 && static_cast<int>(Fan::all_simples) == 68);
   int sum = std::popcount(word(1)) + std::popcount(word(1) & 0b11111);
-  for (auto bits = word(0); bits; bits &= bits - 1)
-    sum += kFanInfo[static_cast<std::size_t>(std::countr_zero(bits))].points;
+  for (auto bits = word(0); bits; bits &= bits - 1) sum += kFanInfo[at(std::countr_zero(bits))].points;
   return sum;
 }
 
@@ -113,10 +111,10 @@ class Tally {
     present_.each([&](std::size_t f) { r.times[f] = static_cast<std::uint8_t>(times(f)); });
     r.points = points();
     if (r.points == 0) {
-      r.times[static_cast<std::size_t>(Fan::chicken_hand)] = 1;
+      r.times[at(Fan::chicken_hand)] = 1;
       r.points = points_of(Fan::chicken_hand);
     }
-    r.times[static_cast<std::size_t>(Fan::flower_tiles)] = static_cast<std::uint8_t>(flowers);
+    r.times[at(Fan::flower_tiles)] = static_cast<std::uint8_t>(flowers);
     r.total = r.points + flowers;
     return r;
   }

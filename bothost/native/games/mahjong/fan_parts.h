@@ -14,7 +14,7 @@ namespace bothost::mahjong {
 /// Sets by index: 0-20 chows (suit * 7 + rank of the lowest tile), 21-54 pungs (21 + tile).
 inline constexpr std::size_t kChowSets = 21, kSets = kChowSets + kKinds;
 constexpr std::size_t set_index(Meld::Kind kind, int tile) {
-  return static_cast<std::size_t>(kind == Meld::chow ? suit_of(tile) * 7 + rank_of(tile) - 1 : 21 + tile);
+  return at(kind == Meld::chow ? suit_of(tile) * 7 + rank_of(tile) - 1 : 21 + tile);
 }
 constexpr Meld set_at(std::size_t index) {
   const int i = static_cast<int>(index);
@@ -80,7 +80,7 @@ struct HandParts {
     else
       pungs |= bit(set - kChowSets);
   }
-  void add_pair(const FanTables& tables, int tile) { add(tables.pair[static_cast<std::size_t>(tile)]); }
+  void add_pair(const FanTables& tables, int tile) { add(tables.pair[at(tile)]); }
   /// Tiles that form no set: those of a knitted straight, beside which all other sets may be chows, or those
   /// of seven pairs.
   void add_tiles(TileMask tiles, bool knitted);

@@ -134,7 +134,7 @@ class Evaluation {
       (ready ? sum.ready : sum.worth) += worth;
       sum.chance += leaf.chance;
       if (fans_) {
-        sum.shapes[static_cast<std::size_t>(target.shape)] = true;
+        sum.shapes[at(target.shape)] = true;
         sum.all_fans.insert(fans);
       }
       if (leaf.worth <= sum.best_worth) return;

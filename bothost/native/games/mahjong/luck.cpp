@@ -64,8 +64,7 @@ void add_row(std::array<float, N>& sums, const float* row, float x) {
 
 }  // namespace
 
-// ------------------------------------------------------------------------------------------------- the
-// network
+// -------------------------------------------------------------------------------------------- the network
 
 LuckNetwork::LuckNetwork(std::span<const float> weights) : weights_(weights.begin(), weights.end()) {
   if (weights.size() != kWeights)
@@ -103,19 +102,13 @@ BySeat<double> LuckNetwork::operator()(const SeatInputs& inputs, Seat drawer, in
   return values;
 }
 
-// --------------------------------------------------------------------------------------------------- its
-// inputs
+// --------------------------------------------------------------------------------------------- its inputs
 
 namespace {
 
 BySeat<Holding> holdings(const State& state) {
   BySeat<Holding> hands;
-  for (int s = 0; s < kSeats; ++s) {
-    auto& hand = hands[at(s)];
-    hand.standing = state.hand(s);
-    for (const auto& m : state.table().melds_of(s))
-      hand.melds[hand.num_melds++] = {m.kind, m.tile, m.concealed};
-  }
+  for (int s = 0; s < kSeats; ++s) hands[at(s)] = holding_of(state.hand(s), state.table().melds_of(s));
   const auto& log = state.log();
   --hands[at(state.table().actor)].standing[log.list[at(log.size - 1)].tile];
   return hands;
@@ -211,8 +204,7 @@ SeatInputs BeforeDraw::inputs_of(const State& state, const BySeat<Holding>& hand
   return inputs;
 }
 
-// -------------------------------------------------------------------------------------------------- the
-// values
+// --------------------------------------------------------------------------------------------- the values
 
 BySeat<double> BeforeDraw::value(Tile tile, const LuckNetwork& network) {
   State state = state_->redrawn(tile);

@@ -17,17 +17,13 @@ struct Mahjong {
   using State = mahjong::State;
   using View = mahjong::View;
 
-  static const std::vector<std::string>& presets() { return mahjong::preset_names(); }
-  static const std::vector<Block>& blocks() { return mahjong::encoder_blocks(); }
+  static constexpr auto presets = mahjong::preset_names;
+  static constexpr auto blocks = mahjong::encoder_blocks;
+  static constexpr auto encode = mahjong::encode_view;
+  static constexpr auto encode_actions = mahjong::encode_actions;
+  static constexpr auto encode_oracle = mahjong::encode_oracle;
   static std::string notation(const Rules&, Action action) { return mahjong::notation(action); }
   static Action parse_action(const Rules&, std::string_view text) { return mahjong::parse_action(text); }
-  static void encode(const View& view, int block, float* out) { mahjong::encode_view(view, block, out); }
-  static void encode_actions(const View& view, int block, std::span<const Action> actions, float* out) {
-    mahjong::encode_actions(view, block, actions, out);
-  }
-  static void encode_oracle(const State& state, Seat seat, int block, float* out) {
-    mahjong::encode_oracle(state, seat, block, out);
-  }
 };
 
 static_assert(Game<Mahjong>);

@@ -9,6 +9,9 @@
 
 namespace bothost::mahjong {
 
+/// How the look-ahead values hands: as the rule player does, or weighted by acceptance (lookahead.h).
+enum class Appraisal : std::uint8_t { plain, acceptance_weighted };
+
 /// What the worth of a hand depends on, besides the hand.
 struct Outlook {
   Counts unseen{};
@@ -22,14 +25,6 @@ struct Outlook {
   std::optional<DrawRates> draw_rates;
 };
 
-/// Standing tiles and melds of a seat.
-struct Holding {
-  Counts standing{};
-  std::array<Meld, 4> melds{};
-  std::size_t num_melds = 0;
-  std::span<const Meld> on_table() const { return {melds.data(), num_melds}; }
-};
-
 /// Where a missing tile may come from: the wall only; also the previous seat, for a chow; also all others,
 /// for a pung or to win.
 enum Source : std::size_t { own, chow, any };
@@ -37,7 +32,7 @@ inline constexpr std::size_t kSources = 3;
 
 /// A missing tile by its source, its kind and the unseen copies of it, those already missing taken away.
 constexpr std::size_t arrival(Source source, std::size_t tile, int unseen) {
-  return (source * kKinds + tile) * 5 + static_cast<std::size_t>(unseen);
+  return (source * kKinds + tile) * 5 + at(unseen);
 }
 inline constexpr std::size_t kArrivals = kSources * kKinds * 5;
 

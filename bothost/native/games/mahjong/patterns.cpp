@@ -8,8 +8,8 @@
 namespace bothost::mahjong {
 namespace {
 
-std::size_t chow(int suit, int low) { return static_cast<std::size_t>(suit * 7 + low); }
-std::size_t pung(int suit, int rank) { return static_cast<std::size_t>(21 + 9 * suit + rank); }
+std::size_t chow(int suit, int low) { return at(suit * 7 + low); }
+std::size_t pung(int suit, int rank) { return at(21 + 9 * suit + rank); }
 
 constexpr int kSuitOrders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
 
@@ -23,7 +23,7 @@ const Patterns& Patterns::get() {
 template <class Allows, class AllowsPair>
 void Patterns::add(int free, Allows allows, AllowsPair allows_pair) {
   if (size_ == PatternSet::kMost) throw std::logic_error("more patterns than a PatternSet holds");
-  start_.free[static_cast<std::size_t>(free)].insert(size_);
+  start_.free[at(free)].insert(size_);
   for (std::size_t s = 0; s < kSets; ++s)
     if (allows(s)) {
       in_[s].insert(size_);
@@ -84,9 +84,9 @@ void Patterns::add_pungs() {
     for (int suit = 0; suit < 3; ++suit)
       add_core({pung(suit, rank), pung(suit, rank + 1), pung(suit, rank + 2)}, 1);
   }
-  const auto wind = [](int t) { return static_cast<std::size_t>(21 + kWindEast + t); };
+  const auto wind = [](int t) { return at(21 + kWindEast + t); };
   add_core({wind(0), wind(1), wind(2), wind(3)}, 1);
-  const auto dragon = [](int t) { return static_cast<std::size_t>(21 + kDragonRed + t); };
+  const auto dragon = [](int t) { return at(21 + kDragonRed + t); };
   add_core({dragon(0), dragon(1), dragon(2)}, 2);
 }
 

@@ -79,7 +79,7 @@ class Patterns {
     std::uint64_t all = 0;
     for (std::size_t w = 0; w < 4; ++w)
       for (auto bits = patterns.word[w]; bits; bits &= bits - 1)
-        all |= by_pattern[64 * w + static_cast<std::size_t>(std::countr_zero(bits))];
+        all |= by_pattern[64 * w + at(std::countr_zero(bits))];
     return all;
   }
   /// A pattern of at least 4 - `free` sets for which `allows` and a pair for which `allows_pair`.

@@ -15,8 +15,7 @@ constexpr double kLasting = 0.35;
 
 Holding after(const Holding& before, Move move, Tile tile, Tile claimed) {
   Holding h = before;
-  const auto out = outgoing(move, tile, claimed);
-  for (int i = 0; i < out.size; ++i) --h.standing[out.tiles[at(i)]];
+  for (const auto t : outgoing(move, tile, claimed)) --h.standing[t];
   if (move == Move::bugang) {
     for (auto& m : h.melds)
       if (m.kind == Meld::pung && m.tile == tile) m.kind = Meld::kong;
@@ -40,14 +39,9 @@ Outlook outlook_of(const View& view, Appraisal appraisal) {
   return o;
 }
 
-Holding holding_of(const View& view) {
-  Holding h{view.hand()};
-  for (const auto& m : view.table().melds_of(view.seat()))
-    h.melds[h.num_melds++] = {m.kind, m.tile, m.concealed};
-  return h;
+Targets targets_of(const View& view) {
+  return Targets(holding_of(view.hand(), view.table().melds_of(view.seat())), outlook_of(view));
 }
-
-Targets targets_of(const View& view) { return Targets(holding_of(view), outlook_of(view)); }
 
 Planner::Planner(const View& view, Targets& targets, Appraisal appraisal)
     : view_(view),
@@ -68,16 +62,9 @@ std::vector<Option> Planner::options(std::span<const Action> actions) {
 
 Option Planner::option(Action action) {
   const auto [move, tile] = parts(action);
-  switch (move) {
-    case Move::hu:
-      return win();
-    case Move::pass:
-      return {action, ahead_.now};
-    case Move::play:
-      return {action, ahead_.after[tile], dangers()[tile]};
-    default:
-      break;
-  }
+  if (move == Move::hu) return win();
+  if (move == Move::pass) return {action, ahead_.now};
+  if (move == Move::play) return {action, ahead_.after[tile], dangers()[tile]};
   Targets targets(after(targets_.holding(), move, tile, view_.table().last_tile), outlook_);
   targets.find(depth_);
   const bool same = targets.unseen() == arrivals_.unseen();

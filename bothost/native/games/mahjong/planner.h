@@ -5,7 +5,6 @@
 #include <span>
 #include <vector>
 
-#include "mahjong/appraisal.h"
 #include "mahjong/danger.h"
 #include "mahjong/lookahead.h"
 #include "mahjong/view.h"
@@ -13,7 +12,6 @@
 namespace bothost::mahjong {
 
 Outlook outlook_of(const View& view, Appraisal appraisal = Appraisal::plain);
-Holding holding_of(const View& view);
 /// After an action, before a tile is drawn. `claimed`: the last discard.
 Holding after(const Holding& before, Move move, Tile tile, Tile claimed);
 /// The targets of the view's hand, none found yet.
@@ -35,8 +33,6 @@ class Planner {
 
   /// One option for each of `actions`, which must be legal. A win is worth what it pays.
   std::vector<Option> options(std::span<const Action> actions);
-  /// What the hand can win without a discard.
-  const Prospect& now() const { return ahead_.now; }
 
  private:
   Option option(Action action);

@@ -10,22 +10,14 @@ namespace {
 /// Least worth of the hand after a claim, as a multiple of its worth without. A claim shows a set and fixes
 /// it.
 double price(Move move) {
-  switch (move) {
-    case Move::chi:
-      return 1.15;
-    case Move::peng:
-    case Move::gang:
-      return 1.05;
-    default:
-      return 1.0;
-  }
+  return move == Move::chi ? 1.15 : move == Move::peng || move == Move::gang ? 1.05 : 1.0;
 }
 
 std::string_view name_of(const Prospect& p) {
   if (p.worth <= 0) return "safe";
   for (std::size_t f = 0; f < kFans; ++f)
     if (p.fans.contains(static_cast<Fan>(f))) return kFanInfo[f].id;
-  return kFanInfo[static_cast<std::size_t>(Fan::chicken_hand)].id;
+  return kFanInfo[at(Fan::chicken_hand)].id;
 }
 
 }  // namespace

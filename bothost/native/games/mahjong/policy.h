@@ -12,7 +12,7 @@
 #pragma once
 #include <string_view>
 
-#include "mahjong/appraisal.h"
+#include "mahjong/outlook.h"
 #include "mahjong/view.h"
 
 namespace bothost::mahjong {

@@ -55,13 +55,11 @@ Rules Rules::from_json(const Json& json) {
 
 Json Rules::to_json() const {
   return JsonObject{{"flowers", flowers},
-                    {"wall", kWalls[at(static_cast<int>(wall))]},
+                    {"wall", kWalls[at(wall)]},
                     {"minimum", minimum},
                     {"false_win", false_win},
                     {"prevalent_wind", kWindNames[at(prevalent_wind)]}};
 }
-
-int Rules::num_actions() const { return kNumActions; }
 
 Parts parts(Action action) {
   int move = 0;
@@ -74,12 +72,12 @@ Parts parts(Action action) {
 
 Action action_of(Move move, int tile) {
   if (move == Move::pass || move == Move::hu) return static_cast<Action>(move);
-  return move == Move::chi ? chi_action(tile) : kFirst[at(static_cast<int>(move))] + tile;
+  return move == Move::chi ? chi_action(tile) : kFirst[at(move)] + tile;
 }
 
 std::string notation(Action action) {
   const auto [move, tile] = parts(action);
-  std::string text(kMoves[at(static_cast<int>(move))]);
+  std::string text(kMoves[at(move)]);
   if (tile != kHidden) (text += ':') += tile_name(tile);
   return text;
 }

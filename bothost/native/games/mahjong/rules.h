@@ -23,6 +23,18 @@ enum class WallModel : std::uint8_t {
   shared,    // all draw from one wall
 };
 
+// The action space: one model decision per action. A chow is named by its middle tile; the claimed tile is
+// known.
+inline constexpr Action kPass = 0;
+inline constexpr Action kHu = 1;
+inline constexpr Action kPlay = 2;                   // + tile
+inline constexpr Action kChi = kPlay + kKinds;       // + suit * 7 + rank of the middle tile - 1
+inline constexpr Action kPeng = kChi + 21;           // + tile
+inline constexpr Action kGang = kPeng + kKinds;      // + tile: a kong of the discard
+inline constexpr Action kAngang = kGang + kKinds;    // + tile: a concealed kong
+inline constexpr Action kBugang = kAngang + kKinds;  // + tile: a pung becomes a kong
+inline constexpr int kNumActions = kBugang + kKinds;
+
 struct Rules {
   /// 144 tiles with eight flowers, which are laid down and replaced at once.
   bool flowers = false;
@@ -40,25 +52,13 @@ struct Rules {
   static Rules from_json(const Json& options);
   Json to_json() const;
   int num_seats() const { return kSeats; }
-  int num_actions() const;
+  int num_actions() const { return kNumActions; }
   int num_tiles() const { return flowers ? 144 : 136; }
   bool operator==(const Rules&) const = default;
 };
 
 const std::vector<std::string>& preset_names();
 extern const std::array<std::string_view, 5> kWindNames;
-
-// The action space: one model decision per action. A chow is named by its middle tile; the claimed tile is
-// known.
-inline constexpr Action kPass = 0;
-inline constexpr Action kHu = 1;
-inline constexpr Action kPlay = 2;                   // + tile
-inline constexpr Action kChi = kPlay + kKinds;       // + suit * 7 + rank of the middle tile - 1
-inline constexpr Action kPeng = kChi + 21;           // + tile
-inline constexpr Action kGang = kPeng + kKinds;      // + tile: a kong of the discard
-inline constexpr Action kAngang = kGang + kKinds;    // + tile: a concealed kong
-inline constexpr Action kBugang = kAngang + kKinds;  // + tile: a pung becomes a kong
-inline constexpr int kNumActions = kBugang + kKinds;
 
 constexpr Action chi_action(int middle) { return kChi + suit_of(middle) * 7 + rank_of(middle) - 1; }
 

@@ -102,16 +102,10 @@ std::vector<Tile> View::tiles_drawn(Rng& rng, int seat, const Hidden& hidden) co
     } else if (e.seat == seat && e.kind == Kind::flower) {
       laid.push_back(e.tile);
     } else if (e.seat == seat && seat != seat_) {
-      const Move move = e.kind == Kind::play     ? Move::play
-                        : e.kind == Kind::chi    ? Move::chi
-                        : e.kind == Kind::peng   ? Move::peng
-                        : e.kind == Kind::gang   ? Move::gang
-                        : e.kind == Kind::angang ? Move::angang
-                        : e.kind == Kind::bugang ? Move::bugang
-                                                 : Move::pass;
+      const bool melds = e.kind >= Kind::chi && e.kind <= Kind::bugang;
+      const Move move = e.kind == Kind::play ? Move::play : melds ? move_of(e.kind) : Move::pass;
       const Tile tile = move == Move::angang ? hidden.kongs[at(seat)].at(kong++) : e.tile;
-      const auto out = outgoing(move, tile, last);
-      for (int i = 0; i < out.size; ++i) items.push_back({out.tiles[at(i)], time});
+      for (const auto t : outgoing(move, tile, last)) items.push_back({t, time});
     }
     if (e.kind == Kind::play) last = e.tile;
   }
@@ -172,8 +166,7 @@ State View::replay(State s, const Hidden& hidden) const {
     Tile tile = e.tile;
     if (e.kind == Kind::angang && tile == kHidden) tile = hidden.kongs[at(e.seat)].at(kong[e.seat]++);
     if (e.kind == Kind::play) apply(e.seat, kPlay + tile);
-    if (e.kind == Kind::angang) apply(e.seat, kAngang + tile);
-    if (e.kind == Kind::bugang) apply(e.seat, kBugang + tile);
+    if (e.kind == Kind::angang || e.kind == Kind::bugang) apply(e.seat, action_of(move_of(e.kind), tile));
     if (e.kind != Kind::play && e.kind != Kind::bugang) continue;
     // What came of it: our own answer, then the claim that went through, if the view knows yet.
     Action own = kPass;
@@ -188,10 +181,9 @@ State View::replay(State s, const Hidden& hidden) const {
         continue;
       }
       settled = true;
-      if (f.kind == Kind::chi) claim = chi_action(f.tile);
-      if (f.kind == Kind::peng) claim = kPeng + f.tile;
-      if (f.kind == Kind::gang) claim = kGang + f.tile;
-      if (claim != kPass) claimer = f.seat;
+      if (f.kind < Kind::chi || f.kind > Kind::gang) continue;
+      claim = action_of(move_of(f.kind), f.tile);
+      claimer = f.seat;
     }
     for (Seat q = 0; q < kSeats; ++q) {
       if (!(s.pending_ >> q & 1)) continue;

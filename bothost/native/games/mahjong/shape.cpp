@@ -21,80 +21,56 @@ int digit_sum(int key) {
   return sum;
 }
 
-/// Sixteen bytes at once; GCC and Clang turn these into single instructions.
-using Lanes = std::uint8_t __attribute__((vector_size(16)));
-
-Lanes load(const SuitDistance& d) {
-  Lanes v;
-  std::memcpy(&v, d.lane, sizeof v);
-  return v;
-}
-void store(SuitDistance& d, Lanes v) { std::memcpy(d.lane, &v, sizeof v); }
-/// Ranks as bits, one set for each lane.
-using RankLanes = std::uint16_t __attribute__((vector_size(32)));
-
-RankLanes load(const SuitUseful& u) {
-  RankLanes v;
-  std::memcpy(&v, u.lane, sizeof v);
-  return v;
-}
-void store(SuitUseful& u, RankLanes v) { std::memcpy(u.lane, &v, sizeof v); }
 /// All bits of the lanes for which a comparison holds.
 template <class Comparison>
-RankLanes widen(Comparison holds) {
+SuitUseful widen(Comparison holds) {
   using Signed = std::int16_t __attribute__((vector_size(32)));
-  return reinterpret_cast<RankLanes>(__builtin_convertvector(holds, Signed));
+  return reinterpret_cast<SuitUseful>(__builtin_convertvector(holds, Signed));
 }
-Lanes least(Lanes a, Lanes b) { return a < b ? a : b; }
-Lanes all(std::uint8_t x) { return Lanes{} + x; }
+SuitDistance least(SuitDistance a, SuitDistance b) { return a < b ? a : b; }
+SuitDistance all(std::uint8_t x) { return SuitDistance{} + x; }
 
-/// Both halves moved up by kBy lanes, filled with kFar.
-template <int kBy>
-Lanes up(Lanes a) {
-  const Lanes far = all(kFar);
-  constexpr auto at = [](int i) { return i % 8 >= kBy ? i - kBy : 16; };
-  return __builtin_shufflevector(a, far, at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7), at(8), at(9),
-                                 at(10), at(11), at(12), at(13), at(14), at(15));
+/// Lane i is lane from(i) of `a`, or kFar where that is 16.
+template <auto from>
+SuitDistance moved(SuitDistance a) {
+  return __builtin_shufflevector(a, all(kFar), from(0), from(1), from(2), from(3), from(4), from(5), from(6),
+                                 from(7), from(8), from(9), from(10), from(11), from(12), from(13), from(14),
+                                 from(15));
 }
-/// The lower half moved into the upper one, kBy lanes further; the lower one is kFar.
+/// Both halves moved up by kBy lanes.
 template <int kBy>
-Lanes with_pair(Lanes a) {
-  const Lanes far = all(kFar);
-  constexpr auto at = [](int i) { return i >= 8 + kBy ? i - 8 - kBy : 16; };
-  return __builtin_shufflevector(a, far, at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7), at(8), at(9),
-                                 at(10), at(11), at(12), at(13), at(14), at(15));
+SuitDistance up(SuitDistance a) {
+  return moved<[](int i) { return i % 8 >= kBy ? i - kBy : 16; }>(a);
+}
+/// The lower half moved into the upper one, kBy lanes further.
+template <int kBy>
+SuitDistance with_pair(SuitDistance a) {
+  return moved<[](int i) { return i >= 8 + kBy ? i - 8 - kBy : 16; }>(a);
 }
 
 /// Distances of two disjoint groups of kinds together: the cheapest split of the melds and of the pair.
-Lanes join(Lanes a, const SuitDistance& b) {
-  Lanes r = least(a + all(b.lane[0]), with_pair<0>(a) + all(b.lane[8]));
-  r = least(r, least(up<1>(a) + all(b.lane[1]), with_pair<1>(a) + all(b.lane[9])));
-  r = least(r, least(up<2>(a) + all(b.lane[2]), with_pair<2>(a) + all(b.lane[10])));
-  r = least(r, least(up<3>(a) + all(b.lane[3]), with_pair<3>(a) + all(b.lane[11])));
-  r = least(r, least(up<4>(a) + all(b.lane[4]), with_pair<4>(a) + all(b.lane[12])));
+SuitDistance join(SuitDistance a, SuitDistance b) {
+  SuitDistance r = least(a + all(b[0]), with_pair<0>(a) + all(b[8]));
+  r = least(r, least(up<1>(a) + all(b[1]), with_pair<1>(a) + all(b[9])));
+  r = least(r, least(up<2>(a) + all(b[2]), with_pair<2>(a) + all(b[10])));
+  r = least(r, least(up<3>(a) + all(b[3]), with_pair<3>(a) + all(b[11])));
+  r = least(r, least(up<4>(a) + all(b[4]), with_pair<4>(a) + all(b[12])));
   return r;
 }
 
 /// As join, but only the distance of `melds` melds and a pair.
-int join_one(Lanes a, const SuitDistance& b, int melds) {
-  SuitDistance d;
-  store(d, a);
+int join_one(SuitDistance a, SuitDistance b, int melds) {
   int best = kFar;
-  for (int j = 0; j <= melds; ++j)
-    best = std::min({best, d.lane[melds - j] + b.lane[8 + j], d.lane[8 + melds - j] + b.lane[j]});
+  for (int j = 0; j <= melds; ++j) best = std::min({best, a[melds - j] + b[8 + j], a[8 + melds - j] + b[j]});
   return best;
 }
 
 struct Groups {
   const SuitDistance* part[4];
   explicit Groups(const Counts& hand) {
-    const auto& table = DistanceTable::get();
-    for (int s = 0; s < 3; ++s) part[s] = &table.suit(hand.data() + 9 * s);
-    part[3] = &table.honours(hand.data() + 27);
+    for (std::size_t g = 0; g < 4; ++g) part[g] = &DistanceTable::get().distance(hand, g);
   }
-  int needed(int melds) const {
-    return join_one(join(join(load(*part[0]), *part[1]), *part[2]), *part[3], melds);
-  }
+  int needed(int melds) const { return join_one(join(join(*part[0], *part[1]), *part[2]), *part[3], melds); }
 };
 
 /// Adds every set of melds and pair whose tiles fit, at distance 0.
@@ -109,11 +85,11 @@ class WinningGroups {
  private:
   template <class Index>
   void add(int first, int melds, const Index& index, std::vector<SuitDistance>& out) {
-    out[index(count_)].lane[melds] = 0;
+    out[index(count_)][melds] = 0;
     for (int i = 0; i < kinds_; ++i) {
       if (count_[i] > 2) continue;
       count_[i] = static_cast<std::uint8_t>(count_[i] + 2);
-      out[index(count_)].lane[8 + melds] = 0;
+      out[index(count_)][8 + melds] = 0;
       count_[i] = static_cast<std::uint8_t>(count_[i] - 2);
     }
     if (melds == 4) return;
@@ -213,12 +189,10 @@ DistanceTable::DistanceTable() : lo_rank_(kLoSize), hi_base_(kHiSize) {
     hi_base_[static_cast<std::size_t>(h)] = size;
     if (const int left = kMostTiles - digit_sum(h); left >= 0) size += prefix[static_cast<std::size_t>(left)];
   }
-  SuitDistance far;
-  std::memset(far.lane, kFar, sizeof far.lane);
-  suits_ = {std::vector<SuitDistance>(size, far), std::vector<SuitUseful>(size)};
+  suits_ = {std::vector<SuitDistance>(size, all(kFar)), std::vector<SuitUseful>(size)};
   WinningGroups(9, [this](const std::uint8_t* c) { return suit_index(c); }, suits_.distance);
   relax(suits_, 9);
-  honours_ = {std::vector<SuitDistance>(78125, far), std::vector<SuitUseful>(78125)};
+  honours_ = {std::vector<SuitDistance>(78125, all(kFar)), std::vector<SuitUseful>(78125)};
   WinningGroups(7, [](const std::uint8_t* c) { return honour_index(c); }, honours_.distance);
   relax(honours_, 7);
 }
@@ -242,33 +216,33 @@ void DistanceTable::relax(Table& table, int kinds) const {
   for (int key = kPower[kinds] - 1; key >= 0; --key) {
     if (tiles[static_cast<std::size_t>(key)] >= kMostTiles) continue;
     const auto here = at(key);
-    Lanes v = load(table.distance[here]);
-    RankLanes useful{};
+    SuitDistance v = table.distance[here];
+    SuitUseful useful{};
     for (int i = 0; i < kinds; ++i) {
       if (key / kPower[i] % 5 == 4) continue;
       const auto bit = static_cast<std::uint16_t>(1u << i);
-      const RankLanes rank = RankLanes{} + bit;
-      const Lanes via = load(table.distance[at(key + kPower[i])]) + all(1);
+      const SuitUseful rank = SuitUseful{} + bit;
+      const SuitDistance via = table.distance[at(key + kPower[i])] + all(1);
       useful = (useful & ~widen(via < v)) | (widen(via <= v) & rank);
       v = least(v, via);
     }
-    store(table.distance[here], v);
-    store(table.useful[here], useful);
+    table.distance[here] = v;
+    table.useful[here] = useful;
   }
   for (int key = 1; key < kPower[kinds]; ++key) {
     if (tiles[static_cast<std::size_t>(key)] > kMostTiles) continue;
     const auto here = at(key);
-    Lanes v = load(table.distance[here]);
-    RankLanes useful = load(table.useful[here]);
+    SuitDistance v = table.distance[here];
+    SuitUseful useful = table.useful[here];
     for (int i = 0; i < kinds; ++i) {
       if (key / kPower[i] % 5 == 0) continue;
       const auto less = at(key - kPower[i]);
-      const Lanes via = load(table.distance[less]);
-      useful = (useful & ~widen(via < v)) | (widen(via <= v) & load(table.useful[less]));
+      const SuitDistance via = table.distance[less];
+      useful = (useful & ~widen(via < v)) | (widen(via <= v) & table.useful[less]);
       v = least(v, via);
     }
-    store(table.distance[here], v);
-    store(table.useful[here], useful);
+    table.distance[here] = v;
+    table.useful[here] = useful;
   }
 }
 
@@ -283,10 +257,6 @@ TileMask kinds_with(const Counts& hand, int copies) {
   }
   mask |= static_cast<TileMask>(hand[32] >= copies) << 32 | static_cast<TileMask>(hand[33] >= copies) << 33;
   return mask;
-}
-
-int Distances::least() const {
-  return std::min({standard, seven_pairs, thirteen_orphans, knitted_straight, honours_and_knitted});
 }
 
 Distances distances(const Counts& hand, int melds) {
@@ -326,17 +296,15 @@ struct NeededAndUseful {
 /// Lane by lane what the other groups need for the shares that a group leaves them of kSets sets and the
 /// pair.
 template <int kSets>
-Lanes counterpart(Lanes others) {
-  constexpr auto at = [](int i) {
+SuitDistance counterpart(SuitDistance others) {
+  return moved<[](int i) {
     const int m = i % 8;
-    return m > kSets ? 16 : i < 8 ? 8 + kSets - m : kSets - m;
-  };
-  return __builtin_shufflevector(others, all(kFar), at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7),
-                                 at(8), at(9), at(10), at(11), at(12), at(13), at(14), at(15));
+    return kSets < m ? 16 : i < 8 ? 8 + kSets - m : kSets - m;
+  }>(others);
 }
 
 /// The union of all lanes.
-unsigned any_lane(RankLanes v) {
+unsigned any_lane(SuitUseful v) {
   std::uint64_t w[4];
   std::memcpy(w, &v, sizeof w);
   std::uint64_t x = (w[0] | w[1]) | (w[2] | w[3]);
@@ -346,39 +314,27 @@ unsigned any_lane(RankLanes v) {
 
 template <int kSets>
 NeededAndUseful standard_with_useful(const Counts& hand) {
-  const auto& table = DistanceTable::get();
   const Groups g(hand);
-  const Lanes ab = join(load(*g.part[0]), *g.part[1]), cd = join(load(*g.part[2]), *g.part[3]);
-  const Lanes rest[4] = {join(cd, *g.part[1]), join(cd, *g.part[0]), join(ab, *g.part[3]),
-                         join(ab, *g.part[2])};
+  const SuitDistance ab = join(*g.part[0], *g.part[1]), cd = join(*g.part[2], *g.part[3]);
+  const SuitDistance rest[4] = {join(cd, *g.part[1]), join(cd, *g.part[0]), join(ab, *g.part[3]),
+                                join(ab, *g.part[2])};
   const int needed = join_one(rest[0], *g.part[0], kSets);
   TileMask tiles = 0;
   for (std::size_t s = 0; s < 4; ++s) {
     // Every split of the sets and the pair between this group and the others that needs no more than must be:
     // a tile that lowers this group's share lowers the whole.
-    const auto& useful =
-        s < 3 ? table.useful_suit(hand.data() + 9 * s) : table.useful_honours(hand.data() + 27);
-    const auto best =
-        load(*g.part[s]) + counterpart<kSets>(rest[s]) == all(static_cast<std::uint8_t>(needed));
-    tiles |= TileMask{any_lane(load(useful) & widen(best))} << (9 * s);
+    const auto best = *g.part[s] + counterpart<kSets>(rest[s]) == all(static_cast<std::uint8_t>(needed));
+    tiles |= TileMask{any_lane(DistanceTable::get().useful(hand, s) & widen(best))} << (9 * s);
   }
   return {needed, tiles};
 }
 
 /// Tiles needed for `sets` sets (0..4) and a pair, and the kinds whose arrival lowers that.
 NeededAndUseful standard_with_useful(const Counts& hand, int sets) {
-  switch (sets) {
-    case 0:
-      return standard_with_useful<0>(hand);
-    case 1:
-      return standard_with_useful<1>(hand);
-    case 2:
-      return standard_with_useful<2>(hand);
-    case 3:
-      return standard_with_useful<3>(hand);
-    default:
-      return standard_with_useful<4>(hand);
-  }
+  constexpr NeededAndUseful (*kBySets[])(const Counts&) = {standard_with_useful<0>, standard_with_useful<1>,
+                                                           standard_with_useful<2>, standard_with_useful<3>,
+                                                           standard_with_useful<4>};
+  return kBySets[sets](hand);
 }
 
 TileMask useful_knitted(const Counts& hand, int melds, int needed) {

@@ -130,14 +130,10 @@ class Judge {
     if (route.points + extras >= view_.rules().minimum) return 1.0;
     const bool chows_only = std::all_of(h.on_table().begin(), h.on_table().end(),
                                         [](const Meld& m) { return m.kind == Meld::chow; });
-    switch (route.kind) {
-      case Route::pungs:
-        return 0.75;  // concealed pungs, pungs of terminals, kongs: two points are rarely far
-      case Route::chows:
-        return chows_only ? 0.7 : 0.4;  // all chows, all simples
-      default:
-        return 0.5;
-    }
+    // Concealed pungs, pungs of terminals, kongs: two points are rarely far.
+    if (route.kind == Route::pungs) return 0.75;
+    if (route.kind != Route::chows) return 0.5;
+    return chows_only ? 0.7 : 0.4;  // all chows, all simples
   }
 
   int needed(const Route& route, const Holding& h) const {
@@ -203,9 +199,9 @@ class Judge {
       if (done[at(i)]) continue;
       int set, pair;
       if (i < 3) {
-        const auto& d = DistanceTable::get().suit(h.standing.data() + 9 * i);
-        set = d.lane[1];
-        pair = d.lane[8];
+        const auto& d = DistanceTable::get().distance(h.standing, at(i));
+        set = d[1];
+        pair = d[8];
       } else {
         const auto first = h.standing.begin() + (i == 3 ? kWindEast : kDragonRed);
         const int most = *std::max_element(first, first + (i == 3 ? 4 : 3));
@@ -301,17 +297,9 @@ Judge::Worth best_discard(const Judge& judge, const Holding& h) {
 
 /// What an action must gain on the alternatives: open melds tell, and cannot be taken back.
 double price(Move move) {
-  switch (move) {
-    case Move::chi:
-      return 1.25;
-    case Move::peng:
-      return 1.15;
-    case Move::gang:
-    case Move::bugang:
-      return 1.02;
-    default:
-      return 1.0;
-  }
+  if (move == Move::chi) return 1.25;
+  if (move == Move::peng) return 1.15;
+  return move == Move::gang || move == Move::bugang ? 1.02 : 1.0;
 }
 
 }  // namespace
@@ -325,7 +313,7 @@ Choice choose_simply(const View& view) {
     const auto fans = win_fans(view.rules(), table, view.seat(), view.hand(), view.drawn());
     if (fans && fans->points >= view.rules().minimum) return {kHu, "win", static_cast<double>(fans->total)};
   }
-  const Holding now = holding_of(view);
+  const Holding now = holding_of(view.hand(), table.melds_of(view.seat()));
   const Judge judge(view);
   Choice best{legal.front(), "nothing", -1};
   for (const auto action : legal) {

@@ -76,8 +76,7 @@ State::State(const Rules& rules, std::uint8_t wind, std::span<const Tile> wall) 
 }
 
 State State::from_deal(const Rules& rules, const Json& deal) {
-  for (const auto& [key, value] : deal.object("deal"))
-    if (key != "prevalent_wind" && key != "wall") throw InvalidInput("a deal has no \"" + key + "\"");
+  deal.only("a deal", {"prevalent_wind", "wall"});
   const int wind = deal.at("prevalent_wind").one_of("prevalent_wind", std::span(kWindNames).first(4));
   std::vector<Tile> wall;
   for (const auto& word : deal.at("wall").array("wall"))
@@ -175,8 +174,7 @@ void State::check(Seat seat, Action action) const {
 }
 
 void State::take_out(Seat seat, Move move, Tile tile) {
-  const auto out = outgoing(move, tile, table_.last_tile);
-  for (int i = 0; i < out.size; ++i) --hands_[at(seat)][out.tiles[at(i)]];
+  for (const auto t : outgoing(move, tile, table_.last_tile)) --hands_[at(seat)][t];
 }
 
 void State::move(Seat seat, Action action) {

@@ -89,7 +89,6 @@ class State {
   bool has_drawn() const { return log_.size > 0 && log_.list[at(log_.size - 1)].kind == Event::Kind::draw; }
   /// All answers so far, as (seat, action).
   std::span<const std::pair<Seat, std::uint8_t>> actions() const { return actions_; }
-  const Result& result() const { return result_; }
 
  private:
   friend class View;

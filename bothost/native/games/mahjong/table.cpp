@@ -74,7 +74,7 @@ void Table::play(Seat seat, Tile tile) {
 
 void Table::claim(Seat seat, Move move, Tile tile) {
   const auto out = outgoing(move, tile, last_tile);
-  for (int i = 0; i < out.size; ++i) add(shown[out.tiles[at(i)]], 1);
+  for (const auto t : out) add(shown[t], 1);
   add(hand_size[at(seat)], -out.size);
   const auto kind = move == Move::chi ? Meld::chow : move == Move::peng ? Meld::pung : Meld::kong;
   add_meld(seat, {kind, false, tile, last_tile});
@@ -100,36 +100,19 @@ void Table::bugang(Seat seat, Tile tile) {
 }
 
 Outgoing outgoing(Move move, Tile tile, Tile claimed) {
+  /// By moves; of a chow those that are not the claimed one.
+  constexpr std::array<int, 8> kCopies = {0, 0, 1, 0, 2, 3, 4, 1};
   Outgoing out;
-  const auto put = [&](int t, int n) {
-    for (; n > 0; --n) out.tiles[at(out.size++)] = static_cast<Tile>(t);
-  };
-  switch (move) {
-    case Move::play:
-    case Move::bugang:
-      put(tile, 1);
-      break;
-    case Move::chi:
-      for (int t = tile - 1; t <= tile + 1; ++t) put(t, t != claimed);
-      break;
-    case Move::peng:
-      put(tile, 2);
-      break;
-    case Move::gang:
-      put(tile, 3);
-      break;
-    case Move::angang:
-      put(tile, 4);
-      break;
-    default:
-      break;
-  }
+  for (int n = kCopies[at(move)]; n > 0; --n) out.tiles[at(out.size++)] = tile;
+  for (int t = tile - 1; move == Move::chi && t <= tile + 1; ++t)
+    if (t != claimed) out.tiles[at(out.size++)] = static_cast<Tile>(t);
   return out;
 }
 
-MeldSets::MeldSets(std::span<const TableMeld> melds) {
-  for (const auto& m : melds)
-    if (size < list.size()) list[size++] = {m.kind, m.tile, m.concealed};
+Holding holding_of(const Counts& standing, std::span<const TableMeld> melds) {
+  Holding h{standing};
+  for (const auto& m : melds) h.melds[h.num_melds++] = {m.kind, m.tile, m.concealed};
+  return h;
 }
 
 WinContext win_context(const Rules& rules, const Table& table, Seat seat, Tile drawn) {
@@ -153,7 +136,7 @@ std::optional<FanResult> win_fans(const Rules& rules, const Table& table, Seat s
   if (!win.self_drawn && ++standing[win.win_tile] > 4) return {};
   const auto on_table = table.melds_of(seat);
   if (!is_complete(standing, static_cast<int>(on_table.size()))) return {};
-  return calculate_fans(standing, MeldSets(on_table).all(), win);
+  return calculate_fans(standing, holding_of(standing, on_table).on_table(), win);
 }
 
 bool may_win(const Rules& rules, const Table& table, Seat seat, const Counts& hand, Tile drawn) {

@@ -129,13 +129,15 @@ struct Snapshot {
   bool operator==(const Snapshot&) const = default;
 };
 
-/// Melds as the fan calculation takes them; a view must not ask for another seat's hidden ones.
-struct MeldSets {
-  explicit MeldSets(std::span<const TableMeld> melds);
-  std::span<const Meld> all() const { return {list.data(), size}; }
-  std::array<Meld, 4> list{};
-  std::size_t size = 0;
+/// Standing tiles and melds of a seat.
+struct Holding {
+  Counts standing{};
+  std::array<Meld, 4> melds{};
+  std::size_t num_melds = 0;
+  std::span<const Meld> on_table() const { return {melds.data(), num_melds}; }
 };
+/// `standing` beside the melds of a seat. A view must not ask for another seat's hidden ones.
+Holding holding_of(const Counts& standing, std::span<const TableMeld> melds);
 
 /// How `seat` would win now: with the tile it has just drawn, or with the last tile of another seat.
 WinContext win_context(const Rules& rules, const Table& table, Seat seat, Tile drawn);
@@ -155,11 +157,8 @@ bool has_claim(const Rules& rules, const Table& table, Seat seat, const Counts& 
 struct Outgoing {
   std::array<Tile, 4> tiles{};
   int size = 0;
-  int count(Tile tile) const {
-    int n = 0;
-    for (int i = 0; i < size; ++i) n += tiles[at(i)] == tile;
-    return n;
-  }
+  const Tile* begin() const { return tiles.data(); }
+  const Tile* end() const { return tiles.data() + size; }
 };
 Outgoing outgoing(Move move, Tile tile, Tile claimed);
 

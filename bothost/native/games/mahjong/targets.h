@@ -65,7 +65,7 @@ class Targets {
   /// Finds the targets that need 1 to `depth` tiles, all of them unseen, unless it has been done.
   void find(int depth);
   std::span<const Target> all() const { return targets_; }
-  const Wait& wait(const Target& target) const { return waits_[static_cast<std::size_t>(target.wait)]; }
+  const Wait& wait(const Target& target) const { return waits_[at(target.wait)]; }
   /// Winning hands that need at most `depth` tiles, including those below the minimum.
   int count(int depth) const;
 

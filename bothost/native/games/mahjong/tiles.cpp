@@ -14,7 +14,7 @@ constexpr int kRanks[] = {9, 9, 9, 4, 3, 8};
 std::string tile_name(int t) {
   for (int i = 0; i < 6; ++i)
     if (t >= kFirstOf[i] && t < kFirstOf[i] + kRanks[i])
-      return {kLetters[static_cast<std::size_t>(i)], static_cast<char>('1' + t - kFirstOf[i])};
+      return {kLetters[at(i)], static_cast<char>('1' + t - kFirstOf[i])};
   return "?";
 }
 

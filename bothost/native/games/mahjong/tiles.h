@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/types.h"
+
 namespace bothost::mahjong {
 
 using Tile = std::uint8_t;

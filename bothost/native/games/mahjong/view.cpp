@@ -14,23 +14,17 @@ bool View::operator==(const View& o) const {
 }
 
 bool View::asked() const {
-  switch (table_.phase) {
-    case Phase::turn:
-    case Phase::discard:
-      return table_.actor == seat_ && (table_.phase == Phase::discard || drawn_ < kKinds);
-    case Phase::claims:
-    case Phase::robbing:
-      return table_.actor != seat_ && !answered_ && has_claim(*rules_, table_, seat_, hand_);
-    default:
-      return false;
-  }
+  if (table_.phase == Phase::claims || table_.phase == Phase::robbing)
+    return table_.actor != seat_ && !answered_ && has_claim(*rules_, table_, seat_, hand_);
+  return table_.actor == seat_ &&
+         (table_.phase == Phase::discard || (table_.phase == Phase::turn && drawn_ < kKinds));
 }
 
 Seat View::to_act() const {
   return table_.phase == Phase::turn || table_.phase == Phase::discard ? table_.actor : kNobody;
 }
 
-std::string_view View::phase() const { return kPhaseNames[at(static_cast<int>(table_.phase))]; }
+std::string_view View::phase() const { return kPhaseNames[at(table_.phase)]; }
 
 void View::legal(ActionList& out) const {
   if (!answered_) legal_actions(*rules_, table_, seat_, hand_, drawn_, out);
@@ -152,11 +146,9 @@ void View::fold_flower(const Event& e) {
 }
 
 void View::take_out(Move move, Tile tile) {
-  const auto out = outgoing(move, tile, table_.last_tile);
-  for (int i = 0; i < out.size; ++i) {
-    auto& n = hand_[out.tiles[at(i)]];
-    require(n > 0, "this seat does not hold that tile");
-    --n;
+  for (const auto t : outgoing(move, tile, table_.last_tile)) {
+    require(hand_[t] > 0, "this seat does not hold that tile");
+    --hand_[t];
   }
 }
 
@@ -205,11 +197,9 @@ void View::fold_claim(const Event& e) {
   if (e.seat == seat_) {
     take_out(move, e.tile);
   } else {
-    const auto left = unseen();
-    const auto out = outgoing(move, e.tile, table_.last_tile);
-    for (int i = 0; i < out.size; ++i)
-      require(left[out.tiles[at(i)]] >= out.count(out.tiles[at(i)]),
-              "a claim needs tiles of which too few are left");
+    auto left = unseen();
+    for (const auto t : outgoing(move, e.tile, table_.last_tile))
+      require(left[t]-- > 0, "a claim needs tiles of which too few are left");
   }
   note(e, e.tile);
   table_.claim(e.seat, move, e.tile);

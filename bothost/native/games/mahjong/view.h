@@ -29,7 +29,6 @@ class View {
   void write(ByteWriter& out) const;
   static View read(const Rules& rules, ByteReader& in);
   Json to_json() const;
-  static View from_json(const Rules& rules, const Json& json);
   /// The keys of to_json; "events" and all but "seat", "hand" and "phase" may be absent. Without "events" the
   /// past is unknown: discards count as seen, and the sampled state does not know how the hand began.
   static View from_snapshot(const Rules& rules, const Json& json);

@@ -30,7 +30,7 @@ JsonArray numbers(const BySeat<Number>& values) {
   return JsonArray(values.begin(), values.end());
 }
 
-/// A list of one number per seat; false when it is absent.
+/// A list of one number per seat; false where it is absent.
 bool read_numbers(const Json& json, std::string_view key, BySeat<std::uint8_t>& out) {
   const Json* list = json.find(key);
   if (!list) return false;
@@ -79,10 +79,10 @@ Json View::snapshot_json(const Snapshot& b) {
     melds.emplace_back(std::move(list));
     discards.emplace_back(std::move(tiles));
   }
-  return JsonObject{{"seq", static_cast<std::int64_t>(b.seq)},
+  return JsonObject{{"seq", b.seq},
                     {"prevalent_wind", kWindNames[t.wind]},
-                    {"phase", kPhaseNames[at(static_cast<int>(t.phase))]},
-                    {"actor", t.actor == kNobody ? Json() : Json(static_cast<int>(t.actor))},
+                    {"phase", kPhaseNames[at(t.phase)]},
+                    {"actor", t.actor == kNobody ? Json() : Json(t.actor)},
                     {"hand", hand_json(b.hand)},
                     {"drawn", tile_json(b.drawn)},
                     {"last_tile", tile_json(t.last_tile)},
@@ -95,7 +95,7 @@ Json View::snapshot_json(const Snapshot& b) {
 }
 
 Json View::to_json() const {
-  JsonObject out{{"seat", static_cast<int>(seat_)}};
+  JsonObject out{{"seat", seat_}};
   const Json summary = snapshot_json(now());
   for (const auto& member : summary.object("view")) out.push_back(member);
   if (base_) out.emplace_back("base", snapshot_json(*base_));
@@ -111,52 +111,41 @@ Json View::to_json() const {
   return out;
 }
 
-View View::from_json(const Rules& rules, const Json& json) {
-  View v(rules, static_cast<Seat>(json.at("seat").integer("seat", 0, kSeats - 1)));
-  if (const Json* base = json.find("base")) v.start_from(rules, snapshot_from_json(rules, v.seat_, *base));
-  for (const auto& e : json.at("events").array("events")) v.observe(Event::parse(rules, e.text("an event")));
-  require(v.to_json() == json, "the view does not follow from its events");
-  return v;
-}
-
 View View::from_snapshot(const Rules& rules, const Json& json) {
-  if (json.find("events")) return from_json(rules, json);
+  View v(rules, static_cast<Seat>(json.at("seat").integer("seat", 0, kSeats - 1)));
+  if (const Json* events = json.find("events")) {
+    if (const Json* base = json.find("base")) v.start_from(rules, snapshot_from_json(rules, v.seat_, *base));
+    for (const auto& e : events->array("events")) v.observe(Event::parse(rules, e.text("an event")));
+    require(v.to_json() == json, "the view does not follow from its events");
+    return v;
+  }
   JsonObject rest;
   for (const auto& member : json.object("snapshot"))
     if (member.first != "seat") rest.push_back(member);
-  View v(rules, static_cast<Seat>(json.at("seat").integer("seat", 0, kSeats - 1)));
   v.start_from(rules, snapshot_from_json(rules, v.seat_, rest));
   return v;
 }
 
 Snapshot View::snapshot_from_json(const Rules& rules, Seat seat, const Json& json) {
-  constexpr std::array<std::string_view, 13> known = {
-      "seq",        "prevalent_wind", "phase",   "actor",     "hand",  "drawn",   "last_tile",
-      "after_kong", "hand_sizes",     "flowers", "wall_left", "melds", "discards"};
-  for (const auto& [key, value] : json.object("snapshot"))
-    if (std::find(known.begin(), known.end(), key) == known.end())
-      throw InvalidInput("a snapshot has no \"" + key + "\"");
+  json.only("a snapshot", {"seq", "prevalent_wind", "phase", "actor", "hand", "drawn", "last_tile",
+                           "after_kong", "hand_sizes", "flowers", "wall_left", "melds", "discards"});
   Snapshot b;
   auto& t = b.table;
-  const auto optional = [&](std::string_view key) {
-    const Json* v = json.find(key);
-    return v && !v->is_null() ? v : nullptr;
-  };
-  if (const auto* v = optional("seq")) b.seq = static_cast<std::uint32_t>(v->integer("seq", 0, 1'000'000));
+  if (const auto* v = json.known("seq")) b.seq = static_cast<std::uint32_t>(v->integer("seq", 0, 1'000'000));
   t.wind = static_cast<std::uint8_t>(rules.prevalent_wind % 4);
-  if (const auto* v = optional("prevalent_wind"))
+  if (const auto* v = json.known("prevalent_wind"))
     t.wind = static_cast<std::uint8_t>(v->one_of("prevalent_wind", kWindNames));
   t.phase = static_cast<Phase>(json.at("phase").one_of("phase", kPhaseNames));
-  if (const auto* v = optional("actor")) t.actor = static_cast<Seat>(v->integer("actor", 0, kSeats - 1));
-  t.last_tile = tile_from(optional("last_tile"));
-  if (const auto* v = optional("after_kong")) t.after_kong = v->boolean("after_kong");
-  b.drawn = tile_from(optional("drawn"));
+  if (const auto* v = json.known("actor")) t.actor = static_cast<Seat>(v->integer("actor", 0, kSeats - 1));
+  t.last_tile = tile_from(json.known("last_tile"));
+  if (const auto* v = json.known("after_kong")) t.after_kong = v->boolean("after_kong");
+  b.drawn = tile_from(json.known("drawn"));
   for (const auto& word : json.at("hand").array("hand")) {
     const Tile tile = parse_tile(word.text("a tile"));
     require(++b.hand[tile] <= 4, "a kind of tile is held more than four times");
-    if (t.phase == Phase::turn && t.actor == seat && !optional("drawn")) b.drawn = tile;
+    if (t.phase == Phase::turn && t.actor == seat && !json.known("drawn")) b.drawn = tile;
   }
-  if (const auto* v = optional("melds")) {
+  if (const auto* v = json.known("melds")) {
     require(v->array("melds").size() == kSeats, "a list has one entry per seat");
     for (int s = 0; s < kSeats; ++s)
       for (const auto& m : v->array("melds")[at(s)].array("melds")) {
@@ -166,7 +155,7 @@ Snapshot View::snapshot_from_json(const Rules& rules, Seat seat, const Json& jso
             meld_of(name, tile_from(m.find("tile")), tile_from(m.find("claimed")));
       }
   }
-  if (const auto* v = optional("discards")) {
+  if (const auto* v = json.known("discards")) {
     require(v->array("discards").size() == kSeats, "a list has one entry per seat");
     for (int s = 0; s < kSeats; ++s)
       for (const auto& word : v->array("discards")[at(s)].array("discards"))
@@ -276,8 +265,8 @@ void View::write_snapshot(const Snapshot& b, ByteWriter& out) {
   const auto& t = b.table;
   out.varint(b.seq);
   out.u8(t.wind);
-  out.u8(static_cast<std::uint8_t>(t.phase));
-  out.u8(static_cast<std::uint8_t>(t.actor));
+  out.u8(t.phase);
+  out.u8(t.actor);
   out.u8(t.last_tile);
   out.u8(t.after_kong);
   write_counts(b.hand, out);
@@ -288,7 +277,7 @@ void View::write_snapshot(const Snapshot& b, ByteWriter& out) {
     out.u8(t.wall_left[s]);
     out.u8(t.num_melds[s]);
     for (const auto& m : t.melds_of(static_cast<int>(s))) {
-      out.u8(static_cast<std::uint8_t>(meld_name(m)));
+      out.u8(meld_name(m));
       out.u8(m.tile);
       out.u8(m.claimed);
     }
@@ -335,7 +324,7 @@ Snapshot View::read_snapshot(ByteReader& in) {
 
 void View::write(ByteWriter& out) const {
   const bool dealt = !base_ && table_.phase != Phase::start;
-  out.u8(static_cast<std::uint8_t>(seat_ | (base_ ? 4 : 0) | (dealt ? 8 : 0) | (reveal_ ? 16 : 0)));
+  out.u8(seat_ | (base_ ? 4 : 0) | (dealt ? 8 : 0) | (reveal_ ? 16 : 0));
   if (base_) write_snapshot(*base_, out);
   if (dealt) {
     out.u8(table_.wind);
@@ -343,12 +332,12 @@ void View::write(ByteWriter& out) const {
   }
   out.varint(static_cast<std::uint64_t>(log_.size));
   for (const auto& e : log_.entries()) {
-    out.u8(static_cast<std::uint8_t>(static_cast<int>(e.kind) | (e.seat + 1) << 4));
+    out.u8(static_cast<int>(e.kind) | (e.seat + 1) << 4);
     out.u8(e.tile);
     if (e.kind != Kind::hu) continue;
     out.varint(fans_.size());
     for (const auto& [fan, times] : fans_) {
-      out.u8(static_cast<std::uint8_t>(fan));
+      out.u8(fan);
       out.u8(times);
     }
   }
@@ -357,8 +346,8 @@ void View::write(ByteWriter& out) const {
   for (const auto t : reveal_->tiles) out.u8(t);
   out.varint(reveal_->actions.size());
   for (const auto& [seat, action] : reveal_->actions) {
-    out.u8(static_cast<std::uint8_t>(seat));
-    out.u8(static_cast<std::uint8_t>(action));
+    out.u8(seat);
+    out.u8(action);
   }
 }
 

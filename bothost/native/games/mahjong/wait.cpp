@@ -41,8 +41,8 @@ bool waits_standard(Counts& h, Tile but) {
   bool whole[4];
   int pairs = 0, broken = 0;
   for (std::size_t g = 0; g < 4; ++g) {
-    const auto& d = g < 3 ? table.suit(h.data() + 9 * g) : table.honours(h.data() + 27);
-    whole[g] = sum[g] % 3 == 0 ? d.lane[sum[g] / 3] == 0 : sum[g] % 3 == 2 && d.lane[8 + sum[g] / 3] == 0;
+    const auto& d = table.distance(h, g);
+    whole[g] = sum[g] % 3 == 0 ? d[sum[g] / 3] == 0 : sum[g] % 3 == 2 && d[8 + sum[g] / 3] == 0;
     pairs += sum[g] % 3 == 2;
     broken += !whole[g];
   }
@@ -60,9 +60,9 @@ bool waits_standard(Counts& h, Tile but) {
         continue;
       }
       ++h[t];
-      const auto& d = g < 3 ? table.suit(h.data() + 9 * g) : table.honours(h.data() + 27);
+      const auto& d = table.distance(h, g);
       --h[t];
-      if (d.lane[lane] == 0) return true;
+      if (d[lane] == 0) return true;
     }
   }
   return false;
@@ -71,7 +71,7 @@ bool waits_standard(Counts& h, Tile but) {
 bool waits_pairs(const Counts& h, Tile but) {
   int single = -1;
   for (int t = 0; t < kKinds; ++t)
-    if (h[static_cast<std::size_t>(t)] % 2) {
+    if (h[at(t)] % 2) {
       if (single >= 0) return false;
       single = t;
     }

@@ -132,14 +132,13 @@ struct Othello {
     std::string_view phase() const { return !dealt_ ? "deal" : hand_.ended ? "end" : "move"; }
     void legal(ActionList& out) const;
     bool is_legal(Action action) const { return asked() && hand_.may(action); }
-    void apply(Action action);
+    void apply(Action action) { hand_.play(action); }
     State sample(Rng& rng) const;
     void write(ByteWriter& out) const;
     static View read(const Rules& rules, ByteReader& in);
     /// "board" is 64 characters, a1 b1 … h8: X black, O white, - empty; "turn" is the seat to move, null at
     /// the end.
     Json to_json() const;
-    static View from_json(const Rules& rules, const Json& json);
     /// "board" and "turn" suffice; without "start" and "moves" there will be no record of the hand.
     static View from_snapshot(const Rules& rules, const Json& json);
     std::optional<Record> record() const;

@@ -62,7 +62,7 @@ class Encoder {
         mine_(now_.library[at(view.seat())]),
         theirs_(now_.library[at(other(view.seat()))]),
         unseen_(view.unseen()),
-        conditions_(now_.conditions(rules_, (colours(hand_) & colours(now_.pool)) != 0)) {
+        conditions_(now_.conditions(rules_)) {
     for_each(kAllCards, [&](Card card) {
       mine_gain_[card] = gain(mine_, card);
       their_gain_[card] = gain(theirs_, card);
@@ -171,7 +171,7 @@ class Encoder {
     for_each(now_.pool & ~bit(pairs.pair.pool),
              [&](Card lying) { threat = std::max(threat, their_gain_[lying]); });
     Writer to(out);
-    to.add(rules_.points[static_cast<std::size_t>(rank_index(card))], kPoints);
+    to.add(rules_.points[at(rank_index(card))], kPoints);
     to.add(mine_gain_[card], kGain);
     to.add(their_gain_[card], kGain);
     to.add(size(mine_ & rank), 3.0f);
@@ -220,8 +220,7 @@ void encode_candidates(const Pairing::View& view, float* summary, float* candida
   encoder.summary(summary);
   ActionList legal;
   view.legal(legal);
-  for (const Action action : legal)
-    encoder.candidate(action, candidates + static_cast<std::size_t>(action) * kCandidate);
+  for (const Action action : legal) encoder.candidate(action, candidates + at(action) * kCandidate);
 }
 
 }  // namespace bothost::pairing

@@ -8,20 +8,6 @@ namespace {
 constexpr int kMostTurns = 100;
 constexpr int kMostScore = 20000;
 
-/// Collects cards that must all be different.
-class Distinct {
- public:
-  void add(CardSet cards) {
-    if (const CardSet twice = all_ & cards)
-      throw InvalidInput("card " + card_text(lowest(twice)) + " is there twice");
-    all_ |= cards;
-  }
-  CardSet all() const { return all_; }
-
- private:
-  CardSet all_ = 0;
-};
-
 const JsonArray& pair_of(const Json& json, std::string_view what) {
   const auto& list = json.array(what);
   if (list.size() != 2) throw InvalidInput(std::string(what) + ": two values are needed, one per seat");
@@ -37,7 +23,7 @@ struct Cards {
 Cards read_cards(const Json& json, std::string_view what, bool hidden) {
   Cards out;
   if (hidden && std::holds_alternative<std::int64_t>(json.value())) {
-    out.list.assign(static_cast<std::size_t>(json.integer(what, 0, kCards)), kHidden);
+    out.list.assign(at(json.integer(what, 0, kCards)), kHidden);
     return out;
   }
   const auto& list = json.array(what);
@@ -84,18 +70,12 @@ Json cards_json(CardSet cards, int count) {
 
 Json deck_json(const Queue& queue, int head, int tail) {
   JsonArray out;
-  for (int i = head; i < tail; ++i) out.emplace_back(card_text(queue[static_cast<std::size_t>(i)]));
+  for (int i = head; i < tail; ++i) out.emplace_back(card_text(queue[at(i)]));
   return out;
 }
 
 CardSet cards_from_json(const Json& json, std::string_view what) {
   return read_cards(json, what, false).known;
-}
-
-void only_keys(const Json& json, std::span<const std::string_view> known, std::string_view what) {
-  for (const auto& [key, value] : json.object(what))
-    if (std::find(known.begin(), known.end(), key) == known.end())
-      throw InvalidInput("unknown key \"" + key.substr(0, 40) + "\" in " + std::string(what));
 }
 
 Json deal_json(const Rules& rules, const Deal& deal, Seat viewer) {
@@ -131,7 +111,7 @@ Deal deal_from_json(const Rules& rules, const Json& json, Seat viewer,
   if (viewer == kNobody) keys.push_back("known");
   const bool fresh = std::none_of(keys.begin() + basic, keys.end(), [&](auto key) { return json.find(key); });
   keys.insert(keys.end(), ignored.begin(), ignored.end());
-  only_keys(json, keys, "a deal of pairing");
+  json.only("a deal of pairing", keys);
 
   Deal deal;
   Position& start = deal.start;
@@ -168,18 +148,23 @@ Deal deal_from_json(const Rules& rules, const Json& json, Seat viewer,
 
 void check_deal(const Rules& rules, const Deal& deal, Seat viewer) {
   const Position& p = deal.start;
-  Distinct seen;
+  CardSet seen = 0;
+  const auto place = [&](CardSet cards) {
+    if (const CardSet twice = seen & cards)
+      throw InvalidInput("card " + card_text(lowest(twice)) + " is there twice");
+    seen |= cards;
+  };
   int places = size(p.pool) + size(p.discards) + p.tail;
   CardSet deck = 0;
   if (p.head != 0 || p.tail > kMostDeck) throw InvalidInput("deck: more than 50 cards");
   for (std::size_t i = 0; i < p.tail; ++i)
     if (deal.queue[i] != kHidden) {
-      seen.add(bit(deal.queue[i]));
+      place(bit(deal.queue[i]));
       deck |= bit(deal.queue[i]);
     }
   for (std::size_t s = 0; s < 2; ++s) {
-    seen.add(p.hand[s]);
-    seen.add(p.library[s]);
+    place(p.hand[s]);
+    place(p.library[s]);
     places += p.hand_count[s] + size(p.library[s]);
     const bool all = viewer == kNobody || viewer == static_cast<Seat>(s);
     if (size(p.hand[s]) > p.hand_count[s] || (all && size(p.hand[s]) != p.hand_count[s]))
@@ -191,14 +176,13 @@ void check_deal(const Rules& rules, const Deal& deal, Seat viewer) {
     if (deal.known[s] & ~(deck | p.hand[1 - s]))
       throw InvalidInput("known: a card that lies neither in the deck nor in the other hand");
   }
-  seen.add(p.pool);
-  seen.add(p.discards);
-  seen.add(deal.aside);
-  if (seen.all() & ~kAllCards) throw InvalidInput("a deal holds cards that there are not");
+  place(p.pool);
+  place(p.discards);
+  place(deal.aside);
+  if (seen & ~kAllCards) throw InvalidInput("a deal holds cards that there are not");
   if (places > kCards) throw InvalidInput("more than 52 cards are in the game");
   if (viewer == kNobody && (size(deck) != p.tail || places + size(deal.aside) != kCards))
-    throw InvalidInput("a deal must place each of the 52 cards; " +
-                       std::to_string(kCards - size(seen.all())) +
+    throw InvalidInput("a deal must place each of the 52 cards; " + std::to_string(kCards - size(seen)) +
                        " are missing (\"aside\" takes those out of the game)");
   if (p.mover != 0 && p.mover != 1) throw InvalidInput("to_move: neither 0 nor 1");
   if (!p.hand_count[at(p.mover)]) throw InvalidInput("to_move: the seat on turn has no cards");

@@ -11,8 +11,6 @@ Json cards_json(CardSet cards, int count);
 Json deck_json(const Queue& queue, int head, int tail);
 /// A list of different cards.
 CardSet cards_from_json(const Json& json, std::string_view what);
-/// An object must have no other keys than these.
-void only_keys(const Json& json, std::span<const std::string_view> known, std::string_view what);
 
 /// `viewer` is kNobody for the truth; with a viewer, "known" is left out: it follows from the rest.
 Json deal_json(const Rules& rules, const Deal& deal, Seat viewer);

@@ -110,14 +110,11 @@ void encode_features(const Pairing::View& view, float* out) {
 
 const std::vector<Block>& Pairing::blocks() {
   static const std::vector<Block> list{
-      {"features", {static_cast<int>(kFeatures)}, 1, Block::Of::view, kFeaturesDoc},
-      {"scores", {2}, 1, Block::Of::view, kScoresDoc},
-      {"candidates",
-       {static_cast<int>(kFeatures + kSummary + kNumActions * kCandidate)},
-       2,
-       Block::Of::view,
-       kCandidatesDoc},
-      {"hidden", {2, kCards}, 1, Block::Of::oracle, kHiddenDoc},
+      Block("features", {static_cast<int>(kFeatures)}, 1, Block::Of::view, kFeaturesDoc),
+      Block("scores", {2}, 1, Block::Of::view, kScoresDoc),
+      Block("candidates", {static_cast<int>(kFeatures + kSummary + kNumActions * kCandidate)}, 2,
+            Block::Of::view, kCandidatesDoc),
+      Block("hidden", {2, kCards}, 1, Block::Of::oracle, kHiddenDoc),
   };
   return list;
 }

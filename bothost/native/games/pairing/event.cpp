@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "core/words.h"
 #include "pairing/deal.h"
 #include "pairing/pairing.h"
 
@@ -17,33 +18,19 @@ constexpr std::array<std::string_view, 11> kKinds{"pair",  "force",  "replace", 
                                                   "enter", "select", "draw",    "refill",  "reveal"};
 constexpr std::size_t kLongest = 2000;
 
-std::vector<std::string_view> split(std::string_view text, char by) {
-  std::vector<std::string_view> out;
-  for (std::size_t from = 0;;) {
-    const std::size_t to = text.find(by, from);
-    out.push_back(text.substr(from, to - from));
-    if (to == std::string_view::npos) return out;
-    from = to + 1;
-  }
-}
-
-std::string join(CardSet cards) {
-  std::string out;
-  for_each(cards, [&](Card card) {
-    if (!out.empty()) out += ',';
-    out += card_text(card);
-  });
-  return out;
-}
-
-template <class Range>
-std::string join_list(const Range& cards) {
+std::string join_list(std::span<const Card> cards) {
   std::string out;
   for (const Card card : cards) {
     if (!out.empty()) out += ',';
     out += card_text(card);
   }
   return out;
+}
+
+std::string join(CardSet cards) {
+  std::vector<Card> list;
+  for_each(cards, [&](Card card) { list.push_back(card); });
+  return join_list(list);
 }
 
 std::vector<Card> parse_list(std::string_view text) {
@@ -199,7 +186,7 @@ Pairing::Reveal parse_reveal(const Pairing::Rules& rules, Fields& fields) {
 }  // namespace
 
 std::string Pairing::Event::text() const {
-  std::string out{kKinds[static_cast<std::size_t>(kind)]};
+  std::string out{kKinds[at(kind)]};
   out += ' ';
   out += seat == kNobody ? "-" : std::to_string(seat);
   switch (kind) {

@@ -1,20 +1,21 @@
 // The four-colour pairing game: two players, 52 cards, turns that are walks through a phase machine.
 //
 // Deal: a hand each, a pool face up, a deck. In a turn the mover enters phases and selects cards:
-//   A         replace: a hand card goes under the deck, known to its owner alone, and the top card is drawn;
-//   a charge B         forced pair: a hand card with a pool card of any colour; a charge discard   only where
-//   no hand card has the colour of a pool card: discard one, draw one to the hand, one to the pool pairing a
-//   hand card with a pool card of the same colour: both are collected and score; the turn ends final     no
-//   match and no discard left: discard one, the turn ends
-// After each pair the pool is topped up. An empty hand ends or skips the turn; the hand ends when both are
-// empty. returns() is the lead of each seat: own score less the other's.
+//   A         replace: a hand card goes under the deck, known to its owner alone, and the top card is drawn
+//   B         forced pair: a hand card with a pool card of any colour
+//   discard   only where no hand card has the colour of a pool card: discard one, draw one to the hand, one
+//             to the pool
+//   pairing   a hand card with a pool card of the same colour: both are collected and score; the turn ends
+//   final     no match and no discard left: discard one, the turn ends
+// A and B cost a charge each. After each pair the pool is topped up. An empty hand ends or skips the turn;
+// the hand ends when both are empty. returns() is the lead of each seat: own score less the other's.
 //
-// Events, in the order of a hand ("S" the actor; cards as g7, r12; "?" where the receiver does not see the
-// card):
+// Events, in the order of a hand ("S" the actor; cards as g7, r12; "?" where the receiver does not see one):
 //   deal S hand=… pool=…          to seat S alone; more fields where the hand did not begin with a fresh deal
-//   enter S PHASE, select S CARD  to S alone: what was entered and selected so far, except the last selection
-//   pair S c p · force S c p · replace S c|? · discard S c · final S c       public, when the quota is
-//   reached draw S c…|?…                  drawn to the hand refill - c…                   drawn to the pool
+//   enter S PHASE, select S CARD  to S alone: what was entered and selected so far, but the last selection
+//   pair S c p, force S c p, replace S c|?, discard S c, final S c    public, when the quota is reached
+//   draw S c…|?…                  drawn to the hand
+//   refill - c…                   drawn to the pool
 //   reveal - hands=…|… deck=… aside=… replaced=…     the last: all that was hidden
 #pragma once
 #include <memory>
@@ -76,7 +77,6 @@ struct Pairing {
   };
 
   class View;
-  class Sampler;
   class Rebuilder;
 
   class State {
@@ -128,7 +128,6 @@ struct Pairing {
 
    private:
     friend class View;
-    friend class Sampler;
     /// Bit i is set when action i is legal; 0 for a seat that is not asked.
     std::uint64_t legal_mask(Seat seat) const;
     [[noreturn]] void refuse(Seat seat, Action action) const;
@@ -178,7 +177,6 @@ struct Pairing {
     void write(ByteWriter& out) const;
     static View read(const Rules& rules, ByteReader& in);
     Json to_json() const;
-    static View from_json(const Rules& rules, const Json& json);
     /// Needs "seat", "hands" (the other as "?" or as a count), "pool", "deck" ("?" and known cards, or a
     /// count) and "to_move"; the rest of to_json's current position where known. Unseen cards in no place lie
     /// aside.
@@ -193,7 +191,6 @@ struct Pairing {
 
    private:
     friend class State;
-    friend class Sampler;
     friend class Rebuilder;
     /// closed: ended without a record.
     enum class Stage : std::uint8_t { undealt, running, revealed, closed };
@@ -213,6 +210,8 @@ struct Pairing {
     /// The other seat's replacements by the reveal, put into the log.
     void learn_replaced(const std::vector<Card>& replaced);
     Event completed(Action last) const;
+    /// From all members of to_json.
+    static View from_history(const Rules& rules, const Json& json);
     /// Folds the deal, log and queue of a decoded view anew: refuses what cannot have happened.
     static View rebuild(const View& raw);
     JsonObject current_json() const;
@@ -251,8 +250,7 @@ void Pairing::State::apply_legal(Seat seat, Action action, Sink&& sink) {
     if constexpr (!silent) sink(seat, Event{Event::Kind::enter, seat, 1, {cursor_.phase}});
     return;
   }
-  const bool match = (pairing::colours(now_.hand[mover]) & pairing::colours(now_.pool)) != 0;
-  const pairing::Row& row = *rules_->phases().row(cursor_.phase, now_.conditions(*rules_, match));
+  const pairing::Row& row = *rules_->phases().row(cursor_.phase, now_.conditions(*rules_));
   cursor_.select(static_cast<Card>(action));
   if (cursor_.count == row.quota) return execute(row, sink);
   ++seq_[mover];

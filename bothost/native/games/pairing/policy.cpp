@@ -7,8 +7,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "pairing/legal.h"
-
 namespace bothost::pairing {
 
 namespace {
@@ -23,7 +21,7 @@ Steps steps(double promise, double bonus, int size) {
     return held == size ? bonus : promise * (part * part) * bonus;
   };
   Steps out{};
-  for (int held = 0; held < size; ++held) out[static_cast<std::size_t>(held)] = done(held + 1) - done(held);
+  for (int held = 0; held < size; ++held) out[at(held)] = done(held + 1) - done(held);
   return out;
 }
 
@@ -35,8 +33,7 @@ class Judge {
         points_(rules.points),
         rank_steps_(steps(weights.promise, rules.rank_bonus, kColours)) {
     const Steps once = steps(weights.promise, rules.colour_bonus, rules.colour_set);
-    for (int held = 0; held < kRanks; ++held)
-      colour_steps_[static_cast<std::size_t>(held)] = once[static_cast<std::size_t>(held % rules.colour_set)];
+    for (int held = 0; held < kRanks; ++held) colour_steps_[at(held)] = once[at(held % rules.colour_set)];
   }
 
   const Weights& weights() const { return weights_; }
@@ -44,11 +41,11 @@ class Judge {
   /// Of one more card in `library`: its points, those of the sets that it completes, and a part of those that
   /// it brings nearer. `gone` are cards that this library will never hold.
   double worth(CardSet library, CardSet gone, Card card) const {
-    const auto rank = static_cast<std::size_t>(rank_index(card));
-    const auto held = static_cast<std::size_t>(size(library & of_colour(colour_of(card))));
+    const auto rank = at(rank_index(card));
+    const auto held = at(size(library & of_colour(colour_of(card))));
     const CardSet same = of_rank(rank_index(card));
     const double value = points_[rank] + colour_steps_[held];
-    return gone & same ? value : value + rank_steps_[static_cast<std::size_t>(size(library & same))];
+    return gone & same ? value : value + rank_steps_[at(size(library & same))];
   }
 
  private:

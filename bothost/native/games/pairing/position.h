@@ -63,6 +63,11 @@ struct Position {
     return out;
   }
 
+  /// Of a mover whose cards are all known.
+  Conditions conditions(const Rules& rules) const {
+    return conditions(rules, (colours(hand[at(mover)]) & colours(pool)) != 0);
+  }
+
   /// The cards that selection number `count` of this row may take, of a mover that holds `held`.
   CardSet choices(const Row& row, std::size_t count, CardSet held, Card first) const {
     switch (row.picks[count]) {
@@ -209,6 +214,20 @@ struct Log {
   }
   bool operator==(const Log&) const = default;
 };
+
+/// Bit i is set when the mover may do action i; it may be a seat whose cards are all known.
+inline std::uint64_t legal_actions(const Rules& rules, const Position& now, const Cursor& cursor) {
+  const CardSet hand = now.hand[at(now.mover)];
+  const Conditions conditions = now.conditions(rules);
+  const Machine& machine = rules.phases();
+  if (const Row* row = machine.row(cursor.phase, conditions))
+    return now.choices(*row, cursor.count, hand, cursor.items[0]);
+  return machine.is_hub(cursor.phase) ? std::uint64_t{machine.open(conditions) >> 1} << kCards : 0;
+}
+
+inline void append_bits(std::uint64_t mask, ActionList& out) {
+  for (; mask; mask &= mask - 1) out.push_back(std::countr_zero(mask));
+}
 
 /// The action that enters a phase.
 constexpr Action enter_action(Phase phase) { return kCards + phase - 1; }

@@ -54,7 +54,7 @@ struct Rules {
   int total_points() const;
   /// What `card` is worth to a library that now holds it.
   int worth(CardSet library, Card card) const {
-    int sum = points[static_cast<std::size_t>(rank_index(card))];
+    int sum = points[at(rank_index(card))];
     const CardSet rank = of_rank(rank_index(card));
     if ((library & rank) == rank) sum += rank_bonus;
     if (size(library & of_colour(colour_of(card))) % colour_set == 0) sum += colour_bonus;

@@ -1,9 +1,18 @@
-#include "pairing/sampler.h"
-
+// Sampling of what a seat does not know.
+//
+// A hidden card lies in a *slot*: a place of the other hand at the beginning, or an entry of the deck. What
+// the seat saw restricts slots: while the other seat discards because nothing matches, no slot in its hand
+// holds a colour of the pool; a card that it plays came from one of its slots, and from which is not known; a
+// card that it puts under the deck is one of its slots too. Slots that must avoid the same colours are
+// interchangeable, so it is enough to follow, through the history, how many slots of each kind the hand
+// holds: a small set of weighted nodes per step. The weight of a last node times the number of ways to fill
+// its open slots with unseen cards counts deals exactly; one is drawn by walking back, slots are picked along
+// the way, and filled.
 #include <algorithm>
 #include <vector>
 
 #include "pairing/deal.h"
+#include "pairing/pairing.h"
 
 namespace bothost {
 
@@ -165,7 +174,7 @@ using ColourCounts = std::array<int, kColours>;
 
 ColourCounts count_colours(CardSet cards) {
   ColourCounts out;
-  for (int c = 0; c < kColours; ++c) out[static_cast<std::size_t>(c)] = size(cards & of_colour(c));
+  for (int c = 0; c < kColours; ++c) out[at(c)] = size(cards & of_colour(c));
   return out;
 }
 
@@ -450,19 +459,17 @@ void complete(const Pairing::Rules& rules, Seat viewer, const Position& now, Car
 
 }  // namespace
 
-Pairing::State Pairing::Sampler::sample(const View& view, Rng& rng) {
-  const Rules& rules = *view.rules_;
-  if (view.stage_ == View::Stage::undealt) return State(rules, rng);
-  if (view.stage_ == View::Stage::closed)
-    throw InvalidInput("pairing: the hand ended without telling its deal");
-  Deal deal = view.deal_;
-  Log log = view.log_;
-  const bool running = view.stage_ == View::Stage::running;
-  if (running) complete(rules, view.seat_, view.now_, view.unseen(), deal, log, rng);
+Pairing::State Pairing::View::sample(Rng& rng) const {
+  if (stage_ == Stage::undealt) return State(*rules_, rng);
+  if (stage_ == Stage::closed) throw InvalidInput("pairing: the hand ended without telling its deal");
+  Deal deal = deal_;
+  Log log = log_;
+  const bool running = stage_ == Stage::running;
+  if (running) complete(*rules_, seat_, now_, unseen(), deal, log, rng);
   for (std::size_t i = deal.start.tail; i < kQueue; ++i) deal.queue[i] = kHidden;
-  State state = State::replay(rules, deal, {log.entries.data(), log.size});
-  state.seq_[at(view.seat_)] =
-      view.seq_ + (view.now_.owed_hand != 0) + (view.now_.owed_pool != 0) + (running && state.terminal());
+  State state = State::replay(*rules_, deal, {log.entries.data(), log.size});
+  state.seq_[at(seat_)] =
+      seq_ + (now_.owed_hand != 0) + (now_.owed_pool != 0) + (running && state.terminal());
   return state;
 }
 

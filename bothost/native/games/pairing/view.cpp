@@ -2,9 +2,7 @@
 #include <string>
 
 #include "pairing/deal.h"
-#include "pairing/legal.h"
 #include "pairing/pairing.h"
-#include "pairing/sampler.h"
 
 namespace bothost {
 
@@ -99,8 +97,7 @@ void Pairing::View::fold_own(const Event& event) {
     cursor_.enter(event.cards[0]);
   } else {
     cursor_.select(event.cards[0]);
-    const bool match = (colours(now_.hand[at(seat_)]) & colours(now_.pool)) != 0;
-    if (cursor_.count >= rules_->phases().row(cursor_.phase, now_.conditions(*rules_, match))->quota)
+    if (cursor_.count >= rules_->phases().row(cursor_.phase, now_.conditions(*rules_))->quota)
       wrong("\"" + event.text() + "\" is the last selection: its effect tells it");
   }
   log_.push(seat_, static_cast<std::uint8_t>(action));
@@ -111,9 +108,9 @@ void Pairing::View::fold_effect(const Event& event) {
   if (event.seat != now_.mover || now_.owes()) refuse();
   const auto effect = static_cast<Effect>(event.kind);
   const bool own = event.seat == seat_;
-  const bool match = own ? (colours(now_.hand[at(seat_)]) & colours(now_.pool)) != 0 : effect == Effect::pair;
   const Machine& machine = rules_->phases();
-  const Row* row = machine.row_of(effect, now_.conditions(*rules_, match));
+  const Row* row = machine.row_of(
+      effect, own ? now_.conditions(*rules_) : now_.conditions(*rules_, effect == Effect::pair));
   if (!row || event.count != row->quota || !(machine.is_hub(now_.phase) || row->phase == now_.phase))
     refuse();
   const CardSet held = own ? now_.hand[at(seat_)] : elsewhere();
@@ -209,8 +206,7 @@ void Pairing::View::fold_reveal(const Event& event) {
 }
 
 Pairing::Event Pairing::View::completed(Action last) const {
-  const bool match = (colours(now_.hand[at(seat_)]) & colours(now_.pool)) != 0;
-  const Row& row = *rules_->phases().row(cursor_.phase, now_.conditions(*rules_, match));
+  const Row& row = *rules_->phases().row(cursor_.phase, now_.conditions(*rules_));
   const auto card = static_cast<Card>(last);
   if (cursor_.count + 1 < row.quota) return Event{Event::Kind::select, seat_, 1, {card}};
   Event event{static_cast<Event::Kind>(row.effect), seat_, row.quota};
@@ -238,7 +234,5 @@ std::optional<Record> Pairing::View::record() const {
     out.actions.emplace_back(Log::seat(log_.entries[i]), Log::what(log_.entries[i]));
   return out;
 }
-
-Pairing::State Pairing::View::sample(Rng& rng) const { return Sampler::sample(*this, rng); }
 
 }  // namespace bothost

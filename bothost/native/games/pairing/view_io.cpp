@@ -33,7 +33,7 @@ void write_deal(ByteWriter& out, const Deal& deal, bool fresh) {
   }
   out.u64(p.discards);
   out.u8(p.tail);
-  out.u8(static_cast<std::uint8_t>(p.mover));
+  out.u8(p.mover);
   out.u8(p.turn);
   out.u8(p.discards_used);
 }
@@ -96,8 +96,8 @@ void read_history(const Pairing::Rules& rules, const Json& json, std::int64_t op
 }  // namespace
 
 void Pairing::View::write(ByteWriter& out) const {
-  out.u8(static_cast<std::uint8_t>(seat_));
-  out.u8(static_cast<std::uint8_t>(stage_));
+  out.u8(seat_);
+  out.u8(stage_);
   out.varint(seq_);
   if (stage_ == Stage::undealt) return;
   write_deal(out, deal_, deal_.fresh(*rules_));
@@ -271,27 +271,21 @@ JsonObject Pairing::View::current_json() const {
 }
 
 Json Pairing::View::to_json() const {
-  JsonObject out{{"seat", int{seat_}},
-                 {"seq", static_cast<std::int64_t>(seq_)},
-                 {"stage", kStages[static_cast<std::size_t>(stage_)]}};
+  JsonObject out{{"seat", int{seat_}}, {"seq", seq_}, {"stage", kStages[at(stage_)]}};
   if (stage_ == Stage::undealt) return out;
   for (auto& member : current_json()) out.push_back(std::move(member));
   out.emplace_back("start", deal_json(*rules_, deal_, stage_ == Stage::revealed ? kNobody : seat_));
   out.emplace_back("history", history_json(*rules_, log_));
-  out.emplace_back("open", static_cast<int>(log_.size - log_.settled));
+  out.emplace_back("open", log_.size - log_.settled);
   out.emplace_back("drawn", deck_json(deal_.queue, 0, now_.tail));
   out.emplace_back("owed", JsonArray{int{now_.owed_hand}, int{now_.owed_pool}});
   return out;
 }
 
-Pairing::View Pairing::View::from_json(const Rules& rules, const Json& json) {
+Pairing::View Pairing::View::from_history(const Rules& rules, const Json& json) {
   View raw(rules, static_cast<Seat>(json.at("seat").integer("seat", 0, 1)));
   raw.seq_ = static_cast<std::uint32_t>(json.at("seq").integer("seq", 0, 0xffffffff));
-  const auto& stage = json.at("stage").text("stage");
-  const auto found = std::find(kStages.begin(), kStages.end(), stage);
-  if (found == kStages.end())
-    throw InvalidInput("stage: \"" + stage.substr(0, 40) + "\" is not one of pairing");
-  raw.stage_ = static_cast<Stage>(found - kStages.begin());
+  raw.stage_ = static_cast<Stage>(json.at("stage").one_of("stage", kStages));
   if (raw.stage_ != Stage::undealt) {
     raw.deal_ = deal_from_json(rules, json.at("start"), raw.stage_ == Stage::revealed ? kNobody : raw.seat_);
     read_history(rules, json.at("history"), json.at("open").integer("open", 0, 3), raw.log_);
@@ -316,7 +310,7 @@ Pairing::View Pairing::View::from_json(const Rules& rules, const Json& json) {
 }
 
 Pairing::View Pairing::View::from_snapshot(const Rules& rules, const Json& json) {
-  if (json.find("stage") && json.find("seq")) return from_json(rules, json);
+  if (json.find("stage") && json.find("seq")) return from_history(rules, json);
   constexpr std::string_view kIgnored[] = {"seat", "seq", "phase", "selected", "terminal"};
   View view(rules, static_cast<Seat>(json.at("seat").integer("seat", 0, 1)));
   json.at("to_move");

@@ -1,6 +1,11 @@
-#include "core/turns.h"
+#include "core/process.h"
 
 #include <cstdint>
+#include <cstdlib>  // defines __GLIBC__ where it is glibc
+
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #ifdef __linux__
 #include <sched.h>
@@ -27,6 +32,18 @@ void take_short_turns() {
   wanted.nice = nice;
   static_assert(sizeof wanted == 48);
   syscall(SYS_sched_setattr, 0, &wanted, 0);
+#endif
+}
+
+void return_free_memory() {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+}
+
+void limit_arenas([[maybe_unused]] int arenas) {
+#ifdef __GLIBC__
+  mallopt(M_ARENA_MAX, arenas);
 #endif
 }
 
