@@ -14,11 +14,11 @@ has the same bytes as an uninterrupted one. No path contains data of the log.
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import json
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
@@ -82,11 +82,11 @@ class ExportFolder:
 
     def write_plan(self, plan: dict[str, Any], hands: Iterable[Key]) -> None:
         """Write the list of hands, then the plan."""
-        with self._aside(self.meta / "hands.bin") as file:
+        with aside(self.meta / "hands.bin") as file:
             for game_id, seat in hands:
                 file.write(game_id + seat.to_bytes(1, "big"))
-        with self._aside(self.meta / "plan.json") as file:
-            file.write(_json(plan))
+        with aside(self.meta / "plan.json") as file:
+            file.write(readable(plan))
 
     def hands(self) -> int:
         """Return the number of listed hands."""
@@ -111,39 +111,40 @@ class ExportFolder:
             return dict(json.loads(note.read_text()))
         return None
 
-    @contextlib.contextmanager
-    def part(self, number: int, suffix: str) -> Iterator[BinaryIO]:
-        """Write a file. It appears under its name once it is complete and synced."""
-        with self._aside(self.data / f"part-{number:05d}{suffix}") as file:
-            yield file
+    def part(self, number: int, suffix: str) -> AbstractContextManager[BinaryIO]:
+        """Write a file: see ``aside``."""
+        return aside(self.data / f"part-{number:05d}{suffix}")
 
     def note_part(self, number: int, contents: dict[str, Any]) -> None:
         """Record that a file is complete, with its contents."""
-        with self._aside(self.meta / f"part-{number:05d}.json") as file:
-            file.write(_json(contents))
+        with aside(self.meta / f"part-{number:05d}.json") as file:
+            file.write(readable(contents))
 
     def finish(self, info: dict[str, Any]) -> None:
         """Write the manifest, then remove the files for resuming."""
-        with self._aside(self.meta / "info.json") as file:
-            file.write(_json(info))
+        with aside(self.meta / "info.json") as file:
+            file.write(readable(info))
         for path in (*self.meta.glob("part-*.json"), self.meta / "hands.bin", self.meta / "plan.json"):
             path.unlink()
         (self.meta / "lock").unlink()
 
-    @contextlib.contextmanager
-    def _aside(self, path: Path) -> Iterator[BinaryIO]:
-        aside = path.with_name(f".{path.name}.partial")
-        handle = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-        except OSError as error:  # a full disk: the system does not say which
-            error.filename = error.filename or str(path)
-            raise
-        aside.rename(path)
+
+@contextmanager
+def aside(path: Path) -> Iterator[BinaryIO]:
+    """Write a file, or a new version of it. It has its name once it is complete and synced."""
+    building = path.with_name(f".{path.name}.partial")
+    handle = os.open(building, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:  # a full disk: the system does not say which
+        error.filename = error.filename or str(path)
+        raise
+    building.rename(path)
 
 
-def _json(data: Any) -> bytes:
+def readable(data: Any) -> bytes:
+    """Encode data as JSON for people."""
     return json.dumps(data, indent=2, sort_keys=True, ensure_ascii=False).encode() + b"\n"

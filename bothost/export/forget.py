@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from bothost.errors import UsageError
+from bothost.export.folder import aside, readable
 from bothost.messages import Json
 from bothost.plugins.weights import sha256_of
 from bothost.store.query import NAMES
@@ -53,7 +54,8 @@ def forget(folder: Path, game_ids: Collection[bytes], names: Collection[str] = (
     query = info.get("query", {})
     info["query"] = _without(query, names)
     if left != before or info["query"] != query:
-        _replace(info_path, json.dumps(info, indent=2, sort_keys=True, ensure_ascii=False).encode() + b"\n")
+        with aside(info_path) as file:
+            file.write(readable(info))
     return before - left
 
 
@@ -69,14 +71,14 @@ def _parquet(path: Path, unwanted: set[str], names: Collection[str]) -> tuple[in
     hands: set[tuple[str, int]] = set()
     splits: Counter[str] = Counter()
     rows = 0
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
     values = pa.array(sorted(unwanted), pa.string())
     with pq.ParquetFile(path) as file:
         metadata = file.schema_arrow.metadata or {}
         about = {k.decode(): v.decode() for k, v in metadata.items() if k.startswith(b"bothost.")}
         query = json.loads(about.get("bothost.query", "{}"))
         changed = bool(_ids(file) & unwanted) or _without(query, names) != query
-        writer = pq.ParquetWriter(aside, file.schema_arrow, compression="zstd", store_schema=False) if changed else None
+        writer = pq.ParquetWriter(fresh, file.schema_arrow, compression="zstd", store_schema=False) if changed else None
         for batch in file.iter_batches():
             table = pa.Table.from_batches([batch])
             out = pc.is_in(table["game_id"], value_set=values)
@@ -95,8 +97,8 @@ def _parquet(path: Path, unwanted: set[str], names: Collection[str]) -> tuple[in
             about["bothost.contents"] = json.dumps(contents, sort_keys=True)
             writer.add_key_value_metadata(about)
             writer.close()
-            _sync(aside)
-            aside.replace(path)
+            _sync(fresh)
+            fresh.replace(path)
     return rows, len(hands), gone, splits
 
 
@@ -127,22 +129,15 @@ def _jsonl(path: Path, unwanted: set[str]) -> tuple[int, int, set[str], Counter[
                     splits[row["split"]] += 1
                 yield line
 
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
-    with aside.open("wb") as out:
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    with fresh.open("wb") as out:
         out.writelines(kept())
     if gone:
-        _sync(aside)
-        aside.replace(path)
+        _sync(fresh)
+        fresh.replace(path)
     else:
-        aside.unlink()
+        fresh.unlink()
     return rows, len(hands), gone, splits
-
-
-def _replace(path: Path, content: bytes) -> None:
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
-    aside.write_bytes(content)
-    _sync(aside)
-    aside.replace(path)
 
 
 def _sync(path: Path) -> None:

@@ -35,6 +35,8 @@ COLUMNS = (
 )  # fmt: skip
 
 Progress = Callable[[int, int], None]
+_Step = tuple[tuple[int, int, bool], LoggedStep]
+"""The attempt of a live decision, as ``played`` takes it, and the decision."""
 
 
 class Dataset:
@@ -92,14 +94,13 @@ class Dataset:
 
     def trajectories(self, split: str = "train") -> Iterator[Trajectory]:
         """The scored hands of a split. Memory does not grow with their number."""
-        steps: list[LoggedStep] = []
-        attempts: list[tuple[int, int, bool]] = []
+        steps: list[_Step] = []
         first: _Hand | None = None
         for rows in self._batches():
             for hand, begin, end in rows.hands():
                 if first is not None and hand.key != first.key:
-                    yield from self._trajectory(first, steps, attempts)
-                    steps, attempts = [], []
+                    yield from self._trajectory(first, steps)
+                    steps = []
                     first = None
                 first = first or hand
                 if (
@@ -107,16 +108,13 @@ class Dataset:
                     and first.scores is not None
                     and (game := self._games.get(*first.game)) is not None
                 ):
-                    steps += (self._step(game, rows, row) for row in range(begin, end))
-                    attempts += rows.attempts[begin:end]
+                    steps += ((rows.attempts[row], self._step(game, rows, row)) for row in range(begin, end))
         if first is not None:
-            yield from self._trajectory(first, steps, attempts)
+            yield from self._trajectory(first, steps)
 
-    def _trajectory(
-        self, hand: _Hand, steps: list[LoggedStep], attempts: list[tuple[int, int, bool]]
-    ) -> Iterator[Trajectory]:
+    def _trajectory(self, hand: _Hand, steps: list[_Step]) -> Iterator[Trajectory]:
         game = self._games.get(*hand.game)
-        made = tuple(compress(steps, played(attempts)))
+        made = tuple(compress((step for _, step in steps), played([attempt for attempt, _ in steps])))
         if made and game is not None and hand.scores is not None:
             yield Trajectory(game, *hand.key, tuple(hand.scores), made)
 
