@@ -54,8 +54,9 @@ def command(
     if dialect is Dialect.BOTZONE:
         from bothost.cli import play_botzone
 
-        lines = io.TextIOWrapper(out, encoding="ascii", newline="\n")
-        play_botzone.serve(resolved.make(), sys.stdin, lines, game=game, move_ms=move_ms, keep_running=not one_shot)
+        lines = io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8", errors="surrogateescape")
+        answers = io.TextIOWrapper(out, encoding="ascii", newline="\n")
+        play_botzone.serve(resolved.make(), lines, answers, game=game, move_ms=move_ms, keep_running=not one_shot)
         return
     serve(resolved.make(), sys.stdin.buffer, out, name=resolved.address)
 

@@ -76,6 +76,20 @@ def test_what_is_not_understood_is_answered_all_the_same(capsys):
     assert "not understood" in capsys.readouterr().err
 
 
+DEAL = json.dumps({"own": [*range(20)], "history": [[], []], "publiccard": [0, 1, 2]})
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    ["9" * 5000, "[" * 5000, '{"requests":[1,2],"responses":5}', *(
+        f"2\n{DEAL}\n{response}\n{DEAL}" for response in ("[", "[" * 5000, "²", "9" * 5000, "\udcff", "[[]]", '["a"]')
+    )],
+)  # fmt: skip
+def test_what_is_no_input_is_answered_all_the_same(hostile, capsys):
+    assert len(said(f"{hostile}\n")) == 2
+    assert "not understood" in capsys.readouterr().err
+
+
 def test_a_strategy_that_does_not_play_the_game_is_an_error():
     with pytest.raises(UsageError, match="does not play mahjong"):
         said("1\n0 0 2\n1 0 0 0 0 W1 W1 W4 W5 T1 T2 T3 B1 B2 B3 F1 F2 J1\n2 J2\n", Reversi)

@@ -80,7 +80,7 @@ class FightTheLandlord(Dialect):
     def blind(self, request: Any, answered: Any = None) -> Any:
         """A pass, or, if we must lead, one card that we still hold."""
         if isinstance(answered, list):
-            self._cards -= frozenset(answered)
+            self._cards = frozenset(card for card in self._cards if card not in answered)
         try:
             parsed = _request(request)
         except Mismatch:
@@ -94,8 +94,9 @@ class FightTheLandlord(Dialect):
     def _own(self, answered: Any) -> list[str]:
         if self.view is not None and self.view.phase == "bid":
             return self._observe(f"bid {self.seat} bid{answered}")
-        lines = self._play(self.seat, answered)
-        self._cards -= frozenset(answered or ())
+        cards = _request({"own": answered or ()}).own  # the platform may tell us anything as our response
+        lines = self._play(self.seat, cards)
+        self._cards -= frozenset(cards)
         return lines
 
     def _others(self, plays: Sequence[Sequence[int]]) -> list[str]:
@@ -105,7 +106,7 @@ class FightTheLandlord(Dialect):
             lines += self._play((self.seat - back) % SEATS, cards)
         return lines
 
-    def _play(self, seat: int, cards: Any) -> list[str]:
+    def _play(self, seat: int, cards: Sequence[int]) -> list[str]:
         if not cards:
             return self._observe(f"pass {seat}")
         assert self.view is not None
@@ -185,7 +186,7 @@ def _request(value: Any) -> Request:
     """Raises Mismatch."""
     try:
         return msgspec.convert(value, Request)
-    except msgspec.ValidationError as error:
+    except (msgspec.ValidationError, UnicodeError) as error:
         raise Mismatch(str(error)) from None
 
 

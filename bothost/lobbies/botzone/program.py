@@ -62,7 +62,7 @@ class Program:
 
     def _first(self, line: str, read_line: Callable[[], str]) -> None:
         if line.isascii() and line.isdigit():
-            turns = int(line)
+            turns = int(line[:9])  # Python converts no number of thousands of digits
             if not 0 < turns <= MAX_TURNS:
                 raise Mismatch(f"turn {turns} is not from 1 to {MAX_TURNS}")
             self._simple = True
@@ -76,12 +76,14 @@ class Program:
     def _whole(self, line: str) -> tuple[list[Any], list[Any]]:
         try:
             message = msgspec.json.decode(line)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
             raise Mismatch(f"neither a number nor JSON: {error}") from None
-        if not isinstance(message, dict) or not isinstance(message.get("requests"), list):
+        if not isinstance(message, dict):
+            message = {}
+        requests, responses = message.get("requests"), message.get("responses") or []
+        if not isinstance(requests, list) or not isinstance(responses, list):
             raise Mismatch('the input must be {"requests": […], "responses": […]}')
-        requests = [_inner(request) for request in message["requests"]]
-        return requests, list(message.get("responses") or [])[: len(requests) - 1]
+        return [_inner(request) for request in requests], responses[: len(requests) - 1]
 
     def _next(self, line: str) -> None:
         """Read a later turn of a program that keeps running: one request. Some platforms send the whole match again."""
@@ -148,8 +150,9 @@ def _inner(request: Any) -> Any:
 
 def _plain(response: Any) -> Any:
     """Convert a response of ours back to what the dialect returned: simple IO sends lists and numbers as text."""
-    if isinstance(response, str) and response[:1] == "[":
+    if not isinstance(response, str) or not (response[:1] == "[" or response.isdecimal()):
+        return response
+    try:
         return msgspec.json.decode(response)
-    if isinstance(response, str) and response.isdigit():
-        return int(response)
-    return response
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return response
