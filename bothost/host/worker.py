@@ -113,8 +113,9 @@ class Worker:
 
     def hand_instances(self, other: Worker, *, but: Loaded) -> None:
         """Move the instances of all strategies except ``but`` to another worker."""
-        for loaded in [loaded for loaded in self.instances if loaded is not but]:
-            other.instances[loaded] = self.instances.pop(loaded)
+        for loaded in list(self.instances):  # a copy: the thread may add the one that it is making
+            if loaded is not but:
+                other.instances[loaded] = self.instances.pop(loaded)
 
     def others_wait(self, loaded: Loaded) -> bool:
         """Whether tasks of other strategies than ``loaded`` wait."""
