@@ -21,16 +21,8 @@ class Pass {
         classes_(model.bias.size()),
         features_(model.weights.size() / classes_),
         own_(model.alternatives.size() / classes_),
-        columns_(kTogether * (features_ + own_)) {
-    first_.assign(classes_ + 1, 0);
-    for (const auto r : s_.legal.items) ++first_[static_cast<std::size_t>(r) + 1];
-    for (std::size_t r = 0; r < classes_; ++r) first_[r + 1] += first_[r];
-    places_.resize(s_.legal.items.size());
-    std::vector<std::size_t> next(first_.begin(), first_.end() - 1);
-    for (std::size_t s = 0; s < s_.size(); ++s)
-      for (auto at = static_cast<std::size_t>(s_.legal.offsets[s]); const auto r : s_.legal[s])
-        places_[next[static_cast<std::size_t>(r)]++] = {s, at++};
-  }
+        columns_(kTogether * (features_ + own_)),
+        places_(samples, classes_) {}
 
   /// Scores of every sample's legal classes, laid out as they are.
   void scores(const LinearModel& model, float* out) {
@@ -43,10 +35,9 @@ class Pass {
       }
       for (std::size_t r = begin; r < end; ++r) {
         const float* const w = column(r - begin);
-        for (const Place place : of(r)) {
-          const float score = sum(w, s_.features[place.sample]);
-          out[place.at] =
-              model.bias[r] + (own_ ? score + sum(w + features_, alternatives_[place.at]) : score);
+        for (const auto [sample, at] : places_[r]) {
+          const float score = sum(w, s_.features[sample]);
+          out[at] = model.bias[r] + (own_ ? score + sum(w + features_, alternatives_[at]) : score);
         }
       }
     }
@@ -60,13 +51,12 @@ class Pass {
       for (std::size_t r = begin; r < end; ++r) {
         float* const g = column(r - begin);
         float total = 0;
-        for (const Place place : of(r)) {
-          const float by_score = by_scores[place.at];
+        for (const auto [sample, at] : places_[r]) {
+          const float by_score = by_scores[at];
           total += by_score;
-          for (const auto i : s_.features[place.sample]) g[i] += by_score;
+          for (const auto i : s_.features[sample]) g[i] += by_score;
           if (own_)
-            for (const auto i : alternatives_[place.at])
-              g[features_ + static_cast<std::size_t>(i)] += by_score;
+            for (const auto i : alternatives_[at]) g[features_ + static_cast<std::size_t>(i)] += by_score;
         }
         out.bias[r] = total;
       }
@@ -79,11 +69,6 @@ class Pass {
   }
 
  private:
-  /// Where a class is legal: the sample, and the place of its score among all.
-  struct Place {
-    std::size_t sample, at;
-  };
-
   static float sum(const float* weights, std::span<const std::int32_t> row) {
     const std::int32_t* const set = row.data();
     const std::size_t n = row.size();
@@ -95,16 +80,12 @@ class Pass {
 
   /// Of a class: its weights of the features, then of its own.
   float* column(std::size_t n) { return &columns_[n * (features_ + own_)]; }
-  std::span<const Place> of(std::size_t r) const {
-    return std::span(places_).subspan(first_[r], first_[r + 1] - first_[r]);
-  }
 
   const Samples& s_;
   const Rows& alternatives_;
   const std::size_t classes_, features_, own_;
   std::vector<float> columns_;
-  std::vector<std::size_t> first_;
-  std::vector<Place> places_;
+  const Places places_;
 };
 
 }  // namespace

@@ -192,16 +192,7 @@ double Machine::probabilities(const Samples& samples, float* out) const {
 
 /// The factors of one class after the other: those of all features stay in a core's cache.
 double Machine::probabilities_by_class(const Samples& samples, float* out) const {
-  struct Place {
-    std::size_t sample, at;
-  };
-  std::vector<std::vector<Place>> places(classes());
-  for (std::size_t s = 0; s < samples.size(); ++s) {
-    const auto legal = samples.legal[s];
-    for (std::size_t q = 0; q < legal.size(); ++q)
-      places[static_cast<std::size_t>(legal[q])].push_back(
-          {s, static_cast<std::size_t>(samples.legal.offsets[s]) + q});
-  }
+  const Places places(samples, classes());
   const auto features = static_cast<std::size_t>(shape_.features);
   std::vector<float> sum(k()), own(features * k()), alone(features);
   for (std::size_t r = 0; r < classes(); ++r) {
@@ -213,15 +204,15 @@ double Machine::probabilities_by_class(const Samples& samples, float* out) const
       std::copy_n(v, k(), &own[i * k()]);
       alone[i] = weights[i * classes() + r] - squared_norm(v, k()) / 2;
     }
-    for (const Place& place : places[r]) {
+    for (const auto [sample, at] : places[r]) {
       std::fill(sum.begin(), sum.end(), 0.0f);
       float score = bias[r];
-      for (const auto i : samples.features[place.sample]) {
+      for (const auto i : samples.features[sample]) {
         const float* const v = &own[static_cast<std::size_t>(i) * k()];
         score += alone[static_cast<std::size_t>(i)];
         for (std::size_t f = 0; f < k(); ++f) sum[f] += v[f];
       }
-      out[place.at] = score + squared_norm(sum.data(), k()) / 2;
+      out[at] = score + squared_norm(sum.data(), k()) / 2;
     }
   }
   double loss = 0;

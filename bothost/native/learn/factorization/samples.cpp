@@ -1,6 +1,7 @@
 #include "learn/factorization/samples.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 
 #include "core/types.h"
@@ -34,6 +35,15 @@ void Samples::check(int num_features, int num_classes) const {
     if (!std::binary_search(row.begin(), row.end(), labels[s]))
       throw InvalidInput("the label of sample " + std::to_string(s) + " is not legal");
   }
+}
+
+Places::Places(const Samples& samples, std::size_t classes)
+    : first_(classes + 1), places_(samples.legal.items.size()) {
+  for (const auto r : samples.legal.items) ++first_[static_cast<std::size_t>(r) + 1];
+  std::partial_sum(first_.begin(), first_.end(), first_.begin());
+  std::vector<std::size_t> next = first_;
+  for (std::size_t s = 0, at = 0; s < samples.size(); ++s)
+    for (const auto r : samples.legal[s]) places_[next[static_cast<std::size_t>(r)]++] = {s, at++};
 }
 
 }  // namespace bothost::fm

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 namespace bothost::fm {
 
@@ -32,6 +33,23 @@ struct Samples {
   std::size_t size() const { return features.size(); }
   /// Throws InvalidInput unless everything above holds for so many features and classes.
   void check(int num_features, int num_classes) const;
+};
+
+/// The samples that each class is legal in, ascending.
+class Places {
+ public:
+  struct Place {
+    std::size_t sample, at;  // `at`: among the legal classes of all samples
+  };
+
+  Places(const Samples& samples, std::size_t classes);
+  std::span<const Place> operator[](std::size_t r) const {
+    return std::span(places_).subspan(first_[r], first_[r + 1] - first_[r]);
+  }
+
+ private:
+  std::vector<std::size_t> first_;
+  std::vector<Place> places_;
 };
 
 }  // namespace bothost::fm

@@ -150,14 +150,10 @@ void ActionValues::forward(const Candidates& all, float* values, float* represen
                 representations + static_cast<std::ptrdiff_t>(move) * representation());
 }
 
-void ActionValues::add_rows(const Activations& of, int rows, float* sums) const {
-  kernels_.sum_rows(of.gradient.data(), of.stride(), rows, sums, of.width);
-}
-
 void ActionValues::back(const Dense& layer, Activations& from, const Activations& to, int rows, float* weight,
                         float* bias) {
   const auto* gradient = reinterpret_cast<const std::uint32_t*>(to.gradient.data());
-  add_rows(to, rows, bias);
+  kernels_.sum_rows(to.gradient.data(), to.stride(), rows, bias, to.width);
   kernels_.multiply({.rows = layer.out,
                      .columns = layer.in,
                      .terms = rows,
@@ -180,10 +176,6 @@ void ActionValues::back(const Dense& layer, Activations& from, const Activations
                      .c = from.gradient.data(),
                      .c_row = from.stride(),
                      .gate = from.out.data()});
-}
-
-void ActionValues::back(Nonzeros& x, const Activations& to, int rows, int columns, float* table) {
-  x.scatter(kernels_, to.gradient.data(), to.stride(), rows, columns, table, to.width);
 }
 
 void ActionValues::backward(const float* values, const float* representations, std::span<float* const> into) {
@@ -212,11 +204,12 @@ void ActionValues::backward(const float* values, const float* representations, s
     float* const bias = *--last;
     back(head_[l], head_out_[l], head_out_[l + 1], moves_, *--last, bias);
   }
-  back(move_inputs_, head_out_[0], moves_, features(), *--last);
+  const Activations& moves = head_out_[0];
+  move_inputs_.scatter(kernels_, moves.gradient.data(), moves.stride(), moves_, features(), *--last,
+                       moves.width);
   for (std::size_t i = 0; i < static_cast<std::size_t>(positions_); ++i) {
     float* const sums = joined_.gradient.data() + static_cast<std::ptrdiff_t>(i) * joined_.stride();
     std::fill_n(sums, joined_.width, 0.0f);
-    const Activations& moves = head_out_[0];
     kernels_.sum_rows(moves.gradient.data() + offsets_[i] * moves.stride(), moves.stride(),
                       static_cast<int>(offsets_[i + 1] - offsets_[i]), sums, joined_.width);
   }
@@ -226,8 +219,10 @@ void ActionValues::backward(const float* values, const float* representations, s
     bias = *--last;
     back(trunk_[l], trunk_out_[l], trunk_out_[l + 1], positions_, *--last, bias);
   }
-  add_rows(trunk_out_[0], positions_, *--last);
-  back(position_inputs_, trunk_out_[0], positions_, inputs(), *--last);
+  const Activations& first = trunk_out_[0];
+  kernels_.sum_rows(first.gradient.data(), first.stride(), positions_, *--last, first.width);
+  position_inputs_.scatter(kernels_, first.gradient.data(), first.stride(), positions_, inputs(), *--last,
+                           first.width);
 }
 
 }  // namespace bothost::network

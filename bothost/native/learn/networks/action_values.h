@@ -75,8 +75,6 @@ class ActionValues {
   void multiply(const Dense&, const Activations& from, Activations& to, int rows, bool rectify) const;
   /// Gradients of the layer's parameters, and of its inputs, 0 where those were rectified.
   void back(const Dense&, Activations& from, const Activations& to, int rows, float* weight, float* bias);
-  void back(Nonzeros&, const Activations& to, int rows, int columns, float* table);
-  void add_rows(const Activations& of, int rows, float* sums) const;
 
   std::vector<int> trunk_widths_, head_widths_;
   std::vector<std::size_t> sizes_;
