@@ -22,7 +22,7 @@ from typing import Annotated, Any
 import httpx
 import typer
 
-from bothost.bench.host import LOAD_CORE, end, measure
+from bothost.bench.host import LOAD_CORE, Accounts, Seconds, Tables, end, measure
 from bothost.config import StoreSettings
 from bothost.store import schema
 
@@ -32,10 +32,10 @@ QUIET_S = 2.0
 
 
 def command(
-    tables: Annotated[int, typer.Option(help="Tables, each with one seat of ours.")] = 200,
-    accounts: Annotated[int, typer.Option(help="Accounts, each with its connection.")] = 10,
-    rate: Annotated[float, typer.Option(help="Decisions per second of the host.")] = 200.0,
-    seconds: Annotated[float, typer.Option(help="Length of each measurement.")] = 15.0,
+    tables: Tables = 200,
+    accounts: Accounts = 10,
+    rate: Annotated[float, typer.Option(min=0.1, help="Decisions per second of the host.")] = 200.0,
+    seconds: Seconds = 15.0,
     pairs: Annotated[int, typer.Option(min=1, help="Measurements without and with watchers, in turn.")] = 3,
     browsers: Annotated[int, typer.Option(min=1, help="How many watch.")] = 10,
 ) -> dict[str, Any]:

@@ -34,6 +34,7 @@ import typer
 from bothost import logs
 from bothost.bench import chaos_plugin
 from bothost.bench.chaos_lobby import CountingLobby
+from bothost.bench.host import Accounts, Tables
 from bothost.config import StoreSettings
 from bothost.store import schema
 from bothost.store.engine import make_engine, sqlite_path
@@ -85,14 +86,16 @@ ERRATIC = '[route.options]\njournal = "{journal}"\nchance = {chance}\n'
 
 
 def command(
-    minutes: Annotated[float, typer.Option(help="Length.")] = 10.0,
-    tables: Annotated[int, typer.Option(help="Tables, each with one seat of ours.")] = 200,
-    accounts: Annotated[int, typer.Option(help="Accounts, each with its connection.")] = 8,
-    kills: Annotated[float, typer.Option(help="SIGKILLs per minute.")] = 6.0,
-    outages: Annotated[float, typer.Option(help="Outages of the database per minute.")] = 3.0,
-    restarts: Annotated[float, typer.Option(help="Restarts of the lobby per minute.")] = 1.0,
-    chance: Annotated[float, typer.Option(help="Chance of a fault, per decision of a bad plugin.")] = 0.01,
-    pace_ms: Annotated[float, typer.Option(help="Least time of a move, ms.")] = 500.0,
+    minutes: Annotated[float, typer.Option(min=0.05, help="Length.")] = 10.0,
+    tables: Tables = 200,
+    accounts: Accounts = 8,
+    kills: Annotated[float, typer.Option(min=0, help="SIGKILLs per minute.")] = 6.0,
+    outages: Annotated[float, typer.Option(min=0, help="Outages of the database per minute.")] = 3.0,
+    restarts: Annotated[float, typer.Option(min=0, help="Restarts of the lobby per minute.")] = 1.0,
+    chance: Annotated[
+        float, typer.Option(min=0, max=1, help="Chance of a fault, per decision of a bad plugin.")
+    ] = 0.01,
+    pace_ms: Annotated[float, typer.Option(min=0, help="Least time of a move, ms.")] = 500.0,
     postgresql: Annotated[
         str | None, typer.Option(help="URL of an empty PostgreSQL database to use; its role must be a superuser.")
     ] = None,

@@ -55,7 +55,7 @@ _EXPORTED = {
 
 
 def command(
-    decisions: Annotated[int, typer.Option(help="Approximate number of logged decisions.")] = 200_000,
+    decisions: Annotated[int, typer.Option(min=1, help="Approximate number of logged decisions.")] = 200_000,
     copies: Annotated[int, typer.Option(min=1, max=250, help="Times that they are in the database.")] = 1,
     view_json: Annotated[bool, typer.Option(help="Decode views into JSON, too.")] = False,
     folder: Annotated[Path | None, typer.Option(help="Where the files are made; default: a temporary folder.")] = None,

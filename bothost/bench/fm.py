@@ -29,8 +29,8 @@ ACTIVE = 60
 
 
 def command(
-    samples: Annotated[int, typer.Option(help="Decisions.")] = 200_000,
-    features: Annotated[int, typer.Option(help="Binary features.")] = 1000,
+    samples: Annotated[int, typer.Option(min=1, help="Decisions.")] = 200_000,
+    features: Annotated[int, typer.Option(min=1, max=65536, help="Binary features.")] = 1000,
     mask: Annotated[bool, typer.Option(help="Let the rules mask the actions; without, all 309 are scored.")] = True,
 ) -> dict[str, Any]:
     """Processor seconds to score all pairs of features of a factorization machine, and to train it for an epoch."""

@@ -67,7 +67,7 @@ FILTERS: dict[str, dict[str, str]] = {
 
 
 def command(
-    decisions: Annotated[int, typer.Option(help="Approximate number of logged decisions.")] = 10_000_000,
+    decisions: Annotated[int, typer.Option(min=1, help="Approximate number of logged decisions.")] = 10_000_000,
     postgresql: Annotated[bool, typer.Option(help="In a PostgreSQL of its own instead of SQLite.")] = False,
     repeats: Annotated[int, typer.Option(min=1, help="Times that each filter is asked.")] = 3,
     folder: Annotated[Path | None, typer.Option(help="Where the files are made; default: a temporary folder.")] = None,

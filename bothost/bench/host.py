@@ -18,24 +18,31 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
+
+from bothost import rules
 
 HOST_CORE, LOAD_CORE = 0, 1
 STOLEN = 7
 """Index of the stolen time among a core's ticks."""
 Process = subprocess.Popen[bytes]
+Tables = Annotated[int, typer.Option(min=1, help="Tables, each with one seat of ours.")]
+Accounts = Annotated[int, typer.Option(min=1, help="Accounts, each with its connection.")]
+Seconds = Annotated[float, typer.Option(min=0.1, help="Length of each measurement.")]
+Durability = Annotated[Literal["before_send", "async"], typer.Option(help="Whether a move waits for its row.")]
 
 
 def command(
-    tables: Annotated[int, typer.Option(help="Tables, each with one seat of ours.")] = 1000,
-    accounts: Annotated[int, typer.Option(help="Accounts, each with its connection.")] = 20,
-    seconds: Annotated[float, typer.Option(help="Length of each measurement.")] = 10.0,
-    durability: Annotated[str, typer.Option(help="before_send or async.")] = "before_send",
+    tables: Tables = 1000,
+    accounts: Accounts = 20,
+    seconds: Seconds = 10.0,
+    durability: Durability = "before_send",
     game: Annotated[str, typer.Option(help="What is played.")] = "doudizhu",
 ) -> dict[str, Any]:
     """Measure decisions per second, their ratio to a bare echo, latency at half load, and whether all rows came."""
+    rules.game(game)  # raises UsageError for an unknown game
     common = [f"--tables={tables}"]
     closed = measure(common, accounts, durability, seconds, rate=0.0, game=game)
     frames, rate = closed.pop("frames"), closed["per_s"] / 2

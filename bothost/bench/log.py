@@ -37,9 +37,9 @@ DECISIONS_PER_HAND = 15
 
 
 def command(
-    rows: Annotated[int, typer.Option(help="Rows of one measurement.")] = 60_000,
-    batch: Annotated[int, typer.Option(help="Rows handed over at once.")] = 500,
-    repeats: Annotated[int, typer.Option(help="Measurements of each kind; the median counts.")] = 3,
+    rows: Annotated[int, typer.Option(min=1, help="Rows of one measurement.")] = 60_000,
+    batch: Annotated[int, typer.Option(min=1, help="Rows handed over at once.")] = 500,
+    repeats: Annotated[int, typer.Option(min=1, help="Measurements of each kind; the median counts.")] = 3,
     folder: Annotated[
         Path | None, typer.Option(help="Where the databases are made; default: a temporary folder.")
     ] = None,

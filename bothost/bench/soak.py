@@ -25,7 +25,8 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from bothost.bench.host import pair, read, rows_of
+from bothost.bench.host import Accounts, Durability, Tables, pair, read, rows_of
+from bothost.plugins import Plugins, require
 from bothost.training.statistics import t975
 
 BLOCKS = 12
@@ -37,19 +38,22 @@ Sample = dict[str, Any]
 
 def command(
     out: Annotated[Path, typer.Option(help="Folder for soak.jsonl, soak.json and soak.png.")],
-    tables: Annotated[int, typer.Option(help="Tables, each with one seat of ours.")] = 1000,
-    minutes: Annotated[float, typer.Option(help="Length of the measurement.")] = 60.0,
-    rate: Annotated[float, typer.Option(help="Decisions per second.")] = 100.0,
-    accounts: Annotated[int, typer.Option(help="Accounts, each with its connection.")] = 20,
-    hands: Annotated[int, typer.Option(help="Hands after which a table ends.")] = 2,
-    every: Annotated[float, typer.Option(help="Seconds between samples.")] = 10.0,
-    warm: Annotated[float, typer.Option(help="Minutes at the beginning that do not count.")] = 15.0,
-    durability: Annotated[str, typer.Option(help="before_send or async.")] = "before_send",
+    tables: Tables = 1000,
+    minutes: Annotated[float, typer.Option(min=0.1, help="Length of the measurement.")] = 60.0,
+    rate: Annotated[float, typer.Option(min=0.1, help="Decisions per second.")] = 100.0,
+    accounts: Accounts = 20,
+    hands: Annotated[int, typer.Option(min=1, help="Hands after which a table ends.")] = 2,
+    every: Annotated[float, typer.Option(min=0.1, help="Seconds between samples.")] = 10.0,
+    warm: Annotated[float, typer.Option(min=0, help="Minutes at the beginning that do not count.")] = 15.0,
+    durability: Durability = "before_send",
     strategies: Annotated[str, typer.Option(help="Who plays, separated by commas.")] = FIVE,
 ) -> dict[str, Any]:
     """Run, sample and fit. Write the samples as JSON lines, and a plot."""
     if (minutes - warm) * 60.0 < BLOCKS * every:
         raise typer.BadParameter(f"less than {BLOCKS} samples are left after --warm", param_hint="--minutes")
+    plugins = Plugins.load(None)
+    for name in strategies.split(","):
+        require(plugins, plugins.strategies, "strategy", name)
     who = [f"--tables={tables}", f"--accounts={accounts}", f"--durability={durability}", f"--strategies={strategies}"]
     timing = [f"--tables={tables}", f"--rate={rate}", f"--seconds={minutes * 60.0}", f"--report={every}"]
     out.mkdir(parents=True, exist_ok=True)
