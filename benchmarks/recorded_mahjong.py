@@ -9,8 +9,8 @@ how often it claims where the recorded player passed. Decisions with one legal a
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -97,4 +97,8 @@ def main(path: Path, addresses: Sequence[str]) -> dict[str, object]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(main(Path(sys.argv[1]), sys.argv[2:]), indent=1))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file", type=Path)
+    parser.add_argument("strategies", nargs="+")
+    given = parser.parse_args()
+    print(json.dumps(main(given.file, given.strategies), indent=1))

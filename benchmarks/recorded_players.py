@@ -9,6 +9,7 @@ games, and paired differences.
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 from collections.abc import Iterator
@@ -85,5 +86,7 @@ def interval(values: Floats, games: npt.NDArray[np.int64]) -> list[float]:
 
 
 if __name__ == "__main__":
-    for file in sys.argv[1:]:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", nargs="+")
+    for file in parser.parse_args().files:
         print(json.dumps({file: main(Path(file), PACKAGE)}, indent=1))

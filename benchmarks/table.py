@@ -14,6 +14,9 @@ import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results.json"
@@ -139,20 +142,27 @@ def pages(results: dict) -> dict[Path, str]:
     return {README: rendered(README, readme_table(results)), PAGE: rendered(PAGE, page_tables(results))}
 
 
-def main() -> int:
-    """Measure unless told not to, then write or compare."""
-    if not {"--render", "--check"} & set(sys.argv):
+def main(
+    render: Annotated[
+        bool, typer.Option("--render", help="Measure nothing: write the tables of results.json.")
+    ] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Measure nothing: compare the tables with results.json.")
+    ] = False,
+) -> None:
+    """Measure, and write the tables."""
+    if not (render or check):
         results = {"machine": machine(), "at": datetime.now(UTC).isoformat(), **{name: run(name) for name in BENCHES}}
         RESULTS.write_text(json.dumps(results, indent=2) + "\n")
     stale = {path: text for path, text in pages(json.loads(RESULTS.read_text())).items() if path.read_text() != text}
-    if "--check" in sys.argv:
-        for path in stale:
-            print(f"{path.name} differs from results.json: run python benchmarks/table.py --render", file=sys.stderr)
-        return int(bool(stale))
     for path, text in stale.items():
-        path.write_text(text)
-    return 0
+        if check:
+            print(f"{path.name} differs from results.json: run python benchmarks/table.py --render", file=sys.stderr)
+        else:
+            path.write_text(text)
+    if check and stale:
+        raise typer.Exit(1)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    typer.run(main)

@@ -10,9 +10,10 @@ import hashlib
 import json
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
+
+import typer
 
 import bothost_fm_clone
 from bothost_fm_clone.shared import VERSION
@@ -68,4 +69,4 @@ def _gone(before: Json, aliases: dict[str, str]) -> Json:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    typer.run(main)

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from pathlib import Path
 from typing import Any
+
+import typer
 
 import bothost_fm_clone.train
 from bothost import TrainingRun
@@ -58,4 +59,4 @@ def named(game: str, out: Path, options: TrainOptions, command: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]))
+    typer.run(main)
