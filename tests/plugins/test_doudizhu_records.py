@@ -1,6 +1,7 @@
 """Records of doudizhu-mcts: what is collected, that it can be taken up again, and what logged games give."""
 
 import asyncio
+from concurrent.futures import Executor, Future
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from bothost.rules import game
 from bothost.store import DecisionLog, schema
 from bothost.testing.sample_rows import played_hand
 from bothost_doudizhu_mcts import records
+from bothost_doudizhu_mcts.ahead import in_order
 from bothost_doudizhu_mcts.collect import Collector, Options, SelfPlay
 
 GAME = game("doudizhu")
@@ -121,6 +123,21 @@ def test_it_stops_when_the_time_is_over(tmp_path):
     run = TrainingRun(out=tmp_path, minutes=0.01, command="collect")
     figures = Collector(QUICK).train(run, lambda *_: None)
     assert figures["records"] > 0 and figures["minutes"] < 0.5
+
+
+def test_what_waits_is_not_played_after_a_failure():
+    submitted = []
+
+    class Pool(Executor):
+        def submit(self, work, number):
+            submitted.append(Future())
+            if number == 0:
+                submitted[0].set_exception(OSError("the disk is full"))
+            return submitted[-1]
+
+    with pytest.raises(OSError, match="full"):
+        next(in_order(Pool(), abs, range(100), 4))
+    assert [future.cancelled() for future in submitted] == [False, True, True, True]
 
 
 def test_deals_are_held_out_whole_and_whatever_else_there_is(tmp_path):
