@@ -66,6 +66,8 @@ def command(
     if not watch and (after is not None or at is not None):
         given = "--at" if after is None else "--after"
         raise UsageError(f"{given} is for --watch", advice=f"add --watch, or leave out {given}")
+    if watch and out is not None:
+        raise UsageError("--out is the folder of one job", advice="leave it out: --watch makes a folder for each job")
     options.choose_trackers(config)
     settings, plugins = options.settings(config), options.plugins(config)
     trainer = trainer_of(require(plugins, plugins.strategies, "strategy", name))

@@ -137,6 +137,7 @@ def test_version(run: Callable[..., tuple[int, str, str]]) -> None:
         (["train", "phase-ppo", "--out", __file__], "is a file"),
         (["retrain", "phase-ppo", "--at", "03:30"], "--at is for --watch"),
         (["retrain", "phase-ppo", "--after", "10"], "--after is for --watch"),
+        (["retrain", "phase-ppo", "--watch", "--out", "x"], "--out is the folder of one job"),
         (["retrain", "phase-ppo", "--watch", "--at", "25:00"], "is not a time of the day"),
         (["bench", "host", "--tables", "0"], "--tables"),
         (["bench", "host", "--game", "chess"], "no game is called 'chess'"),
