@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import signal
 from pathlib import Path
 from typing import Annotated
 
@@ -47,6 +49,9 @@ def command(
     plugins = options.plugins(config_file)
 
     async def serve() -> None:
+        serving_pages = asyncio.current_task()
+        assert serving_pages is not None
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, serving_pages.cancel)  # games and jobs end first
         with Store.open(settings.store) as store:
             async with serving(Site(settings, store, plugins), web) as url:
                 typer.echo(f"Open {url} in a browser. Ctrl-C ends it.")
@@ -55,4 +60,5 @@ def command(
                 else:
                     await asyncio.Event().wait()
 
-    asyncio.run(serve())
+    with contextlib.suppress(asyncio.CancelledError):
+        asyncio.run(serve())
