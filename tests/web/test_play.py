@@ -26,6 +26,7 @@ from bothost.web.seat import Seat
 from bothost.web.viewers import Viewer, Viewers
 
 OURS = {"Origin": "http://localhost"}
+JSON = {"Content-Type": "application/json"}
 PLAYED = {
     "othello": "rule-othello",
     "doudizhu": "rule-doudizhu",
@@ -90,6 +91,8 @@ def test_a_name_plays_one_game_at_a_time(client):
 
 def test_a_game_that_is_refused_takes_no_name(client):
     assert begin(client, rules={"score": 7}).status_code == 400
+    deep = '{"name": "eve", "rules": {"deep": ' + "[" * 5000
+    assert client.post("/api/play", content=deep, headers=OURS | JSON).status_code == 400
     client.cookies.clear()
     client.get("/api/session")
     assert begin(client).status_code == 200
