@@ -20,8 +20,8 @@ import structlog
 
 from bothost.config import Settings
 from bothost.errors import UsageError
+from bothost.host.backoff import Backoff
 from bothost.host.control import Control, ask, socket_path
-from bothost.host.limits import Backoff
 from bothost.messages import Json
 
 _log = structlog.get_logger("bothost.host")

@@ -10,7 +10,7 @@ import msgspec
 import structlog
 
 from bothost.errors import StoreUnavailable
-from bothost.host.limits import Backoff
+from bothost.host.backoff import Backoff
 from bothost.host.tasks import BackgroundTasks
 from bothost.tables.conduct import TableKey
 from bothost.tables.hand import Hand, Logged

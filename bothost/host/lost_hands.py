@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 import structlog
 
 from bothost.errors import ANY_FAILURE, StoreUnavailable
-from bothost.host.limits import Backoff
+from bothost.host.backoff import Backoff
 from bothost.host.recorder import Recorder
 from bothost.host.tasks import BackgroundTasks
 from bothost.messages import TableEnded

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from bothost.host.limits import Backoff
+from bothost.host.backoff import Backoff
 
 HURRY_S = 1.0
 """When one account has reconnected, the others of its lobby try within this time."""

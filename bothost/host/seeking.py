@@ -8,8 +8,8 @@ from collections.abc import Callable
 import structlog
 
 from bothost.config import AccountSettings
+from bothost.host.backoff import Backoff
 from bothost.host.connection import Connection
-from bothost.host.limits import Backoff
 from bothost.host.manners import Manners
 from bothost.messages import Accept, CancelSeek, Decline, Invitation, Seek, SeekEnded, Wish
 from bothost.tables.slots import Slots

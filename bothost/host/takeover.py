@@ -11,8 +11,8 @@ import structlog
 
 from bothost.errors import StoreUnavailable
 from bothost.host.account import Account
+from bothost.host.backoff import Backoff
 from bothost.host.leases import Keeper
-from bothost.host.limits import Backoff
 from bothost.messages import Json
 from bothost.store.leases import AccountKey
 

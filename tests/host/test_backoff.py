@@ -5,7 +5,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bothost.host.limits import Backoff
+from bothost.host.backoff import Backoff
 from bothost.tables.clock import TokenBucket
 
 

@@ -1,4 +1,4 @@
-"""Backoff."""
+"""Waits between attempts to connect."""
 
 from __future__ import annotations
 
