@@ -81,11 +81,13 @@ class ExportFolder:
         return dict(json.loads(path.read_text())) if path.exists() else None
 
     def write_plan(self, plan: dict[str, Any], hands: Iterable[Key]) -> None:
-        """Write the list of hands, then the plan."""
+        """Write the list of hands, then the plan. Files of an export without a plan are of other hands."""
+        for path in self.data.iterdir():
+            path.unlink()
         with aside(self.meta / "hands.bin") as file:
             for game_id, seat in hands:
                 file.write(game_id + seat.to_bytes(1, "big"))
-        with aside(self.meta / "plan.json") as file:
+        with aside(self.meta / "plan.json", 0o600) as file:
             file.write(readable(plan))
 
     def hands(self) -> int:
@@ -121,19 +123,23 @@ class ExportFolder:
             file.write(readable(contents))
 
     def finish(self, info: dict[str, Any]) -> None:
-        """Write the manifest, then remove the files for resuming."""
+        """Write the manifest, which appears once the files for resuming are gone: one holds the key of pseudonyms.
+
+        A kill between the two lets the export start again.
+        """
         with aside(self.meta / "info.json") as file:
             file.write(readable(info))
-        for path in (*self.meta.glob("part-*.json"), self.meta / "hands.bin", self.meta / "plan.json"):
-            path.unlink()
+            file.flush()
+            for path in (*self.meta.glob("part-*.json"), self.meta / "plan.json", self.meta / "hands.bin"):
+                path.unlink()
         (self.meta / "lock").unlink()
 
 
 @contextmanager
-def aside(path: Path) -> Iterator[BinaryIO]:
+def aside(path: Path, mode: int = 0o644) -> Iterator[BinaryIO]:
     """Write a file, or a new version of it. It has its name once it is complete and synced."""
     building = path.with_name(f".{path.name}.partial")
-    handle = os.open(building, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+    handle = os.open(building, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, mode)
     try:
         with os.fdopen(handle, "wb") as file:
             yield file

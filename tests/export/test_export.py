@@ -162,6 +162,32 @@ def test_an_interrupted_export_ends_with_the_same_bytes(store, tmp_path, exporte
     assert contents(broken) == contents(whole)
 
 
+@pytest.mark.parametrize("nth", range(6))
+def test_no_kill_leaves_the_key_of_pseudonyms_in_a_finished_export(store, tmp_path, monkeypatch, nth):
+    out, unlink, gone = tmp_path / "out", Path.unlink, []
+
+    def dying(path):
+        if len(gone) == nth:
+            raise Killed
+        gone.append(path.name)
+        unlink(path)
+
+    monkeypatch.setattr(job.time, "time_ns", lambda: 10**18)
+    run(store, tmp_path / "whole", pseudonym_key="k")
+    with monkeypatch.context() as context, pytest.raises(Killed):
+        context.setattr(Path, "unlink", dying)
+        run(store, out, pseudonym_key="k")
+    plan = out / "meta" / "plan.json"
+    assert plan.exists() != ("plan.json" in gone) and not (plan.exists() and (out / "meta" / "info.json").exists())
+    assert not plan.exists() or plan.stat().st_mode & 0o077 == 0
+    if not (out / "meta" / "info.json").exists():
+        run(store, out, pseudonym_key="k")
+    assert not plan.exists()
+    assert {p.name: p.read_bytes() for p in (out / "data").iterdir()} == {
+        p.name: p.read_bytes() for p in (tmp_path / "whole" / "data").iterdir()
+    }
+
+
 def test_a_full_disk_is_named(store, tmp_path):
     class Full(ParquetExporter):
         def write(self, *_):
