@@ -133,7 +133,7 @@ class Client:
         try:
             completion = msgspec.json.decode(data, type=Completion)
             text = completion.choices[0].message.content
-        except (msgspec.DecodeError, IndexError) as error:
+        except (msgspec.DecodeError, IndexError, RecursionError) as error:
             raise ProtocolError("the endpoint's response is not a chat completion") from error
         return text or "", completion.usage or Usage()
 

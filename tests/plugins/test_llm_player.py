@@ -144,8 +144,11 @@ def test_a_second_attempt_may_succeed_and_both_are_paid(endpoint, decide):
     assert (used["attempts"], used["prompt_tokens"]) == (2, 200)
 
 
+DEEP = '{"a":' * 5000 + "1" + "}" * 5000
+
+
 @pytest.mark.parametrize(
-    "content", ["", "I pass.", "{}", '{"action": 3}', '{"action": null}', "[" * 5000, '{"action": "\\ud800"}']
+    "content", ["", "I pass.", "{}", '{"action": 3}', '{"action": null}', DEEP, '{"action": "\\ud800"}']
 )
 def test_answers_that_are_no_decision_are_refused(endpoint, decide, content):
     endpoint.script = says(content)
@@ -153,7 +156,9 @@ def test_answers_that_are_no_decision_are_refused(endpoint, decide, content):
         decide(attempts=1)
 
 
-@pytest.mark.parametrize("data", [b"", b"<html>", b"{}", b'{"choices": []}', b'{"choices": 3}', b"\xff\xfe"])
+@pytest.mark.parametrize(
+    "data", [b"", b"<html>", b"{}", b'{"choices": []}', b'{"choices": 3}', b"\xff\xfe", DEEP.encode()]
+)
 def test_responses_that_are_no_completion_are_refused(endpoint, decide, data):
     endpoint.script = lambda body: (200, {}, data)
     with pytest.raises(ProtocolError):
