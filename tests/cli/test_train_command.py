@@ -201,7 +201,7 @@ def bothost_strategies():
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ('return {"stage": "fit"}', "pass", "Fit returned NoneType"),
+        ('return {"stage": "fit",', 'figures = {"stage": "fit",', "Fit returned NoneType"),
         ("    Options = Options", "    Options = dict", "Collect.Options is <class 'dict'>"),
         ('return {"collect": Collect, "fit": Fit}', 'return "fit"', "trainer returned 'fit'"),
         ('return {"collect": Collect, "fit": Fit}', "import numpyy", "needs numpyy"),
