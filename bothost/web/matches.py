@@ -119,6 +119,8 @@ class Match:
             raise UsageError("there is nothing to decide now")
         address = installed(self._site.plugins, seat.game, address)
         async with self._advising:
+            if self.ended_at is not None:
+                raise UsageError("the game is over")
             return await asyncio.to_thread(self._advice, address, view.clone())
 
     def _advice(self, address: str, view: Any) -> Json:
@@ -158,7 +160,8 @@ class Match:
             self._socket = None
             self.seat.state, self.ended_at = "over", time.monotonic()
             await self._changes.note()
-            self._opened.close()
+            async with self._advising:  # a hint may be on its way, and open one more adviser
+                self._opened.close()
 
     async def _until_seated(self, process: asyncio.subprocess.Process) -> None:
         ends = time.monotonic() + START_S

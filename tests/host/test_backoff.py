@@ -1,4 +1,4 @@
-"""Rate and backoff."""
+"""Waits between attempts to connect, and the rate limit."""
 
 import random
 

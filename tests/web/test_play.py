@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import re
 import stat
+import threading
 import tomllib
 from unittest.mock import AsyncMock
 
@@ -12,7 +13,7 @@ from running_table import new_lobby
 from starlette.testclient import TestClient
 
 from bothost import config, rules
-from bothost.errors import ConfigError
+from bothost.errors import ConfigError, UsageError
 from bothost.lobbies.embedded import protocol as wire
 from bothost.store import consent
 from bothost.store.query import players_of
@@ -24,6 +25,7 @@ from bothost.web.matches import LOBBY, Match
 from bothost.web.opponents import bots_of, configuration
 from bothost.web.seat import Seat
 from bothost.web.viewers import Viewer, Viewers
+from bothost_baselines.random import FirstLegal
 
 OURS = {"Origin": "http://localhost"}
 JSON = {"Content-Type": "application/json"}
@@ -126,6 +128,40 @@ async def test_a_game_can_be_cancelled_in_the_instant_in_which_a_frame_comes(sit
     playing.cancel()
     done, _ = await asyncio.wait([playing], timeout=5)
     assert done and playing.cancelled()
+
+
+async def test_an_adviser_that_starts_while_the_game_ends_is_closed(site, monkeypatch):
+    started, may_go, closed = threading.Event(), threading.Event(), []
+
+    class Slow(FirstLegal):
+        def close(self):
+            closed.append(self)
+
+    def adviser(*_):
+        started.set()
+        may_go.wait(5)
+        return Slow(FirstLegal.Options())
+
+    @contextlib.asynccontextmanager
+    async def connect(*_, **__):
+        yield AsyncMock(recv=asyncio.Event().wait)
+
+    monkeypatch.setattr(matches.websockets, "connect", connect)
+    monkeypatch.setattr(matches, "adviser", adviser)
+    seat = Seat(rules.game("othello"), "a-token", {})
+    match = Match(site, Viewer(kind="operator"), seat)
+    playing = asyncio.create_task(match.play("ws://nowhere", contextlib.nullcontext(), bool))
+    await asyncio.sleep(0)
+    seat.view, seat.ask = seat.game.new_state(1).view(0), wire.Ask("1", 0, 0)
+    hint = asyncio.create_task(match.hint("random"))
+    await asyncio.to_thread(started.wait, 5)
+    playing.cancel()
+    await asyncio.sleep(0)
+    may_go.set()
+    await asyncio.wait([playing, hint], timeout=5)
+    assert hint.result()["actions"] and closed
+    with pytest.raises(UsageError, match="over"):
+        await match.hint("random")
 
 
 def test_tokens_of_the_bots_stand_in_files_of_their_own(site, tmp_path):
