@@ -13,7 +13,7 @@ from bothost import ReportProgress, Reproduced, Reproduction, ReproductionRun, R
 from bothost.errors import UsageError
 from bothost.training import checkpoint
 from bothost.training.metrics import read
-from bothost_mahjong_ppo.train import Options as TrainOptions
+from bothost_mahjong_ppo.options import Options as TrainOptions
 from bothost_mahjong_ppo.train import train
 
 VARIANTS: dict[str, dict[str, Any]] = {

@@ -20,7 +20,7 @@ import numpy as np
 import safetensors.torch
 from msgspec import Meta
 
-from bothost.errors import BothostError, UsageError
+from bothost.errors import UsageError
 from bothost.strategy import ReportProgress, TrainingRun
 from bothost.training import roles
 from bothost.training.checkpoint import Progress
@@ -29,10 +29,11 @@ from bothost.training.distributed import shares
 from bothost.training.loop import Iteration, Outcome, TrainerLoop, check_end
 from bothost.training.model_pool import ModelPool
 from bothost.training.ppo import ExtraBatch
-from bothost.training.processes import ATTEMPTS, PendingCall, Process, Processes, WorkerDied, retry_on_death
+from bothost.training.processes import PendingCall, Process, Processes, WorkerDied, retry_on_death
 from bothost.training.roles import Played, Setup, Tensors, Updated
 from bothost.training.rollout import Build, RolloutTask, SelfPlayLearner, SelfPlayOptions, rollout_figures
 from bothost.training.runners import Runner, processes_of
+from bothost.training.trainers import Trainers
 
 KEPT = 64
 """How many past versions stay published."""
@@ -125,26 +126,15 @@ class Coordinator(SelfPlayLearner):
         self, options: FleetOptions, setup: Setup, seed: int, processes: Processes, extra: ExtraBatch | None = None
     ) -> None:
         super().__init__(options, setup.build, seed)
-        self.seed, self._extra, self._processes = seed, extra, processes
+        self.seed, self._extra = seed, extra
         self.workers = [processes.start(roles.RolloutWorker, setup) for _ in range(options.workers)]
-        self.trainers = [processes.start(roles.Trainer, setup) for _ in range(options.trainers)]
+        self.trainers = Trainers(processes, roles.Trainer, setup, options.trainers, self.model, self.optimizer)
         self.pool = processes.start(roles.Pool, setup)
         self._published: OrderedDict[int, PendingCall] = OrderedDict()
-        self._formed = False  # whether the trainers are a group whose state is that of ``model``
 
     def iterate(self, iteration: Iteration) -> Outcome:
         """Collect and update. If a process died, repeat both from the same state."""
-        for attempt in range(ATTEMPTS):
-            try:
-                return super().iterate(iteration)
-            except (WorkerDied, RuntimeError):  # torch reports trainers that died by RuntimeErrors
-                if attempt == ATTEMPTS - 1:
-                    raise
-                self._published.clear()
-                if not self._formed:
-                    for trainer in self.trainers:
-                        trainer.restart()
-        raise AssertionError("unreachable")
+        return self.trainers.repeated(lambda: super(Coordinator, self).iterate(iteration), self._published.clear)
 
     def collect(self, iteration: Iteration) -> Collected:
         """One rollout of each worker."""
@@ -221,40 +211,16 @@ class Coordinator(SelfPlayLearner):
         return self._published[version]
 
     def _update(self, part_done: float, orders: list[Order], rollouts: list[Any], others: list[Tensors]) -> Updated:
-        """One update by all trainers. The coordinator's model is then equal to theirs."""
-        if not self._formed:
-            self._form()
+        """One update by all trainers."""
 
-        def ask(trainer: Process, share: range) -> PendingCall:
+        def of(share: range) -> tuple[Any, ...]:
             seeds = [orders[w].order_seed for w in share]
             beside = [others[w] for w in share] if others else []
-            return trainer.ask("update", part_done, seeds, beside, *(rollouts[w] for w in share))
+            return part_done, seeds, beside, *(rollouts[w] for w in share)
 
-        asked = [ask(*pair) for pair in zip(self.trainers, shares(len(orders), len(self.trainers)), strict=True)]
-        self._formed = False  # until the update succeeds
-        failures: list[Exception] = []
-        receipts: list[Updated] = []
-        for answer in asked:
-            try:
-                receipts.append(answer.receive())
-            except Exception as error:
-                failures.append(error)
-        if failures:
-            # Trainers that waited for a dead one fail as well: report the one that died.
-            raise next((error for error in failures if isinstance(error, WorkerDied)), failures[0])
-        if len({receipt.digest for receipt in receipts}) > 1:
-            raise BothostError("the trainers' models differ after an update", advice="this is a bug in bothost")
-        roles.restore(asked[0].fetch(), self.model, self.optimizer)
-        self._formed = True
+        trainers = shares(len(orders), len(self.trainers.members))
+        receipts: list[Updated] = self.trainers.update("update", [of(share) for share in trainers])
         return receipts[0]
-
-    def _form(self) -> None:
-        """Make the trainers a group with the coordinator's model and optimizer."""
-        self._processes.meet(self.trainers)
-        state = roles.state_of(self.model, self.optimizer)
-        for answer in [trainer.ask("restore", state) for trainer in self.trainers]:
-            answer.receive()
-        self._formed = True
 
     @staticmethod
     def _receive(process: Process, answer: PendingCall) -> None:

@@ -124,32 +124,31 @@ class Updated(NamedTuple):
     seconds: float
 
 
-class Trainer:
-    """Improves the model on its share of the rollouts, in step with the other trainers."""
+class Member:
+    """A process with model and optimizer that makes each update together with others."""
 
-    def __init__(self, setup: Setup) -> None:
-        torch.set_num_threads(1)
-        self._setup = setup
-        self._model = setup.build().to(setup.device)
-        rate = setup.options.learning_rate
-        self._optimizer = torch.optim.Adam(self._model.parameters(), lr=rate, eps=1e-5, fused=True)
+    def __init__(
+        self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, device: Device, timeout_s: float
+    ) -> None:
+        self._model, self._optimizer = model, optimizer
+        self._device, self._timeout_s = device, timeout_s
         self._group = distributed.Group()
         self._rank = 0
         self._store: Store | None = None
 
     def host(self, address: str) -> tuple[tuple[str, int], None]:
-        """Open a store where trainers meet, at an address of this machine. Returns the address and its port."""
+        """Open a store where members meet, at an address of this machine. Returns the address and its port."""
         self._store = TCPStore(address, 0, is_master=True, wait_for_workers=False)
         return (address, self._store.port), None
 
     def join(self, rank: int, size: int, meeting: Path | tuple[str, int] | None) -> tuple[None, None]:
-        """Join the other trainers, by a new file that all can see or by the store of the first trainer."""
+        """Join the other members, by a new file that all can see or by the store of the first member."""
         store = self._store
         if isinstance(meeting, Path):
             store = FileStore(str(meeting), size)
         elif meeting is not None and rank > 0:
             store = TCPStore(*meeting, is_master=False)
-        self._group = distributed.join(rank, size, store, self._setup.device, self._setup.timeout_s)
+        self._group = distributed.join(rank, size, store, self._device, self._timeout_s)
         self._rank = rank
         return None, None
 
@@ -158,10 +157,28 @@ class Trainer:
         restore(state, self._model, self._optimizer)
         return None, None
 
+    def updated(self, figures: dict[str, float], began: float) -> tuple[Updated, State | None]:
+        """Receipt and payload of an update that began at that ``perf_counter``. The first member's payload is the new
+        state."""
+        state = state_of(self._model, self._optimizer)
+        receipt = Updated(figures, _digest(state), time.perf_counter() - began)
+        return receipt, state if self._rank == 0 else None
+
+
+class Trainer(Member):
+    """Improves the model on its share of the rollouts, in step with the other trainers."""
+
+    def __init__(self, setup: Setup) -> None:
+        torch.set_num_threads(1)
+        self._setup = setup
+        model = setup.build().to(setup.device)
+        optimizer = torch.optim.Adam(model.parameters(), lr=setup.options.learning_rate, eps=1e-5, fused=True)
+        super().__init__(model, optimizer, setup.device, setup.timeout_s)
+
     def update(
         self, part_done: float, seeds: list[int], others: list[Tensors], *rollouts: PackedRollout
     ) -> tuple[Updated, State | None]:
-        """Update the model from this share of the rollouts. The first trainer's payload is the new state.
+        """Update the model from this share of the rollouts.
 
         ``part_done``: part of the training that is done, within 0 and 1. ``seeds``: for the order of each rollout's
         samples. ``others``: extra samples for each rollout, as ``arrays``.
@@ -176,9 +193,7 @@ class Trainer:
         batches = [_to(batch, self._setup.device) for batch in batches]
         generators = [torch.Generator().manual_seed(seed) for seed in seeds]
         figures = distributed.update(self._model, self._optimizer, batches, options, generators, self._group)
-        state = state_of(self._model, self._optimizer)
-        receipt = Updated(figures, _digest(state), time.perf_counter() - began)
-        return receipt, state if self._rank == 0 else None
+        return self.updated(figures, began)
 
 
 class Pool:

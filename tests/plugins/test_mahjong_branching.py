@@ -17,9 +17,11 @@ from bothost.training.metrics import read
 from bothost.training.model_pool import ModelPool
 from bothost_mahjong_ppo.decide import MahjongPpo
 from bothost_mahjong_ppo.encode import REWARD_SCALE
+from bothost_mahjong_ppo.learn import MahjongLearner
 from bothost_mahjong_ppo.model import MahjongNet
+from bothost_mahjong_ppo.options import Options
 from bothost_mahjong_ppo.selfplay import CURRICULUM, Opponents
-from bothost_mahjong_ppo.train import MahjongLearner, MahjongPpoTrainer, Options
+from bothost_mahjong_ppo.train import MahjongPpoTrainer
 from bothost_mahjong_ppo.vine import BranchOptions, candidates, play_branching
 
 GAME = rules.game("mahjong")

@@ -23,7 +23,8 @@ from bothost_mahjong_ppo.decide import MahjongPpo
 from bothost_mahjong_ppo.encode import ORDER_START, PACKED, PACKED_STATE, PROSPECT, REWARD_SCALE, ROWS, encode
 from bothost_mahjong_ppo.logged import MahjongHands
 from bothost_mahjong_ppo.model import OBSERVATION, MahjongNet
-from bothost_mahjong_ppo.train import MahjongPpoTrainer, Options
+from bothost_mahjong_ppo.options import Options
+from bothost_mahjong_ppo.train import MahjongPpoTrainer
 
 from .conftest import fill, hand
 

@@ -120,7 +120,7 @@ def test_killed_processes_change_nothing(whole, tmp_path):
     run = TrainingRun(out=tmp_path / "run", seed=7)
     with LocalProcesses() as processes:
         coordinator = Coordinator(TWO, setup, run.seed, processes)
-        victims = (coordinator.workers[1], coordinator.trainers[1], coordinator.pool)
+        victims = (coordinator.workers[1], coordinator.trainers.members[1], coordinator.pool)
         killed = []
 
         def kill(done, note="", total=None):

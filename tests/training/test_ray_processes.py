@@ -78,7 +78,7 @@ def test_killed_processes_change_nothing(tmp_path, run_ray_script):
 
             def at_update(coordinator, update):
                 if update == 1:
-                    for process in (coordinator.workers[1], coordinator.trainers[1], coordinator.pool):
+                    for process in (coordinator.workers[1], coordinator.trainers.members[1], coordinator.pool):
                         kill(process)
 
             train("cluster", at_update)
