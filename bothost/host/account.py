@@ -72,6 +72,8 @@ class Place:
         """What the adapter asked to remember."""
         self.waiting = ""
         """The host that holds the lease. We do not connect until it releases it."""
+        self.problem = ""
+        """Why the database does not give us the lease, if that is the reason."""
 
     @property
     def first(self) -> bool:
@@ -287,7 +289,7 @@ class Account:
     @property
     def problem(self) -> str:
         """Why there is no connection; empty if there is one, or the reason is unknown."""
-        return f"{self.place.waiting} holds its lease" if self.place.waiting else self.last_problem
+        return f"{self.place.waiting} holds its lease" if self.place.waiting else self.last_problem or self.place.problem
 
     def status(self) -> Json:
         """The account's entry in ``bothost status``."""

@@ -82,6 +82,8 @@ class Keeper:
         self.held: set[AccountKey] = set()
         self.others: dict[AccountKey, str] = {}
         """Account → the other host that holds it."""
+        self.problem = ""
+        """Why the last round did not reach the database."""
         self._asked_for: set[AccountKey] = set()
         """Leases that the last round tried to get. If it was cancelled, we may hold them."""
         self._renewed_at = 0.0
@@ -106,10 +108,12 @@ class Keeper:
                 self._thread, lambda: self._book.round(self.held, wanted, take_over=reached_s >= self._book.ttl_s)
             )
         except StoreUnavailable as error:
-            if self._reached_since is not None:
-                _log.warning("leases_not_renewed", error=str(error))
+            if not self.problem:
+                _log.warning("leases_not_renewed", error=str(error), advice=error.advice)
+            self.problem = str(error)
             self._reached_since = None
             return set(), set()
+        self.problem = ""
         if self._reached_since is None:
             self._reached_since = now
         self._renewed_at = now

@@ -81,6 +81,7 @@ class Takeover:
         at_once = False
         for account in self._host.accounts:
             place = account.place
+            place.problem = "" if place.lease in self.leases.held else self.leases.problem
             if (holder := self.leases.others.get(place.lease)) is None:
                 continue
             if place.next():

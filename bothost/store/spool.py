@@ -8,7 +8,8 @@ that opens the spool takes the first free slot, and the slots with rows that dea
     crc     u32 little-endian   CRC-32 of the payload
     payload                     msgpack: the first frame {table: [column, …]}, all others [table, [row, …]]
 
-A crash may truncate the last frame of a segment, which was never acknowledged; its length or checksum reveals it.
+A crash may truncate the last frame of a segment, which was never acknowledged. If intact frames follow, it is damage:
+they are read, and the segment is set aside for a person.
 ``append`` returns when the operating system has the bytes, so they survive a kill of the process; with ``sync`` they
 are on disk. A segment is deleted once all its rows are committed to the database. If the process is killed in between,
 it is replayed again, which does nothing because of the primary keys.
@@ -22,7 +23,7 @@ import os
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import msgspec
 
@@ -32,6 +33,9 @@ MAGIC = b"bothost spool 1\n"
 SEGMENT_BYTES = 4 << 20
 """A segment is replayed in one transaction, so its size limits how long new rows wait."""
 FRAME_ROWS = 500
+HEAD_BYTES = 8
+ROWS_BEGIN = b"\x92"
+"""First byte of the payload of rows: a msgpack array of two."""
 
 Rows = Sequence[Sequence[Any]]
 Frame = tuple[str, tuple[str, ...], list[list[Any]]]
@@ -213,26 +217,43 @@ class Spool:
 
 
 class SpoolDamaged(StoreError):
-    """A segment holds complete frames whose bytes have changed."""
+    """Bytes of a segment have changed, or it holds no frames."""
 
 
 def frames_of(path: Path) -> Iterator[Frame]:
-    """Yield the frames of a segment. A truncated tail is skipped. Raises SpoolDamaged for any other damage."""
-    with path.open("rb") as file:
-        magic = file.read(len(MAGIC))
-        if magic != MAGIC and not MAGIC.startswith(magic):
-            raise SpoolDamaged(f"{path} is not a spool segment")
-        columns: dict[str, list[str]] | None = None
-        while (payload := _read_frame(file)) is not None:
+    """Yield the frames of a segment. A truncated tail is skipped.
+
+    Raises SpoolDamaged for any other damage, after all frames that are intact.
+    """
+    data = path.read_bytes()
+    if data[: len(MAGIC)] != MAGIC and not MAGIC.startswith(data):
+        raise SpoolDamaged(f"{path} is not a spool segment")
+    columns: dict[str, list[str]] | None = None
+    damaged: int | None = None
+    at = len(MAGIC)
+    while at < len(data):
+        payload = _payload(data, at)
+        if payload is None:
+            following = _next_frame(data, at + 1)
+            if following is None and _is_cut(data, at):
+                break
+            damaged = at if damaged is None else damaged
+            if following is None or columns is None:
+                break
+            at = following
+            continue
+        try:
+            content = _decode(payload)
             if columns is None:
-                columns = payload
-                continue
-            try:
-                table, rows = payload
-                names = tuple(columns[table])
-            except (KeyError, TypeError, ValueError) as error:
-                raise SpoolDamaged(f"{path} holds an invalid frame: {error}") from error
-            yield table, names, rows
+                columns = content
+            else:
+                table, rows = content
+                yield table, tuple(columns[table]), rows
+        except (msgspec.DecodeError, KeyError, TypeError, ValueError) as error:
+            raise SpoolDamaged(f"{path} holds an invalid frame at byte {at}: {error}") from error
+        at += HEAD_BYTES + len(payload)
+    if damaged is not None:
+        raise SpoolDamaged(f"{path} is damaged at byte {damaged}")
 
 
 def _count(path: Path) -> int:
@@ -248,21 +269,29 @@ def _frame(content: object) -> bytes:
     return len(payload).to_bytes(4, "little") + zlib.crc32(payload).to_bytes(4, "little") + payload
 
 
-def _read_frame(file: BinaryIO) -> Any | None:
-    """Read the next payload; None at the end or at a truncated frame."""
-    head = file.read(8)
-    if len(head) < 8:
+def _payload(data: bytes, at: int) -> bytes | None:
+    """The payload of the frame that begins at this byte; None if no intact frame does."""
+    if _is_cut(data, at):
         return None
-    length = int.from_bytes(head[:4], "little")
-    payload = file.read(length)
-    if len(payload) < length:
-        return None
-    if zlib.crc32(payload) != int.from_bytes(head[4:], "little"):
-        raise SpoolDamaged(f"{file.name} is damaged at byte {file.tell() - length}")
-    try:
-        return _decode(payload)
-    except msgspec.DecodeError as error:
-        raise SpoolDamaged(f"{file.name} is damaged at byte {file.tell() - length}: {error}") from error
+    payload = data[at + HEAD_BYTES : at + HEAD_BYTES + _u32(data, at)]
+    return payload if zlib.crc32(payload) == _u32(data, at + 4) else None
+
+
+def _is_cut(data: bytes, at: int) -> bool:
+    """Whether the segment ends before the frame that begins at this byte, by its length."""
+    return at + HEAD_BYTES + _u32(data, at) > len(data)
+
+
+def _u32(data: bytes, at: int) -> int:
+    return int.from_bytes(data[at : at + 4], "little")
+
+
+def _next_frame(data: bytes, start: int) -> int | None:
+    """Where the next intact frame with rows begins; None: there is none, as behind a truncated frame."""
+    at = data.find(ROWS_BEGIN, start + HEAD_BYTES)
+    while at >= 0 and _payload(data, at - HEAD_BYTES) is None:
+        at = data.find(ROWS_BEGIN, at + 1)
+    return at - HEAD_BYTES if at >= 0 else None
 
 
 def _write_all(file: int, data: bytes | bytearray) -> None:

@@ -27,6 +27,8 @@ REPLAY_ANSWER_S = 20.0
 """How long a replay waits for a server's answer. No move waits for a replay."""
 RETRY_S = (0.05, 2.0)
 """First and longest pause between attempts to reach the database or write the spool."""
+REMIND_S = 60.0
+"""How often the log repeats that rows can be written nowhere."""
 CLOSE_PATIENCE_S = 5.0
 """How long a closing log retries to write rows that neither the database nor the spool accepts."""
 SPOOL_ADVICE = "Free space for the database or for host.data_dir. No move is sent until its row is saved."
@@ -70,13 +72,16 @@ class Writer:
         """
         pause_s = RETRY_S[0]
         closes_at: float | None = None
+        remind_at = 0.0
         while True:
             try:
                 if self._written(chunks):
                     return True
             except OSError as error:
-                rows = sum(len(rows) for _, _, rows in chunks)
-                log_safely("error", "spool_failed", error=str(error), rows=rows, advice=SPOOL_ADVICE)
+                if time.monotonic() >= remind_at:
+                    remind_at = time.monotonic() + REMIND_S
+                    rows = sum(len(rows) for _, _, rows in chunks)
+                    log_safely("error", "spool_failed", error=str(error), rows=rows, advice=SPOOL_ADVICE)
             if closing():
                 closes_at = closes_at or time.monotonic() + CLOSE_PATIENCE_S
                 if time.monotonic() > closes_at:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+import structlog
 
 import bothost.lobbies
 from bothost.config import AccountSettings, Secret, WishSettings
@@ -224,6 +225,23 @@ async def test_an_outage_of_the_database_costs_no_connection(kit, pair, monkeypa
         await asyncio.sleep(0.5)
         assert [account.connection.reconnects for account in first.accounts] == reconnects
         assert kit.count("leases") == 3
+
+
+async def test_a_host_that_cannot_write_leases_at_its_start_says_why_it_does_not_connect(kit, pair, monkeypatch):
+    """As with a full disk: the database can be read."""
+
+    def full(leases, held, wanted, *, take_over):
+        raise StoreUnavailable("the disk is full")
+
+    async with kit.lobby():
+        with monkeypatch.context() as outage, structlog.testing.capture_logs() as logs:
+            outage.setattr(Leases, "round", full)
+            async with pair.running("first") as first:
+                await kit.until(lambda: "no account is connected: the disk is full" in status_of(first)["health"])
+                outage.undo()
+                await kit.until(lambda: len(connected(first)) == 3)
+                assert not any(account["problem"] for account in status_of(first)["accounts"])
+    assert [entry["error"] for entry in logs if entry["event"] == "leases_not_renewed"] == ["the disk is full"]
 
 
 class Script:

@@ -78,22 +78,38 @@ def test_a_torn_tail_costs_only_what_was_never_acknowledged(tmp_path_factory, da
     again.close()
 
 
-def test_damage_inside_a_segment_is_told_apart_from_a_torn_tail(tmp_path: Path):
+@pytest.mark.parametrize("damaged", [0, 1, 3, 5, 12], ids=lambda byte: f"byte {byte} of its frame")
+def test_damage_inside_a_segment_is_told_apart_from_a_torn_tail(tmp_path: Path, damaged: int):
+    """A changed length, checksum or payload costs the rows of its frame. Those before and behind it are read."""
     spool = Spool(tmp_path, COLUMNS)
     spool.append({"a": [(1, "first")]})
     size = next(tmp_path.rglob("*.spool")).stat().st_size
     spool.append({"a": [(2, "second")]})
+    spool.append({"b": [(b"\x92\x92",)]})
     path = spool.oldest()
     data = bytearray(path.read_bytes())
-    data[size + 12] ^= 1
+    data[size + damaged] ^= 1
     path.write_bytes(data)
     frames = frames_of(path)
-    assert next(frames)[2] == [[1, "first"]]
-    with pytest.raises(SpoolDamaged):
+    assert [next(frames)[2], next(frames)[2]] == [[[1, "first"]], [[b"\x92\x92"]]]
+    with pytest.raises(SpoolDamaged, match=f"damaged at byte {size}$"):
         next(frames)
-    spool.set_aside(path, 1)
+    spool.set_aside(path, 2)
     assert spool.oldest() is None
     assert path.with_suffix(".damaged").read_bytes() == bytes(data)
+    spool.close()
+
+
+@pytest.mark.parametrize("damaged", [0, 16, 30], ids=["magic", "length of the columns", "columns"])
+def test_a_segment_without_columns_is_damaged(tmp_path: Path, damaged: int):
+    spool = Spool(tmp_path, COLUMNS)
+    spool.append({"a": [(1, "row")]})
+    path = spool.oldest()
+    data = bytearray(path.read_bytes())
+    data[damaged] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(SpoolDamaged):
+        list(frames_of(path))
     spool.close()
 
 
