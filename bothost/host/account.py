@@ -289,7 +289,9 @@ class Account:
     @property
     def problem(self) -> str:
         """Why there is no connection; empty if there is one, or the reason is unknown."""
-        return f"{self.place.waiting} holds its lease" if self.place.waiting else self.last_problem or self.place.problem
+        if self.place.waiting:
+            return f"{self.place.waiting} holds its lease"
+        return self.last_problem or self.place.problem
 
     def status(self) -> Json:
         """The account's entry in ``bothost status``."""
