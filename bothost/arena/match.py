@@ -14,6 +14,7 @@ from bothost.arena.luck import Luck
 from bothost.errors import ANY_FAILURE, BothostError, raised_at
 from bothost.rules.game import Game, Json, State, View
 from bothost.strategy import Budget, Decision, Player, Request, Strategy, Table, decide_all
+from bothost.tables.fallback import checked
 
 LATE_SHARE, LATE_MS = 0.2, 5.0
 """A decision is late when it took longer than its time by more than this share and these milliseconds together."""
@@ -237,11 +238,12 @@ def _decided(
 
 
 def _checked(decisions: list[Decision]) -> list[Decision]:
-    """Raise BothostError unless each of these is a decision with a number as its action."""
+    """Raise BothostError unless each of these is a decision that a host takes, with a number as its action."""
     for decision in decisions:
-        if not isinstance(decision, Decision):
-            kind = type(decision).__name__
-            raise BothostError(f"decide returned {kind}", advice="return bothost.Decision(action=…)")
+        try:
+            checked(decision)
+        except TypeError as error:
+            raise BothostError(str(error), advice="return bothost.Decision(action=…)") from None
         try:
             operator.index(decision.action)
         except TypeError:

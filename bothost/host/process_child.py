@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 from bothost import children
-from bothost.errors import ANY_FAILURE, described, raised_at
+from bothost.errors import described, raised_at
 from bothost.host.games import Games
 from bothost.host.process_messages import (
     LENGTH,
@@ -50,7 +50,7 @@ class Child:
             elif isinstance(message, ClosePlayer):
                 known = self._players.pop(message.player, None)
                 if known is not None:
-                    with contextlib.suppress(Exception):
+                    with contextlib.suppress(BaseException):
                         known[0].close()
             else:
                 self._connection.sendall(self._answer(message))
@@ -65,7 +65,7 @@ class Child:
         """Make the strategy. Returns the error message if that failed."""
         try:
             self._make(message)
-        except ANY_FAILURE as error:
+        except BaseException as error:
             return _in_words(error, message.strategy.module)
         return None
 
@@ -86,7 +86,7 @@ class Child:
             if type(decision) is not Decision:
                 raise TypeError(f"decide returned {type(decision).__name__}, not a Decision")
             return frame(Reply(plain(decision)))
-        except ANY_FAILURE as error:
+        except BaseException as error:
             return frame(Reply(None, _in_words(error, type(self._strategy).__module__)))
 
     def _player(self, ask: Ask) -> tuple[Player, Game]:

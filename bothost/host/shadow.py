@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import structlog
 
-from bothost.errors import ANY_FAILURE, described
+from bothost.errors import described
 from bothost.host.recorder import Recorder
 from bothost.rules.game import View
 from bothost.strategy import Budget, Decision, Player, Strategy, Table
@@ -105,7 +105,7 @@ class Shadow:
             try:
                 self._decide(position, instances, players)
                 self._tidy(instances, players)
-            except ANY_FAILURE as error:
+            except BaseException as error:  # also what a panic of a Rust extension raises
                 self.failed += 1
                 if self.failed & (self.failed - 1) == 0:  # the first, the second, the fourth, …
                     _log.warning(

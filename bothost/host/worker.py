@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import structlog
 
-from bothost.errors import ANY_FAILURE, described
+from bothost.errors import described
 from bothost.host.process import ProcessLate
 from bothost.strategy import Decision, Player, Request, Strategy
 from bothost.tables import fallback
@@ -54,6 +54,9 @@ Post = Callable[["Worker", list[Result]], None]
 
 class Worker:
     """One daemon thread with its own strategy instances. ``post`` is called from the thread.
+
+    Plugin code may raise any BaseException here: a panic of a Rust extension is no Exception. KeyboardInterrupt reaches
+    only the main thread.
 
     A thread cannot be stopped. A thread that hangs is *abandoned*: its results are ignored, and ``returned`` is called
     if the hanging call ever returns.
@@ -169,7 +172,7 @@ class Worker:
         for each in closing:
             try:
                 each.close()
-            except ANY_FAILURE:
+            except BaseException:
                 _log.exception("close_failed", plugin=type(each).__name__)
 
     def _play(self, loaded: Loaded, tasks: list[QueuedJob]) -> None:
@@ -181,7 +184,7 @@ class Worker:
             instance: Strategy | None = None
             try:
                 instance = self._instance(loaded)
-            except ANY_FAILURE as error:
+            except BaseException as error:
                 self._finish([Result(*task, None, "error", "strategy", error) for task in tasks])
             if instance is not None and type(instance).decide_many is Strategy.decide_many:
                 self._one_by_one(loaded, instance, tasks)
@@ -228,7 +231,7 @@ class Worker:
             decision = fallback.checked(fallback.CHAIN[0].decide(job, self._instance))
         except ProcessLate as error:
             return Result(job, ticket, None, "late", "strategy", error)
-        except ANY_FAILURE as error:
+        except BaseException as error:
             return Result(job, ticket, None, "error", "strategy", error)
         return Result(job, ticket, decision, None, "strategy")
 
@@ -255,7 +258,7 @@ class Worker:
                 self._finish([_result(task, decision) for task, decision in zip(live, decisions, strict=True)])
             if left:
                 raise ValueError(f"decide_many did not decide each of {len(live)} requests")
-        except ANY_FAILURE as error:
+        except BaseException as error:
             _log.warning("decide_many_failed", strategy=loaded.address, error=described(error))
             self._one_by_one(loaded, instance, list(left.values()))
 
@@ -268,7 +271,7 @@ class Worker:
                 decision = link.decide(job, self._instance)
                 if decision is not None:
                     return Result(job, ticket, fallback.checked(decision, job.legal), None, link.by)
-            except ANY_FAILURE as error:
+            except BaseException as error:
                 _log.warning(f"{link.by}_failed", strategy=loaded.address, error=described(error))
         return Result(job, ticket, None, "error", "fallback")
 

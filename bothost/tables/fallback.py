@@ -127,13 +127,13 @@ _FIELDS: tuple[tuple[str, type], ...] = (
 """Fields of a Decision, besides the action, that the host reads as they are; None is allowed."""
 
 
-def checked(decision: Any, legal: ActionArray | None = None) -> Decision:
-    """Check and return a plugin's decision.
+def checked(decision: Any, legal: ActionArray | None = None, what: str = "decide") -> Decision:
+    """Check and return a plugin's decision. ``what``: the method that returned it.
 
     Raises TypeError if it is not a Decision or a field has a wrong type, ValueError if it is illegal.
     """
     if type(decision) is not Decision:
-        raise TypeError(f"decide returned {type(decision).__name__}, not a Decision")
+        raise TypeError(f"{what} returned {type(decision).__name__}, not a Decision")
     for name, kind in _FIELDS:
         value = getattr(decision, name)
         if value is not None and not isinstance(value, kind):

@@ -159,13 +159,13 @@ def _guarded(
 ) -> tuple[Finding, bool]:
     """Run a check in a separate thread, and stop waiting if a call hangs. Returns (finding, whether it hung)."""
     result: list[Finding] = []
-    failed: list[Exception] = []
+    failed: list[BaseException] = []
     limit = run.budget_ms / 1000.0 * HANG_FACTOR + 2.0
 
     def work() -> None:
         try:
             result.append(_finding(name, game.name, check, resolved, game, hands, seed, run))
-        except Exception as error:
+        except BaseException as error:
             failed.append(error)
 
     thread = threading.Thread(target=work, name=f"check {resolved.address}", daemon=True)

@@ -109,6 +109,20 @@ class Exits(Misbehaving):
         sys.exit(3)
 
 
+class PanicException(BaseException):
+    """What a panic in a Rust extension raises. It is no ``Exception``."""
+
+
+class Panics(Misbehaving):
+    """Raises what is no ``Exception`` in ``decide``, in the thread that all inline strategies share."""
+
+    name = "misbehaving-panic"
+    execution: ClassVar[Execution] = "inline"
+
+    def misbehave(self, view: View, legal: ActionArray, good: Decision) -> Any:
+        raise PanicException("misbehaving as announced")
+
+
 class CrashOnPlayer(Misbehaving):
     """Raises in ``player``."""
 

@@ -7,7 +7,6 @@ through :class:`Run`, which keeps the time and turns exceptions into findings.
 from __future__ import annotations
 
 import gc
-import math
 import os
 import random
 import statistics
@@ -24,10 +23,11 @@ import numpy as np
 
 from bothost import Budget, Decision, Evaluator, Player, Request, Strategy, Table
 from bothost.children import resident_bytes
-from bothost.errors import ANY_FAILURE
+from bothost.errors import described
 from bothost.plugins import Resolved
 from bothost.rules import ActionArray, Game, View
 from bothost.strategy import decide_all
+from bothost.tables.fallback import checked
 from bothost.testing.game_laws import LONGEST_HAND
 
 QUICK_MS = 5.0
@@ -77,10 +77,10 @@ class Run:
         self.calling, self.call_started = what, time.monotonic()
         try:
             return function(*arguments)
-        except ANY_FAILURE as error:
+        except BaseException as error:  # also what a panic of a Rust extension raises
             frames = traceback.extract_tb(error.__traceback__)
             where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})"
-            message = f"{what} raised {type(error).__name__}: {error}{where if len(frames) > 1 else ''}"
+            message = f"{what} raised {described(error)}{where if len(frames) > 1 else ''}"
             raise Broken(message, "a host plays a fallback move for this, and gives the strategy up soon") from error
         finally:
             self.call_started = None
@@ -129,35 +129,42 @@ class Run:
 
 
 def check_decision(decision: Any, view: View, legal: ActionArray, *, what: str = "decide") -> None:
-    """Raise Broken unless a host can use this decision."""
-    if not isinstance(decision, Decision):
-        raise Broken(f"{what} returned {type(decision).__name__}", "return bothost.Decision(action=…)")
+    """Raise Broken unless a host can use this decision, and log all of it."""
+    try:
+        checked(decision, what=what)
+    except TypeError as error:
+        raise Broken(str(error), "return bothost.Decision(action=…); see its fields in bothost/strategy.py") from error
     if type(decision.action) is not int:
         raise Broken(f"{what}: action is a {type(decision.action).__name__}", "return action=int(…)")
     if not view.is_legal(decision.action):
         offered = ", ".join(view.notation(int(a)) for a in legal[:6]) + (", …" if len(legal) > 6 else "")
         message = f"{what} answered {decision.action} in phase {view.phase}; legal: {offered}"
         raise Broken(message, "choose from the legal array that decide receives")
-    for name in ("policy", "values"):
-        array = getattr(decision, name)
-        if array is None:
-            continue
-        if len(array) != len(legal):
-            raise Broken(
-                f"{what}: {name} has {len(array)} entries for {len(legal)} legal actions", "align it with legal"
-            )
-        if not np.isfinite(np.asarray(array, np.float64)).all():
-            raise Broken(f"{what}: {name} is not finite", "look for NaN in the model's output")
+    for name, shape in (("policy", legal.shape), ("values", legal.shape), ("value", ())):
+        if getattr(decision, name) is not None:
+            _check_numbers(getattr(decision, name), shape, f"{what}: {name}")
     if decision.policy is not None:
         policy = np.asarray(decision.policy, np.float64)
         if (policy < 0).any() or abs(policy.sum() - 1.0) > 1e-3:
             raise Broken(f"{what}: the policy sums to {policy.sum():.4f}", "normalise it over the legal actions")
-    if decision.value is not None and not math.isfinite(decision.value):
-        raise Broken(f"{what}: value is {decision.value}", "look for NaN in the model's output")
     try:
-        msgspec.json.encode(decision.stats)
-    except TypeError as error:
-        raise Broken(f"{what}: stats cannot be logged: {error}", "put JSON values into it only") from error
+        stats = msgspec.json.encode(decision.stats)
+    except Exception as error:  # a plugin's objects may raise anything
+        raise Broken(f"{what}: stats cannot be logged: {described(error)}", "put JSON values into it only") from error
+    if decision.stats is not None and not stats.startswith(b"{"):
+        raise Broken(f"{what}: stats is a {type(decision.stats).__name__}", "return a mapping of names to JSON values")
+
+
+def _check_numbers(value: Any, shape: tuple[int, ...], what: str) -> None:
+    try:
+        numbers = np.asarray(value, np.float64)
+    except Exception as error:  # a plugin's objects may raise anything
+        raise Broken(f"{what} is not numeric: {described(error)}", "return numbers, or None") from error
+    if numbers.shape != shape:
+        advice = "align it with legal" if shape else "return one number"
+        raise Broken(f"{what} has the shape {numbers.shape}, not {shape}", advice)
+    if not np.isfinite(numbers).all():
+        raise Broken(f"{what} is not finite", "look for NaN in the model's output")
 
 
 def make(run: Run, resolved: Resolved) -> Strategy:

@@ -55,6 +55,7 @@ def never_missed_a_deadline(kit):
     [
         ("crash", "error"),
         ("exit", "error"),
+        ("panic", "error"),
         ("player", "error"),
         ("init", "error"),
         ("illegal", "illegal"),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 
-from bothost import Player, Strategy, Table, rules
+from bothost import Budget, Decision, Player, Strategy, Table, rules
 from bothost.plugins import Plugins
+from bothost.rules import ActionArray, View
 from bothost.testing import misbehaving
 from bothost.testing.check_strategy import check_strategy
 
@@ -32,6 +34,7 @@ FAULTS = {
     "slow-quick": ("quick is quick", "quick takes 2"),
     "crash": ("legal", "decide raised RuntimeError"),
     "exit": ("legal", "decide raised SystemExit"),
+    "panic": ("legal", "decide raised PanicException"),
     "player": ("legal", "player raised"),
     "init": ("legal", "the constructor raised"),
     "close": ("legal", "close raised"),
@@ -92,3 +95,54 @@ def test_what_is_no_player_is_named(made: Any, words: str, monkeypatch: pytest.M
     report = check_strategy(NoPlayer, games=[CLAIMS], hands=2)
     with pytest.raises(AssertionError, match=f"player returned {words}"):
         report.require()
+
+
+class Answers(Strategy):
+    """Answers with ``fields`` beside a legal action."""
+
+    name, version, games = "answers", "1", ("*",)
+    fields: ClassVar[dict[str, Any]] = {}
+    kind: Any = Decision
+
+    def player(self, table: Table) -> Player:
+        return _AnswersPlayer()
+
+
+class _AnswersPlayer(Player):
+    def decide(self, view: View, legal: ActionArray, budget: Budget) -> Decision:
+        fields = {name: value(legal) if callable(value) else value for name, value in Answers.fields.items()}
+        made: Decision = Answers.kind(action=int(legal[0]), **fields)
+        return made
+
+
+class Derived(Decision, kw_only=True):
+    """Not what a host takes for a decision."""
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"encoder_version": np.int64(2)}, "Decision.encoder_version is int64, not int"),
+        ({"phase": 7}, "Decision.phase is int, not str"),
+        ({"wait_ms": "5"}, "Decision.wait_ms is str, not Real"),
+        ({"policy": lambda legal: (1.0 for _ in legal)}, "policy is not numeric"),
+        ({"policy": lambda legal: np.full((len(legal), 1), 1.0 / len(legal))}, r"policy has the shape \(\d+, 1\)"),
+        ({"values": lambda legal: ["high"] * len(legal)}, "values is not numeric"),
+        ({"value": "high"}, "value is not numeric"),
+        ({"value": np.zeros(1)}, r"value has the shape \(1,\)"),
+        ({"stats": ["reason"]}, "stats is a list"),
+        ({"stats": {"reason": "\ud800"}}, "stats cannot be logged"),
+    ],
+)
+def test_what_a_host_would_not_use_or_log_is_named(
+    fields: dict[str, Any], words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Answers, "fields", fields)
+    with pytest.raises(AssertionError, match=words):
+        check_strategy(Answers, games=[CLAIMS], hands=2).require()
+
+
+def test_a_subclass_of_decision_is_no_decision(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Answers, "kind", Derived)
+    with pytest.raises(AssertionError, match="decide returned Derived, not a Decision"):
+        check_strategy(Answers, games=[CLAIMS], hands=2).require()
