@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -44,18 +45,21 @@ class Journal:
         self._file: IO[bytes] | None = None
 
     def open(self) -> list[DealResult]:
-        """Deals in the file. Raises UsageError if it belongs to another match."""
+        """Deals in the file. Raises UsageError if it belongs to another match, or another process writes to it."""
         if self.path is None:
             return []
-        done: list[DealResult] = []
-        if self.path.exists() and self.path.stat().st_size:
-            done, valid = self._read()
-            with self.path.open("r+b") as file:  # cut off a truncated last line
-                file.truncate(valid)
-        else:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self.path.write_bytes(msgspec.json.encode(self.header) + b"\n")
-        self._file = self.path.open("ab")
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        file = self._file = self.path.open("ab")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # until it is closed
+        except BlockingIOError:
+            advice = "wait until that one ends, or name another file or folder"
+            raise UsageError(f"another match is writing to {self.path} now", advice=advice) from None
+        if not file.tell():
+            file.write(msgspec.json.encode(self.header) + b"\n")
+            return []
+        done, valid = self._read()
+        file.truncate(valid)  # without a line that was cut
         return done
 
     def _read(self) -> tuple[list[DealResult], int]:

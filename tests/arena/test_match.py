@@ -170,6 +170,19 @@ def test_an_interrupted_match_goes_on_from_its_journal(tmp_path):
     }
 
 
+def test_a_journal_that_another_run_writes_to_is_refused(tmp_path):
+    journal = tmp_path / "match.jsonl"
+    asked = spec("othello", "test-random", "test-first", deals=3)
+
+    def again(done, mean):
+        with pytest.raises(UsageError, match="another match is writing to .*match.jsonl now"):
+            run_match(asked, players.build, journal=journal)
+
+    run_match(asked, players.build, journal=journal, on_deal=again)
+    assert len(journal.read_bytes().splitlines()) == 4
+    assert run_match(asked, players.build, journal=journal)["deals"] == 3
+
+
 def test_a_journal_of_another_match_is_refused(tmp_path):
     journal = tmp_path / "match.jsonl"
     run_match(spec("othello", "test-random", "test-first", deals=1), players.build, journal=journal)
