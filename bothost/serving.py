@@ -105,6 +105,12 @@ class BoundedHttp(H11Protocol):
         if not self.transport.is_closing():
             self._wait()
 
+    def shutdown(self) -> None:
+        """Let a request finish. But a response that has begun and goes on, such as a stream of events, ends at once."""
+        super().shutdown()
+        if self.cycle is not None and self.cycle.response_started and not self.cycle.response_complete:
+            self.transport.close()
+
     def _wait(self) -> None:
         """Start the deadline of the next request."""
         self._finish()

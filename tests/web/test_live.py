@@ -4,6 +4,7 @@ import asyncio
 import json
 import time
 
+import httpx
 import pytest
 import uuid_utils
 
@@ -16,6 +17,7 @@ from bothost.web.hands import name_of
 from bothost.web.live import Live, line, seen
 from bothost.web.opponents import LOBBY, bots_of
 from bothost.web.seat import Seat
+from bothost.web.server import serving
 from bothost.web.viewers import MOST_CHAT, Viewer, public_view
 
 
@@ -111,6 +113,18 @@ def test_new_hands_and_ends_are_noticed_between_scans(site, logged, played, monk
     assert live.read() and [name_of(hand.hand) for hand in live.hands.values()] == [f"{hands[1][0].game_id.hex()}-0"]
     monkeypatch.setattr("bothost.web.live.SCAN_S", 0.0)
     assert not live.read() and len(live.hands) == 1
+
+
+async def test_a_server_that_stops_ends_the_streams_of_open_pages(site, caplog):
+    async with httpx.AsyncClient(trust_env=False) as browser:
+        async with serving(site, WebSettings(port=0)) as address:
+            await browser.get(f"{address}api/session")
+            answer = await browser.send(browser.build_request("GET", f"{address}api/tables"), stream=True)
+            lines = answer.aiter_lines()
+            assert (await anext(lines)).startswith("data: ")
+        assert caplog.messages == []
+        with pytest.raises(httpx.RemoteProtocolError):
+            [line async for line in lines]
 
 
 async def test_live_tables_come_back_with_the_database(site, logged, played, monkeypatch):
