@@ -15,6 +15,7 @@ import msgspec
 
 from bothost import rules
 from bothost.errors import UsageError
+from bothost.export.folder import aside
 from bothost.export.whole_hands import WholeHand, whole_hands
 from bothost.lobbies.botzone.doudizhu import NUMBERING
 from bothost.lobbies.botzone.mahjong import WINDS
@@ -64,21 +65,16 @@ def export_matches(
         raise UsageError(f"{path} exists already", advice="name another folder with --out, or delete the file")
     left_out: Counter[str] = Counter()
     counted: Counter[str] = Counter()
-    building = path.with_suffix(".partial")
-    try:
-        with building.open("wb") as file:
-            for hand in whole_hands(store, query, left_out):
-                try:
-                    match = match_of(hand, name_of)
-                except Unfit as error:
-                    left_out[str(error)] += 1
-                    continue
-                file.write(_json(match) + b"\n")
-                counted[match["game"]] += 1
-                progress(counted.total())
-        building.rename(path)
-    finally:
-        building.unlink(missing_ok=True)
+    with aside(path) as file:
+        for hand in whole_hands(store, query, left_out):
+            try:
+                match = match_of(hand, name_of)
+            except Unfit as error:
+                left_out[str(error)] += 1
+                continue
+            file.write(_json(match) + b"\n")
+            counted[match["game"]] += 1
+            progress(counted.total())
     return {"format": "botzone", "file": str(path), "matches": dict(counted), "left_out": dict(left_out)}
 
 

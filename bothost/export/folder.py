@@ -137,18 +137,28 @@ class ExportFolder:
 
 @contextmanager
 def aside(path: Path, mode: int = 0o644) -> Iterator[BinaryIO]:
-    """Write a file, or a new version of it. It has its name once it is complete and synced."""
+    """Write a file, or a new version of it. It has its name once it is complete and synced. An error removes it."""
     building = path.with_name(f".{path.name}.partial")
     handle = os.open(building, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, mode)
     try:
-        with os.fdopen(handle, "wb") as file:
+        with naming(path), os.fdopen(handle, "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-    except OSError as error:  # a full disk: the system does not say which
+        building.rename(path)
+    except BaseException:
+        building.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Let errors of the system name a path: that of a full disk does not say which."""
+    try:
+        yield
+    except OSError as error:
         error.filename = error.filename or str(path)
         raise
-    building.rename(path)
 
 
 def readable(data: Any) -> bytes:

@@ -88,6 +88,7 @@ class HandPage:
             self.scores = [_decode_scores(text or "null") for text in found["scores"].to_pylist()]
         except msgspec.DecodeError as error:
             raise StoreError(f"the scores of a hand cannot be read: {error}") from error
+        self.away = [decode_away(text) for text in found["away"].to_pylist()]
 
     @classmethod
     def read(cls, reader: ColumnReader, keys: Sequence[Key], options: ExportOptions, consents: Consents) -> HandPage:
@@ -110,6 +111,11 @@ class HandPage:
         """Return the score of the hand's seat; None if the hand has no scores."""
         scores, seat = self.scores[hand], self.keys[hand][1]
         return scores[seat] if scores is not None and seat < len(scores) else None
+
+    def moved_for(self) -> list[bytes]:
+        """Return the ids of the hands at which the lobby may have moved for our seat."""
+        seats = zip(self.keys, self.away, strict=True)
+        return sorted({game_id for (game_id, seat), away in seats if seat in (away or ())})
 
     def columns(self, hands: npt.NDArray[np.int64]) -> dict[str, pa.Array]:
         """Return the columns for rows of these hands, given by index."""
@@ -143,7 +149,7 @@ class HandPage:
             "outcome": pa.array([self.score_of(hand) for hand in range(len(self))], pa.float32()),
             "scores": pa.array(self.scores, pa.list_(pa.float32())),
             "end": found["reason"],
-            "away": pa.array([decode_away(text) for text in found["away"].to_pylist()], pa.list_(pa.int8())),
+            "away": pa.array(self.away, pa.list_(pa.int8())),
             "split": _symbols(self.splits),
             "started": found["started_us"],
         }

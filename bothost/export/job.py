@@ -96,6 +96,7 @@ def _plan(
         "format": exporter.name,
         "query": msgspec.to_builtins(query),
         "options": chosen,
+        "columns": {field.name: str(field.type) for field in schema_of(options)},
     }
     plan: dict[str, Any] = {
         "asked": asked,
@@ -189,7 +190,6 @@ class _Run:
             "games": dict(sorted(games.items())),
             "encoders": [{"strategy": strategy, "encoder_version": version} for strategy, version in encoders],
             "views_not_decoded": sum(part["views_not_decoded"] for part in parts),
-            "columns": {field.name: str(field.type) for field in schema_of(self._options)},
             "files": [{name: part[name] for name in ("file", "rows", "hands", "bytes", "sha256")} for part in parts],
         }
 

@@ -10,8 +10,11 @@ Format: Minari (Farama Foundation), HDF5 storage.
 
 from __future__ import annotations
 
+import errno
 import importlib
 import json
+import os
+import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -23,12 +26,13 @@ import numpy as np
 import numpy.typing as npt
 
 from bothost.errors import StoreError, UsageError
+from bothost.export.folder import naming
 from bothost.export.options import ExportOptions
 from bothost.export.rllib import observation, view_blocks
 from bothost.export.views import Decoder, Games
 from bothost.rules.game import Game, Json
 from bothost.store.query import HandQuery
-from bothost.store.reader import Timeline, iter_hands, iter_timelines, played
+from bothost.store.reader import NOT_PLAYED, Timeline, iter_hands, iter_timelines, played
 from bothost.store.records import DecisionRecord
 from bothost.store.store import Store
 
@@ -63,7 +67,7 @@ def export_episodes(
     left_out: Counter[str] = Counter()
     games = Games()
     datasets: dict[tuple[str, str], _Dataset] = {}
-    with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as folder:
+    with naming(out), tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as folder:
         done = 0
         for timeline in iter_timelines(store, iter_hands(store, query)):
             record = timeline.hand.game
@@ -162,8 +166,8 @@ def _episode(timeline: Timeline, decoder: Decoder, blocks: Sequence[str]) -> _Ep
 def _played(timeline: Timeline) -> list[DecisionRecord]:
     """Return the decisions that were played."""
     live = [row for row in timeline.decisions if row.role == "live"]
-    kinds = [{outcome.kind for outcome in timeline.outcomes.get(row.id, ())} for row in live]
-    attempts = [(row.seq, row.attempt, "rejected" in of_row) for row, of_row in zip(live, kinds, strict=True)]
+    dropped = [any(outcome.kind in NOT_PLAYED for outcome in timeline.outcomes.get(row.id, ())) for row in live]
+    attempts = [(row.seq, row.attempt, row_dropped) for row, row_dropped in zip(live, dropped, strict=True)]
     return list(compress(live, played(attempts)))
 
 
@@ -172,6 +176,8 @@ class _Dataset:
 
     BATCH = 256
     BATCH_BYTES = 64 << 20
+    FRAME_BYTES = 64 << 10
+    """More than HDF5 itself needs for an episode."""
 
     def __init__(self, root: Path, name: str, decoder: Decoder, rules: str, blocks: Sequence[str]) -> None:
         from gymnasium import spaces
@@ -181,6 +187,7 @@ class _Dataset:
         game = decoder.game
         self.id = f"{NAMESPACE}/{name}-v0"
         self.episodes = self.steps = self._bytes = 0
+        self._root = root
         self._waiting: list[Any] = []
         sizes = [int(np.prod(game.blocks[block].shape)) for block in blocks]
         folder = root / NAMESPACE / f"{name}-v0" / "data"
@@ -228,5 +235,8 @@ class _Dataset:
 
     def flush(self) -> None:
         if self._waiting:
+            # HDF5 ends the process when the disk is full. A part of its chunks stays unused.
+            if shutil.disk_usage(self._root).free < 1.25 * self._bytes + self.FRAME_BYTES * len(self._waiting):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             self._storage.update_episodes(self._waiting)
             self._waiting, self._bytes = [], 0

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,6 @@ import pyarrow as pa
 from bothost.export.hands import HandPage
 from bothost.export.views import Decoder, Games
 from bothost.rules.game import FloatArray, Game
-from bothost.store.reader import played
 
 FIELDS = [
     pa.field("eps_id", pa.string()),
@@ -31,21 +29,19 @@ FIELDS = [
     pa.field("action_prob", pa.float32()),
     pa.field("action_logp", pa.float32()),
 ]
-"""All null in rows of decisions that were not played: shadow decisions, and attempts that were rejected or replaced."""
+"""All null in rows of decisions that were not played."""
 
 
 def columns_of(page: HandPage, hands: list[int], arrays: dict[str, pa.Array], games: Games) -> dict[str, pa.Array]:
     """Return the columns for rows. ``hands``: the index of each row's hand; a hand's decisions are in order."""
-    names = ("role", "seq", "attempt", "rejected", "view", "legal", "policy", "action")
+    names = ("played", "view", "legal", "policy", "action")
     columns: dict[str, list[Any]] = {name: arrays[name].to_pylist() for name in names}
     rows: list[dict[str, Any]] = [{} for _ in hands]
     episodes: dict[int, list[int]] = {}
     for row, hand in enumerate(hands):
-        if columns["role"][row] == "live":
+        if columns["played"][row]:
             episodes.setdefault(hand, []).append(row)
-    for hand, live in episodes.items():
-        attempts = [(columns["seq"][row], columns["attempt"][row], columns["rejected"][row]) for row in live]
-        members = list(compress(live, played(attempts)))
+    for hand, members in episodes.items():
         _fill(rows, members, page, hand, columns, games.of(*page.games[hand]))
     return {field.name: pa.array([row.get(field.name) for row in rows], field.type) for field in FIELDS}
 

@@ -59,6 +59,10 @@ _FETCHED = [
     *_DECISION_FIELDS,
     pa.field("at_us", TIME, nullable=False),
 ]
+DROPPED = (
+    "SELECT o.decision_id FROM decisions d JOIN outcomes o ON o.decision_id = d.id "
+    "WHERE d.game_id IN ({keys}) AND o.kind IN ('superseded', 'server_acted')"
+)
 REFUSALS = "SELECT o.decision_id FROM outcomes o WHERE o.kind = 'rejected' AND o.decision_id BETWEEN {key} AND {key}"
 
 
@@ -66,6 +70,7 @@ def schema_of(options: ExportOptions) -> pa.Schema:
     """Return the schema of an export."""
     fields = [pa.field("id", pa.string(), nullable=False), *HAND_FIELDS, *_DECISION_FIELDS]
     fields += [pa.field("at", TIME, nullable=False), pa.field("rejected", pa.bool_(), nullable=False)]
+    fields.append(pa.field("played", pa.bool_(), nullable=False))
     if options.view_json:
         fields.append(pa.field("view_json", pa.string()))
     if options.raw:
@@ -124,6 +129,7 @@ def batch_of(
         return None
     columns = dict(zip(found.schema.names, found.columns, strict=True))
     columns["rejected"] = _rejected(reader, columns["id"])
+    columns["played"] = _played(columns, hands, _dropped(reader, page.moved_for()))
     made = columns | page.columns(hands)
     made |= {"id": hexadecimal(columns["id"]), "at": columns["at_us"]}
     if options.view_json:
@@ -162,6 +168,22 @@ def _rejected(reader: ColumnReader, ids: pa.Array) -> pa.Array:
     )
     found = reader.read(REFUSALS, bounds, pa.schema([pa.field("decision_id", KEY, nullable=False)]))
     return pc.is_in(ids, value_set=found["decision_id"])
+
+
+def _dropped(reader: ColumnReader, game_ids: Sequence[bytes]) -> pa.Array:
+    """Return the ids of the decisions of some hands that the lobby did not wait for."""
+    schema = pa.schema([pa.field("decision_id", KEY, nullable=False)])
+    return reader.read(DROPPED, game_ids, schema)["decision_id"] if game_ids else pa.array([], KEY)
+
+
+def _played(columns: dict[str, pa.Array], hands: npt.NDArray[np.int64], dropped: pa.Array) -> pa.Array:
+    """Whether each decision was played, as ``bothost.store.reader.played``. ``hands``: the index of each row's hand."""
+    live = pc.equal(columns["role"].dictionary_decode(), "live").to_numpy(zero_copy_only=False)
+    gone = pc.or_(columns["rejected"], pc.is_in(columns["id"], value_set=dropped)).to_numpy(zero_copy_only=False)
+    seq, attempts = columns["seq"].to_numpy(), np.where(live, columns["attempt"].to_numpy(), 0)
+    first = np.flatnonzero((np.diff(hands, prepend=-1) != 0) | (np.diff(seq, prepend=-1) != 0))
+    last = np.repeat(np.maximum.reduceat(attempts, first), np.diff(first, append=len(seq)))
+    return pa.array(live & (attempts == last) & ~gone)
 
 
 def _numbers(found: pa.RecordBatch, number: dict[Key, int]) -> npt.NDArray[np.int64]:

@@ -30,7 +30,7 @@ from bothost.strategy import LoggedStep, Trajectory
 
 BATCH_ROWS = 4096
 COLUMNS = (
-    "game_id", "seat", "seq", "attempt", "game", "rules", "split", "scores", "role", "rejected",
+    "game_id", "seat", "seq", "attempt", "game", "rules", "split", "scores", "role", "rejected", "played",
     "view", "legal", "action", "policy", "action_values", "stats", "fallback", "strategy", "model_sha256",
 )  # fmt: skip
 
@@ -123,7 +123,8 @@ class Dataset:
         for entry in self._manifest["files"]:
             path = self.folder / "data" / Path(str(entry["file"])).name
             with pq.ParquetFile(path) as file:
-                for batch in file.iter_batches(BATCH_ROWS, columns=list(COLUMNS)):
+                known = [name for name in COLUMNS if name in file.schema_arrow.names]
+                for batch in file.iter_batches(BATCH_ROWS, columns=known):
                     yield _Rows(batch.filter(pc.equal(batch["role"], "live")))
 
     def _step(self, game: Game, rows: _Rows, row: int) -> LoggedStep:
@@ -160,7 +161,9 @@ class _Rows:
     def __init__(self, batch: pa.RecordBatch) -> None:
         self.batch = batch
         self.game_ids, self.seats = _list(batch, "game_id"), _list(batch, "seat")
-        self.attempts = list(zip(*(_list(batch, name) for name in ("seq", "attempt", "rejected")), strict=True))
+        # Exports of earlier releases have no column ``played``.
+        dropped = pc.invert(batch["played"]) if "played" in batch.schema.names else batch["rejected"]
+        self.attempts = list(zip(_list(batch, "seq"), _list(batch, "attempt"), dropped.to_pylist(), strict=True))
         self.views, self.actions = _list(batch, "view"), _list(batch, "action")
         self.stats, self.models = _list(batch, "stats"), _list(batch, "model_sha256")
         self.fallbacks, self.strategies = _list(batch, "fallback"), _list(batch, "strategy")

@@ -364,15 +364,20 @@ class _Fold:
         self._view = self._game.view_from_snapshot(json.loads(self._snapshots.pop(0).view))
 
 
-def played(attempts: Sequence[tuple[int, int, bool]]) -> list[bool]:
-    """Whether each live decision of a hand was played. ``attempts``: (seq, attempt, rejected) of each.
+NOT_PLAYED = ("rejected", "superseded", "server_acted")
+"""Outcomes of moves that were not made: refused, never sent, or made by the lobby itself."""
 
-    A later attempt at the same position replaces an earlier one, which the lobby rejected or never received.
+
+def played(attempts: Sequence[tuple[int, int, bool]]) -> list[bool]:
+    """Whether each live decision of a hand was played. ``attempts``: (seq, attempt, dropped) of each.
+
+    ``dropped``: whether it has an outcome of ``NOT_PLAYED``. A later attempt at the same position replaces an earlier
+    one, which the lobby rejected or never received.
     """
     last: dict[int, int] = defaultdict(int)
     for seq, attempt, _ in attempts:
         last[seq] = max(last[seq], attempt)
-    return [attempt == last[seq] and not rejected for seq, attempt, rejected in attempts]
+    return [attempt == last[seq] and not dropped for seq, attempt, dropped in attempts]
 
 
 def decision_counts(store: Store, keys: Sequence[Key]) -> dict[Key, tuple[int, int]]:

@@ -221,3 +221,5 @@ class Requests:
         if answer is not None and request_id in (None, answer.request_id):
             out.append(Outcome(answer, kind, detail))
             hand.close_answer()
+            if kind == "server_acted":
+                hand.away |= {hand.seat}

@@ -22,6 +22,7 @@ from bothost.export import job
 from bothost.export import rows as exported_rows
 from bothost.export.job import export
 from bothost.export.jsonl import JsonLinesExporter
+from bothost.export.minari import export_episodes
 from bothost.export.options import ExportOptions
 from bothost.export.parquet import ParquetExporter
 from bothost.plugins.weights import sha256_of
@@ -166,11 +167,11 @@ def test_an_interrupted_export_ends_with_the_same_bytes(store, tmp_path, exporte
 def test_no_kill_leaves_the_key_of_pseudonyms_in_a_finished_export(store, tmp_path, monkeypatch, nth):
     out, unlink, gone = tmp_path / "out", Path.unlink, []
 
-    def dying(path):
+    def dying(path, missing_ok=False):
         if len(gone) == nth:
             raise Killed
         gone.append(path.name)
-        unlink(path)
+        unlink(path, missing_ok=missing_ok)
 
     monkeypatch.setattr(job.time, "time_ns", lambda: 10**18)
     run(store, tmp_path / "whole", pseudonym_key="k")
@@ -196,6 +197,7 @@ def test_a_full_disk_is_named(store, tmp_path):
     with pytest.raises(OSError) as caught:
         run(store, tmp_path / "out", Full())
     assert caught.value.filename == str(tmp_path / "out" / "data" / "part-00000.parquet")
+    assert list((tmp_path / "out" / "data").iterdir()) == [], "the space is free again"
 
 
 def test_an_unfinished_export_is_not_mixed_with_another(store, tmp_path):
@@ -294,22 +296,32 @@ def test_rllib_columns_are_transitions_of_what_was_played(store, played, tmp_pat
         assert row["action_prob"] == pytest.approx(1 / len(row["legal"]))
 
 
-def test_a_move_that_was_replaced_is_in_no_transition_and_no_trajectory(settings, tmp_path):
-    """The lobby asked again before the first answer was sent."""
+@pytest.mark.parametrize("why", ["replaced", "the lobby moved", "a shadow's"])
+def test_a_move_that_was_not_played_is_in_no_transition_and_no_trajectory(settings, tmp_path, why):
     rows = played_hand(rules.game("doudizhu"), 1, started_us=10**15)
     made = decisions([rows])
-    first = copy.copy(made[1])
-    made[1].attempt, first.id = 1, bytes(16)
-    rows += [first, OutcomeRecord(first.id, "superseded", None, first.at_us)]
+    if why == "the lobby moved":
+        dropped = made.pop(1)
+        rows.append(OutcomeRecord(dropped.id, "server_acted", "pass", dropped.at_us))
+        rows[-2].away = f"[{dropped.seat}]"
+    else:  # the lobby asked again before the first answer was sent, or a shadow decided
+        dropped = copy.copy(made[1])
+        dropped.id = bytes(16)
+        made[1].attempt, dropped.role = (1, "live") if why == "replaced" else (0, "shadow")
+        rows.append(dropped)
     write_rows(settings, tmp_path, [rows])
     with Store.open(settings) as store:
         run(store, tmp_path / "out", rllib=True)
         found = pd.read_parquet(tmp_path / "out" / "data")
-        assert found.loc[found["eps_id"].isna(), "id"].tolist() == [first.id.hex()]
+        for columns in (found["eps_id"].isna(), ~found["played"]):
+            assert found.loc[columns, "id"].tolist() == [dropped.id.hex()]
         assert found["t"].dropna().tolist() == list(range(len(made)))
         dataset = Dataset.make(store, SCORED, tmp_path / "dataset", "random")
-    (trajectory,) = [t for split in ("train", "val", "test") for t in dataset.trajectories(split)]
-    assert [step.action for step in trajectory.steps] == [row.action for row in made]
+        (trajectory,) = [t for split in ("train", "val", "test") for t in dataset.trajectories(split)]
+        assert [step.action for step in trajectory.steps] == [row.action for row in made]
+        pytest.importorskip("minari")
+        info = export_episodes(store, SCORED, tmp_path / "episodes")
+        assert info["datasets"]["bothost/doudizhu-v0"]["steps"] == len(made)
 
 
 def test_observations_come_in_small_tables_whatever_the_size_of_a_file(store, played, tmp_path, monkeypatch):

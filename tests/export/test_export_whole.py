@@ -1,6 +1,7 @@
 """Whole hands out: Botzone's records are read back as the same hands, and Minari reads its own dataset."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -137,6 +138,17 @@ def test_a_hand_without_a_score_of_our_seat_is_left_out(store, tmp_path: Path):
         connection.exec_driver_sql("UPDATE game_ends SET scores = '[1]'")
     info = export_episodes(store, HandQuery(scored=True, games=("othello",)), tmp_path / "out")
     assert info["datasets"]["bothost/othello-v0"]["episodes"] == 5 and info["left_out"] == {"without a score": 5}
+
+
+def test_a_full_disk_is_named_and_leaves_nothing(store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """HDF5 would end the process."""
+    pytest.importorskip("minari")
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=1 << 20))
+    before = set(tmp_path.iterdir())
+    with pytest.raises(OSError, match="No space left on device") as caught:
+        export_episodes(store, HandQuery(scored=True, games=("pairing",)), tmp_path / "out")
+    assert caught.value.filename == str(tmp_path / "out") and set(tmp_path.iterdir()) == before
 
 
 def test_blocks_of_the_observations_may_be_chosen(store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

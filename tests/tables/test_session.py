@@ -168,6 +168,7 @@ def test_a_move_that_the_server_made_is_noted(seat):
     answer = seat.answer(request_id="r")
     [outcome] = seat.feed(ServerActedForUs("t", "r", "pass"))
     assert isinstance(outcome, Outcome) and outcome.kind == "server_acted"
+    assert seat.session.hand.away == {seat.seat}
     assert not seat.session.requests.may_send(answer)
 
 
