@@ -104,6 +104,7 @@ async def running(
     file = folder / "config.toml"
     file.write_text(configuration(settings, folder, url, game, bots, attributes))
     argv = [sys.executable, "-m", "bothost", "run", "--config", str(file), "--worker", "1/1"]
+    argv += ["--parent", str(os.getpid())]
     process = await asyncio.create_subprocess_exec(
         *argv, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL
     )

@@ -68,7 +68,7 @@ class Play:
     def _match(self, request: Request) -> Match:
         match = self.matches.of(self._viewer(request), request.path_params["id"])
         if match is None:
-            raise HTTPException(404, "this game is over, or it is not yours")
+            raise HTTPException(404, "this game is gone: the server restarted, it ended long ago, or it is not yours")
         return match
 
     async def follow(self, request: Request) -> Response:

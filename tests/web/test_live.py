@@ -186,6 +186,26 @@ def test_our_seats_of_one_table_are_one_line_with_a_link_to_each(page, served, l
     page.wait_for_selector(".othello")
 
 
+SHOWN = """hidden => {
+    Object.defineProperty(document, "hidden", { configurable: true, get: () => hidden });
+    document.dispatchEvent(new Event("visibilitychange"));
+}"""
+"""Makes a page believe that its tab is hidden, or shown again."""
+
+
+def test_hidden_tabs_leave_their_connections_to_others(page, served, logged, played):
+    """Chromium opens six connections to a server, for all tabs together."""
+    tabs = [page, *(page.context.new_page() for _ in range(7))]
+    for tab in tabs:
+        tab.goto(f"{served}/")
+        tab.wait_for_selector("text=No table is live.")
+        tab.evaluate(SHOWN, True)
+    logged(played("othello", lambda n, legal: legal[0], started_us=now_us())[:6])
+    page.evaluate(SHOWN, False)
+    page.wait_for_selector("tbody a")
+    assert tabs[1].locator("tbody a").count() == 0
+
+
 @pytest.mark.parametrize("where", ["live", "ended"])
 def test_bots_of_a_person_have_names_that_people_read(page, served, logged, played, where):
     """In the list, at the table, in the replay. The log keeps the names of their accounts."""

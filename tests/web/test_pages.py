@@ -132,7 +132,7 @@ def visitor(chromium):
         (f"/hand/{'0' * 32}-0", "there is no such hand", "/hands"),
         ("/table/zz", "there is no such table", "/"),
         (f"/table/{'0' * 32}-0", "there is no such table", "/"),
-        ("/play/zz", "this game is over, or it is not yours", "/play"),
+        ("/play/zz", "this game is gone: the server restarted, it ended long ago, or it is not yours", "/play"),
         ("/nowhere", "This page does not exist.", "/"),
         ("/clones", "This page does not exist.", "/"),
         ("/hand/a/b", "This page does not exist.", "/"),
@@ -162,6 +162,10 @@ def test_pages_go_on_when_the_server_forgot_their_session(visitor, served, hands
     visitor.context.clear_cookies()
     visitor.get_by_role("link", name="hands").click()
     visitor.wait_for_function("() => document.querySelectorAll('tbody tr').length === 4")
+    opened(visitor, f"{served}/hand/{hands[0]}")
+    visitor.context.clear_cookies()
+    visitor.get_by_role("button", name="review", exact=True).click()
+    visitor.wait_for_selector("text=same move")
 
 
 @pytest.mark.parametrize("web_settings", [WebSettings(port=0, password=Secret("s3cret", "a test"), spectators=True)])

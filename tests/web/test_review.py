@@ -168,6 +168,24 @@ def test_in_the_browser(page, served, rows):
     assert page.locator(".steps [role=status]").inner_text().startswith("20 / ")
 
 
+def test_the_seat_that_is_watched_stays_on_the_way_through_the_hand(page, served, rows):
+    page.goto(f"{served}/hand/{name_of(rows)}?seat=1")
+    page.get_by_role("button", name="next").click()
+    page.wait_for_url("**?at=1&seat=1")
+    page.reload()
+    assert page.get_by_label("seat view").input_value() == "1"
+    page.get_by_label("seat view").select_option("player-0")
+    page.wait_for_url("**?at=1")
+
+
+def test_a_hand_that_was_broken_off_says_so(page, served, logged, played):
+    *made, end = played("othello", with_mistakes)
+    end.reason, end.scores = "aborted", None
+    logged([*made[:9], end])
+    page.goto(f"{served}/hand/{name_of(made)}")
+    page.wait_for_selector(".panel:has(h2:text-is('result')) >> text=aborted")
+
+
 def test_hands_that_were_never_revealed_are_not_offered(page, served, logged, played):
     *made, _, end = played("doudizhu", with_mistakes)  # without the events in which the hands are revealed
     logged([*made, end])

@@ -58,22 +58,29 @@ async function refusal(path) {
 /** Calls `onMessage` for each message of a stream; returns the function that ends it.
  *
  * `onState(connected, refused)`: `refused` is the error of a server that will not send it, after which nothing comes.
+ * All tabs together have six connections to a server. So a hidden page closes its stream and opens it again when it is
+ * shown, unless it `stays`.
  */
-export function stream(path, onMessage, onState = () => {}) {
+export function stream(path, onMessage, onState = () => {}, { stays = false } = {}) {
   let [source, ended] = [null, false];
   const open = () => {
-    if (ended) return;
-    source = new EventSource(path);
-    source.onopen = () => onState(true);
-    source.onmessage = (event) => onMessage(JSON.parse(event.data));
-    source.onerror = async () => {
+    if (ended || source || (document.hidden && !stays)) return;
+    const mine = new EventSource(path);
+    source = mine;
+    mine.onopen = () => onState(true);
+    mine.onmessage = (event) => onMessage(JSON.parse(event.data));
+    mine.onerror = async () => {
       onState(false);
-      if (ended || source.readyState !== EventSource.CLOSED) return; // it tries again by itself
+      if (mine.readyState !== EventSource.CLOSED) return; // it tries again by itself
       const refused = await refusal(path);
-      if (refused && !ended) onState(false, refused);
-      else setTimeout(open, RETRY_MS);
+      if (mine !== source) return;
+      source = null;
+      if (refused) onState(false, refused); else setTimeout(open, RETRY_MS);
     };
   };
+  const close = () => { source?.close(); source = null; };
+  const follow = () => { if (document.hidden && !stays) close(); else open(); };
+  document.addEventListener("visibilitychange", follow);
   open();
-  return () => { ended = true; source.close(); };
+  return () => { ended = true; close(); document.removeEventListener("visibilitychange", follow); };
 }

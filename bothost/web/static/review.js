@@ -1,6 +1,6 @@
 // "Review with …": another strategy is asked about each decision; what lost value is listed and can be jumped to.
 import { html, useEffect, useRef, useState } from "./html.js";
-import { stream } from "./api.js";
+import { explained, stream } from "./api.js";
 import { Bars, figure } from "./candidates.js";
 import { addresses, strategyName } from "./names.js";
 
@@ -23,11 +23,9 @@ export function useReview(name) {
         done: message.done ?? old.done, of: message.of ?? old.of,
         problem: message.error ?? "", running: !message.over && !message.error,
       }));
-    }, (connected) => {
-      if (connected) return;
-      stop.current();
-      setState((old) => (old.running ? { ...old, running: false, problem: "The review ended early." } : old));
-    });
+    }, (connected, refused) => setState((old) => ({
+      ...old, running: !refused, problem: refused ? explained(refused) : connected ? "" : "The connection is lost. Trying again.",
+    })), { stays: true });
   };
   return { ...state, start };
 }

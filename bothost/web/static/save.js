@@ -39,10 +39,9 @@ export async function page({ hand, board, review, seat, everything, at, t }) {
   const [style, tiles] = await Promise.all([text("/static/style.css"), hand.game === "mahjong" ? text("/static/tiles.svg") : ""]);
   const decisions = new Map(hand.decisions.filter((decision) => decision.role === "live").map((decision) => [decision.position, decision]));
   const sections = hand.positions.map((position, i) => {
-    const shown = position.views[seat] ? seat : hand.seat;
     const [decision, judged] = [decisions.get(i), review.judged.get(i)];
     return drawn(html`<section class="position" hidden><div class="columns"><div>
-      <${board.Board} t=${t} position=${{ seat: shown, view: position.views[shown], views: everything ? position.views : undefined, players: hand.names }} />
+      <${board.Board} t=${t} position=${{ seat, view: position.views[seat], views: everything ? position.views : undefined, players: hand.names }} />
       ${position.notation && html`<p>${hand.names[position.mover]}${t(": ")}${board.describe(position.notation, t)}</p>`}</div>
       <aside>${decision && html`<${Logged} decision=${decision} describe=${board.describe} t=${t} />`}
         ${judged && html`<${Judgement} judged=${judged} address=${review.address} describe=${board.describe} t=${t} />`}</aside></div></section>`);

@@ -40,34 +40,35 @@ function Steps({ at, last, move, label, children, t }) {
 
 function Hand({ hand, board, path, search, go, t }) {
   const review = useReview(hand.name);
-  const [seat, setSeat] = useState(Number(new URLSearchParams(search).get("seat") ?? hand.seat));
   const [everything, setEverything] = useState(true);
   const [copied, setCopied] = useState(false);
   const last = Math.max(0, hand.positions.length - 1);
   const within = (to) => Math.max(0, Math.min(last, to || 0));
   const at = within(Number(new URLSearchParams(search).get("at")));
+  const asked = Number(new URLSearchParams(search).get("seat") ?? hand.seat);
+  const position = hand.positions[at];
+  const seat = position?.views[asked] ? asked : hand.seat;
   const now = () => within(Number(new URLSearchParams(location.search).get("at"))); // a key may come before the next drawing
-  const move = (to) => { setCopied(false); go(`${path}?at=${within(to)}`, true); };
+  const show = (to, from) => { setCopied(false); go(`${path}?at=${within(to)}${from === hand.seat ? "" : `&seat=${from}`}`, true); };
+  const move = (to) => show(to, seat);
   const decisions = useMemo(() => new Map(hand.decisions.filter((decision) => decision.role === "live").map((decision) => [decision.position, decision])), [hand.decisions]);
   const bad = mistakes(review).map((judged) => judged.position);
   useKeys({
     ArrowLeft: () => move(now() - 1), ArrowRight: () => move(now() + 1), Home: () => move(0), End: () => move(last),
     n: () => move(bad.find((position) => position > now()) ?? now()), p: () => move(bad.findLast((position) => position < now()) ?? now()),
   });
-  const position = hand.positions[at];
-  const shownSeat = position?.views[seat] ? seat : hand.seat;
   const [decision, judged] = [decisions.get(at), review.judged.get(at)];
-  const share = () => navigator.clipboard?.writeText(location.href).then(() => setCopied(true), () => {});
+  const share = () => navigator.clipboard.writeText(location.href).then(() => setCopied(true), () => {});
   const played = position?.notation ? ` · ${hand.names[position.mover]}${t(": ")}${board.describe(position.notation, t)}` : "";
   const Board = board.Board;
   return html`<h1>${t(hand.game)} <span class="count about"><bdi>${hand.names.join(t(", "))}</bdi> · ${new Date(hand.started).toLocaleString()}</span></h1>
     <div class="columns"><div>
-      ${position ? html`<${Board} t=${t} position=${{ seat: shownSeat, view: position.views[shownSeat], views: everything ? position.views : undefined, players: hand.names }} />
+      ${position ? html`<${Board} t=${t} position=${{ seat, view: position.views[seat], views: everything ? position.views : undefined, players: hand.names }} />
         <${Steps} at=${at} last=${last} move=${move} label=${played} t=${t}>
           <button class="act" aria-pressed=${everything} disabled=${Object.keys(position.views).length < 2} onClick=${() => setEverything(!everything)}>${t("all hands")}</button>
-          <select aria-label=${t("seat view")} value=${seat} onChange=${(event) => setSeat(Number(event.target.value))}>
+          <select aria-label=${t("seat view")} value=${seat} onChange=${(event) => show(at, Number(event.target.value))}>
             ${hand.names.map((player, i) => html`<option value=${i} disabled=${!position.views[i]}>${player}</option>`)}</select>
-          <button class="act" onClick=${share}>${t(copied ? "copied" : "copy link")}</button>
+          ${navigator.clipboard && html`<button class="act" onClick=${share}>${t(copied ? "copied" : "copy link")}</button>`}
           <button class="act" onClick=${() => save({ hand, board, review, seat, everything, at, t })}>${t("save as file")}</button>
         <//>` : html`<p class="notice">${t("This hand cannot be replayed.")}${t(" ")}${hand.problems.join(" ")}</p>`}
       ${judged?.severity && html`<p class="notice" role="status"><${Severity} severity=${judged.severity} t=${t} /> ${hand.names[judged.seat]}${t(": ")}${board.describe(judged.played, t)}${t(".")}${t(" ")}${strategyName(review.address, t)} ${t("would play")} <strong>${board.describe(judged.best, t)}</strong>${t(".")}</p>`}
@@ -79,7 +80,8 @@ function Hand({ hand, board, path, search, go, t }) {
         : t("No decision is logged here: at this position somebody else moves. This is the log of {player}. Step on to one of its moves to see what it considered.", { player: hand.names[hand.seat] })}</p>`}
       ${judged && html`<${Judgement} judged=${judged} address=${review.address} describe=${board.describe} t=${t} />`}
       <${ReviewPanel} hand=${hand} review=${review} describe=${board.describe} at=${at} onMove=${move} t=${t} />
-      ${hand.scores && html`<section class="panel"><h2>${t("result")}</h2><${Scores} names=${hand.names} scores=${hand.scores} /></section>`}
+      <section class="panel"><h2>${t("result")}</h2>${hand.state !== "normal" && html`<p>${t(hand.state)}</p>`}
+        ${hand.scores && html`<${Scores} names=${hand.names} scores=${hand.scores} />`}</section>
       <${Said} lines=${hand.chat} t=${t} />
     </aside></div>`;
 }
