@@ -27,9 +27,16 @@ from bothost.serving import running
 
 log = structlog.get_logger("bothost.lobby_server")
 
+CLOSE_S = 2.0
+"""Seconds that the peer of a closed connection has to read and answer the close frame."""
+CLOSING = 100
+"""Most connections that wait for this answer. One more cuts the oldest of them."""
+UNREAD_BYTES = 1 << 20
+"""A peer is cut if it pings while more bytes than these wait for it."""
+
 
 class AbortableWebSocket(WebSocketsSansIOProtocol):
-    """uvicorn's websocket, with two differences that a server for hostile clients needs."""
+    """uvicorn's websocket, with the differences that a server for hostile clients needs."""
 
     def handle_connect(self, event: UpgradeRequest) -> None:
         """Let the endpoint cut a connection whose peer has stopped reading: a close frame would never get through."""
@@ -41,6 +48,17 @@ class AbortableWebSocket(WebSocketsSansIOProtocol):
         """Pass text on as bytes: the codec decodes them, and answers invalid UTF-8 with an error frame."""
         self.curr_msg_data_type = "bytes"
         super().send_receive_event_to_app()
+
+    def handle_ping(self) -> None:
+        """Answer a ping. A peer that sends pings and reads no answers would fill the memory."""
+        super().handle_ping()
+        if self.transport.get_write_buffer_size() > UNREAD_BYTES:
+            self.transport.abort()
+
+    def keepalive_timeout(self) -> None:
+        """Cut a peer that does not answer our ping. If it does not read either, a close frame would wait for ever."""
+        super().keepalive_timeout()
+        self.transport.abort()
 
 
 class _Outlet:
@@ -105,6 +123,8 @@ class LobbyServer:
             ]
         )
         self._outlets: dict[int, _Outlet] = {}
+        self._closing: deque[_Outlet] = deque(maxlen=CLOSING)
+        """The last connections that we closed, oldest first. Their peers may not have answered yet."""
         self._numbers = itertools.count(1)
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_at = 0.0
@@ -157,13 +177,21 @@ class LobbyServer:
                     self.lobby.cut(output.conn)
                     outlet.abort()
             elif type(output) is Close:
-                outlet.close(output.code, output.reason)
+                self._close(outlet, output)
         wake_at = self.lobby.wake_at()
         if wake_at is not None and (self._alarm is None or wake_at < self._alarm_at):
             if self._alarm is not None:
                 self._alarm.cancel()
             self._alarm_at = wake_at
             self._alarm = asyncio.get_running_loop().call_at(wake_at, self._wake)
+
+    def _close(self, outlet: _Outlet, output: Close) -> None:
+        """Close a connection. It is cut if its peer does not read or does not answer: open files are limited."""
+        outlet.close(output.code, output.reason)
+        asyncio.get_running_loop().call_later(CLOSE_S, outlet.abort)
+        if len(self._closing) == CLOSING:
+            self._closing[0].abort()
+        self._closing.append(outlet)
 
     def _wake(self) -> None:
         self._alarm = None

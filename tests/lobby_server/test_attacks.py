@@ -8,14 +8,16 @@ import pytest
 from running_table import new_lobby, started
 from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
-from starlette.routing import Route
+from starlette.routing import Route, WebSocketRoute
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
+from websockets.frames import Frame, Opcode
 
 from bothost import lobby_server
 from bothost import messages as m
 from bothost.listening import listen
 from bothost.lobbies.embedded import protocol as wire
+from bothost.lobby_server import server as shell
 from bothost.lobby_server.settings import ServerSettings
 from bothost.serving import UNFINISHED, running
 
@@ -68,6 +70,73 @@ async def test_a_request_has_a_deadline():
         with contextlib.suppress(ConnectionError):
             assert await reader.read() == b""
         writer.close()
+
+
+UPGRADE = (
+    b"GET /ws HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+)
+
+
+@contextlib.asynccontextmanager
+async def deaf(port):
+    """A websocket whose client reads nothing and answers nothing."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(UPGRADE)
+    await reader.readuntil(b"\r\n\r\n")
+    try:
+        yield reader, writer
+    finally:
+        writer.close()
+
+
+async def test_a_client_that_pings_and_reads_no_answer_is_cut():
+    async with lobby_server.serve(ServerSettings(tokens=TOKENS, port=0)) as server, deaf(server.port) as (_, writer):
+        pings = Frame(Opcode.PING, b"x" * 125).serialize(mask=True) * 1000
+        with pytest.raises(ConnectionError):
+            async with asyncio.timeout(8):
+                while True:
+                    writer.write(pings)
+                    await writer.drain()
+
+
+async def ended(reader):
+    """Wait until the server has ended the connection."""
+    with contextlib.suppress(ConnectionError):
+        await reader.read()
+
+
+async def test_a_closed_connection_is_cut_if_its_client_does_not_answer(monkeypatch):
+    monkeypatch.setattr(shell, "CLOSE_S", 0.1)
+    settings = ServerSettings(tokens=TOKENS, port=0, hello_s=0.1)
+    async with lobby_server.serve(settings) as server, deaf(server.port) as (reader, _), asyncio.timeout(5):
+        await ended(reader)
+
+
+async def test_few_connections_wait_for_the_answer_of_their_clients(monkeypatch):
+    monkeypatch.setattr(shell, "CLOSE_S", 60.0)
+    settings = ServerSettings(tokens=TOKENS, port=0, strangers_per_address=1)
+    async with lobby_server.serve(settings) as server, contextlib.AsyncExitStack() as stack:
+        clients = [await stack.enter_async_context(deaf(server.port)) for _ in range(shell.CLOSING + 3)]
+        async with asyncio.timeout(5):
+            await ended(clients[0][0])
+
+
+async def test_a_client_that_reads_nothing_and_answers_no_ping_is_cut():
+    gone = asyncio.Event()
+
+    async def endpoint(websocket):
+        await websocket.accept()
+        await websocket.send_bytes(bytes(1 << 24))
+        await websocket.receive()
+        gone.set()
+
+    listening = listen("127.0.0.1", 0, key="port", advice="")
+    application = Starlette(routes=[WebSocketRoute("/ws", endpoint)])
+    pings = {"ws_ping_interval": 0.1, "ws_ping_timeout": 0.1}
+    serving = running(application, listening, "deaf", ws=shell.AbortableWebSocket, **pings)
+    async with serving as port, deaf(port), asyncio.timeout(5):
+        await gone.wait()
 
 
 FAST = {"grant_ms": 1, "bank_ms": 0, "hands": 100_000}
