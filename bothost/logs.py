@@ -99,6 +99,18 @@ class _Formatter(logging.Formatter):
         return _shortened(self._redact(self._inner.format(record)), MAX_TEXT)
 
 
+class _LogFile(logging.handlers.RotatingFileHandler, logging.handlers.WatchedFileHandler):
+    """A file that rotates. A host, its standby, its pages and a lobby may share it: each follows when one rotates."""
+
+    def __init__(self, path: Path, rotate_bytes: int, keep: int) -> None:
+        super().__init__(path, "a", rotate_bytes, keep, encoding="utf-8")
+        self.dev, self.ino = -1, -1
+
+    def shouldRollover(self, record: logging.LogRecord) -> bool:
+        self.reopenIfNeeded()
+        return bool(super().shouldRollover(record))
+
+
 def _quiet(handler: logging.Handler) -> logging.Handler:
     """Make a handler's failures not print the record, which is not redacted yet."""
 
@@ -150,7 +162,7 @@ def configure(
     handlers[0].setFormatter(_Formatter(_renderer(format, shared, colors=out.isatty()), redact))
     if file is not None:
         file.parent.mkdir(parents=True, exist_ok=True)
-        rotating = logging.handlers.RotatingFileHandler(file, "a", rotate_bytes, keep, encoding="utf-8")
+        rotating = _LogFile(file, rotate_bytes, keep)
         rotating.setFormatter(_Formatter(_renderer("json", shared, colors=False), redact))
         handlers.append(_quiet(rotating))
     root = logging.getLogger()

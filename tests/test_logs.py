@@ -155,3 +155,14 @@ def test_files_rotate(tmp_path: Path) -> None:
     for number in range(200):
         logging.getLogger("x").warning("line %s", number)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["b.log", "b.log.1", "b.log.2"]
+
+
+def test_a_file_that_another_process_rotated_is_followed(tmp_path: Path) -> None:
+    """A host, its standby and its pages write to one file."""
+    file = tmp_path / "b.log"
+    logs.configure(stream=io.StringIO(), file=file)
+    logging.getLogger("x").warning("first")
+    file.rename(tmp_path / "b.log.1")
+    logging.getLogger("x").warning("second")
+    logging.getLogger("x").warning("third")
+    assert [path.read_text().count("\n") for path in (tmp_path / "b.log.1", file)] == [1, 2]

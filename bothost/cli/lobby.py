@@ -12,6 +12,7 @@ import typer
 
 from bothost import config
 from bothost.cli import options, output
+from bothost.cli.run import start_logs
 from bothost.errors import BothostError, ConfigError, UsageError
 
 if TYPE_CHECKING:
@@ -29,15 +30,10 @@ def serve(
     as_json: options.Json = False,
 ) -> None:
     """Run the embedded lobby until Ctrl-C. Accounts: $BOTHOST_LOBBY_TOKENS = "name:token,name:token"."""
-    from bothost import logs
-
     settings = options.settings(config_file) if options.is_configured(config_file) else None
-    logging = settings.log if settings is not None else config.LogSettings()
     server_settings = _server_settings(settings, host, port)
     options.plugins(config_file)  # games of plugins
-    logs.configure(
-        level=logging.level, format=logging.format, file=logging.file, secrets=server_settings.tokens.values()
-    )
+    start_logs(settings or config.Settings())
     asyncio.run(_serve(server_settings, as_json))
 
 

@@ -24,6 +24,7 @@ Config = Annotated[
     Path | None,
     typer.Option("--config", "-c", help="Configuration file; default: $BOTHOST_CONFIG, else ./config.toml."),
 ]
+Parent = Annotated[int | None, typer.Option(hidden=True, help="End when this process, which started this one, ends.")]
 
 
 def finite(value: float | None) -> float | None:

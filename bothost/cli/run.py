@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import os
 import re
 import signal
 import subprocess
@@ -33,6 +34,7 @@ def command(
         bool, typer.Option("--standby", help="While another host uses this data_dir, wait; play when it has ended.")
     ] = False,
     worker: Annotated[str | None, typer.Option(hidden=True, help="K/N: be worker K of N.")] = None,
+    parent: options.Parent = None,
 ) -> None:
     """Connect to the lobbies and play. The first Ctrl-C or SIGTERM finishes the open hands, the second quits.
 
@@ -44,7 +46,7 @@ def command(
     settings = options.settings(file)
     if worker is not None:
         share = share_of(settings, worker)
-        _play(share, lambda: share_of(config.load(file), worker), file, fail_fast, is_worker=True)
+        _play(share, lambda: share_of(config.load(file), worker), file, fail_fast, parent=parent or os.getppid())
     elif (processes := min(workers, sum(len(lobby.accounts) for lobby in settings.lobbies))) <= 1:
         _play(settings, lambda: config.load(file), file, fail_fast, standby=standby)
     elif standby:
@@ -61,7 +63,7 @@ def _pages(settings: config.Settings, file: Path) -> Iterator[None]:
     if not settings.web.enabled:
         yield
         return
-    argv = [sys.executable, "-m", "bothost", "web", "--config", str(file), "--with-parent"]
+    argv = [sys.executable, "-m", "bothost", "web", "--config", str(file), "--parent", str(os.getpid())]
     with subprocess.Popen(argv, stdin=subprocess.DEVNULL, start_new_session=True) as pages:
         try:
             yield
@@ -75,10 +77,13 @@ def _play(
     file: Path,
     fail_fast: bool,
     *,
-    is_worker: bool = False,
+    parent: int | None = None,
     standby: bool = False,
 ) -> None:
-    """Play with these settings. ``read`` reads them again, for SIGHUP, and when a standby's wait is over."""
+    """Play with these settings. ``read`` reads them again, for SIGHUP, and when a standby's wait is over.
+
+    ``parent``: the process of which this one is a worker.
+    """
     start_logs(settings)
     children.hide()
     gc.disable()  # imports make no garbage, and a host that was killed must be back soon; `launch` enables it again
@@ -95,11 +100,12 @@ def _play(
         launch.prepare(settings, plugins)
         identity = leases.Identity.of(settings.host.data_dir, settings.host.name, wait=True)
         settings = read()
+        start_logs(settings)  # with new secrets, too
 
     async def play() -> bool:
         opening = launch.opened(settings, plugins, read=read, spares=spares, identity=identity, patient=standby)
         async with opening as host:
-            watching = asyncio.create_task(fleet.drain_without_parent(host.drain)) if is_worker else None
+            watching = asyncio.create_task(fleet.drain_without_parent(parent, host.drain)) if parent else None
             try:
                 await host.run(fail_fast=fail_fast)
             finally:
@@ -107,7 +113,7 @@ def _play(
                     watching.cancel()
             return host.interrupted
 
-    with contextlib.nullcontext() if is_worker else _pages(settings, file):
+    with contextlib.nullcontext() if parent else _pages(settings, file):
         if launch.run(play()):
             raise typer.Exit(INTERRUPTED)
 
@@ -117,7 +123,8 @@ def _play_in_processes(settings: config.Settings, file: Path, processes: int, fa
     from bothost.host import fleet, launch
 
     def worker_command(number: int) -> list[str]:
-        argv = [sys.executable, "-m", "bothost", "run", "--config", str(file), "--worker", f"{number}/{processes}"]
+        argv = [sys.executable, "-m", "bothost", "run", "--config", str(file)]
+        argv += ["--worker", f"{number}/{processes}", "--parent", str(os.getpid())]
         return [*argv, "--fail-fast"] if fail_fast else argv
 
     async def run() -> int:

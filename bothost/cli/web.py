@@ -32,7 +32,7 @@ def command(
     port: Annotated[
         int | None, typer.Option(min=0, max=65535, help="Port; 0 takes any free one; default: web.port.")
     ] = None,
-    with_parent: Annotated[bool, typer.Option("--with-parent", hidden=True, help="End when the parent ends.")] = False,
+    parent: options.Parent = None,
 ) -> None:
     """Serve the pages: live tables, logged hands, replays. Ctrl-C ends it."""
     from bothost.cli.run import start_logs
@@ -55,8 +55,8 @@ def command(
         with Store.open(settings.store) as store:
             async with serving(Site(settings, store, plugins), web) as url:
                 typer.echo(f"Open {url} in a browser. Ctrl-C ends it.")
-                if with_parent:
-                    await fleet.drain_without_parent(lambda: None)
+                if parent is not None:
+                    await fleet.drain_without_parent(parent, lambda: None)
                 else:
                     await asyncio.Event().wait()
 

@@ -221,9 +221,8 @@ def exit_code(code: int | None) -> int:
     return 128 - code if code < 0 else code
 
 
-async def drain_without_parent(drain: Callable[[], None]) -> None:
-    """In a worker: drain when the parent has ended, because nothing forwards signals any more."""
-    parent = os.getppid()
+async def drain_without_parent(parent: int, drain: Callable[[], None]) -> None:
+    """In a worker of the process ``parent``: drain when that has ended, because nothing forwards signals any more."""
     while os.getppid() == parent:  # noqa: ASYNC110 (no event reports it)
         await asyncio.sleep(1.0)
     _log.error("parent_gone")

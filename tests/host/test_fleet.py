@@ -161,6 +161,14 @@ async def test_workers_play_and_one_command_reaches_them_all(tmp_path):
                 await asyncio.wait_for(parent.wait(), 40)
 
 
+async def test_a_worker_whose_parent_died_while_it_started_drains():
+    parent = await asyncio.create_subprocess_exec(sys.executable, "-c", "")
+    await parent.wait()
+    drained = asyncio.Event()
+    await asyncio.wait_for(fleet.drain_without_parent(parent.pid, drained.set), 20)
+    assert drained.is_set()
+
+
 async def until_all_connected(settings, restarts=0):
     async with asyncio.timeout(40):
         while True:
