@@ -12,10 +12,8 @@ import random
 import statistics
 import sys
 import time
-import traceback
 import weakref
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -23,7 +21,7 @@ import numpy as np
 
 from bothost import Budget, Decision, Evaluator, Player, Request, Strategy, Table
 from bothost.children import resident_bytes
-from bothost.errors import described
+from bothost.errors import BothostError, described, raised_at
 from bothost.plugins import Resolved
 from bothost.rules import ActionArray, Game, View
 from bothost.strategy import decide_all
@@ -36,8 +34,9 @@ TOO_LATE = 3
 """Late decisions after which the rest is not played."""
 LEAK_MB = 64.0
 """Growth of the process while hands are played that counts as a leak."""
+_GIVEN_UP = "a host plays a fallback move for this, and gives the strategy up soon"
 
-Path_ = list[tuple[int, int]]
+_Path = list[tuple[int, int]]
 
 
 class Broken(Exception):
@@ -63,6 +62,8 @@ class Run:
         self.call_started: float | None = None
         """Monotonic time at which the call in progress started. A watchdog reads it."""
         self.calling = ""
+        self.module = ""
+        """Module of the strategy."""
         self.given_up = False
         """Set by the watchdog: a call that comes back after all is the last."""
 
@@ -77,11 +78,11 @@ class Run:
         self.calling, self.call_started = what, time.monotonic()
         try:
             return function(*arguments)
+        except BothostError as error:  # it says what is wrong, and where
+            raise Broken(f"{what}: {error}", error.advice or _GIVEN_UP) from error
         except BaseException as error:  # also what a panic of a Rust extension raises
-            frames = traceback.extract_tb(error.__traceback__)
-            where = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})"
-            message = f"{what} raised {described(error)}{where if len(frames) > 1 else ''}"
-            raise Broken(message, "a host plays a fallback move for this, and gives the strategy up soon") from error
+            at = raised_at(error, self.module)
+            raise Broken(f"{what} raised {described(error)}{f' ({at})' if at else ''}", _GIVEN_UP) from error
         finally:
             self.call_started = None
             if self.given_up:
@@ -168,6 +169,7 @@ def _check_numbers(value: Any, shape: tuple[int, ...], what: str) -> None:
 
 
 def make(run: Run, resolved: Resolved) -> Strategy:
+    run.module = resolved.strategy.__module__
     strategy: Strategy = run.call("the constructor", resolved.make)
     return strategy
 
@@ -259,7 +261,7 @@ def survives_resync(resolved: Resolved, game: Game, hands: int, seed: int, run: 
     return f"{rebuilt} views"
 
 
-def _actions(run: Run, strategy: Strategy, game: Game, seed: int, hand: int) -> Path_:
+def _actions(run: Run, strategy: Strategy, game: Game, seed: int, hand: int) -> _Path:
     steps = play(run, strategy, game, seed + hand, some_seats(game, hand))
     return [(seat, decision.action) for _, seat, decision in steps]
 
@@ -292,7 +294,7 @@ def keeps_tables_apart(resolved: Resolved, game: Game, hands: int, seed: int, ru
         return "not claimed"
     alone, together = make(run, resolved), make(run, resolved)
     expected = [_actions(run, alone, game, seed, hand) for hand in range(hands)]
-    actual: list[Path_] = [[] for _ in range(hands)]
+    actual: list[_Path] = [[] for _ in range(hands)]
     live = {hand: play(run, together, game, seed + hand, some_seats(game, hand)) for hand in range(hands)}
     while live:
         for hand in list(live):

@@ -16,6 +16,7 @@ import msgspec
 
 from bothost import PluginError, ProtocolError, __version__, children
 from bothost import exec_protocol as protocol
+from bothost.strategy import plays
 from bothost_exec.options import Options
 
 _log = logging.getLogger("bothost.exec")
@@ -198,7 +199,7 @@ class Program:
         self._games = said.games
 
     def _plays(self, table: protocol.Open) -> bool:
-        return "*" in self._games or table.game in self._games
+        return plays(self._games, table.game)
 
     def _require(self, table: protocol.Open) -> None:
         if not self._plays(table):
@@ -249,7 +250,7 @@ class Program:
                     break
                 self._overdue = None
                 self._take(line)
-        except (msgspec.DecodeError, RecursionError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             reason = f"it wrote an invalid line ({error}): {line[:80]!r}; write debug output to stderr"
         except ValueError:
             reason = f"it wrote a line of more than {self.options.max_line_bytes} bytes"

@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import json
 import logging
+import math
 import os
 import re
 import shutil
@@ -17,10 +18,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import bothost_openspiel
 import pytest
 from stopwatch import fastest, seconds
 
 from bothost import Budget, PluginError, Request, Table, exec_protocol, rules
+from bothost.plugins import Plugins
 from bothost.strategy import decide_all
 from bothost.testing.check_strategy import check_strategy
 from bothost_exec.options import Options
@@ -141,6 +144,7 @@ def test_what_a_program_adds_is_kept(start: Callable[..., Exec]) -> None:
         ("sys.exit('\\n\\nno\\ttime')", "exit code 1; last on stderr: no time$"),
         ("os.kill(os.getpid(), 9)", "exit code -9"),
         ("print('thinking')", "write debug output to stderr"),
+        ("os.write(1, b'{\"type\":\"error\",\"id\":1,\"message\":\"\\xe9\"}\\n')", "an invalid line .*utf-8"),
         ("print('x' * 200_000)", "more than 65536 bytes"),
         ("say(type='hello', version=1, name='b', games=[])", "a second hello"),
         ("say(type='action', id='one', action='x')", "an invalid line"),
@@ -231,6 +235,14 @@ def test_a_program_that_does_not_exist_or_plays_other_games(start: Callable[...,
     strategy.close()
     with pytest.raises(PluginError, match="does not play claims; it plays chess"):
         decide(request(start(games='["chess"]')))
+
+
+def test_a_program_may_play_a_family_of_games(start: Callable[..., Exec]) -> None:
+    Plugins.load(entry_points=False, modules=[bothost_openspiel])
+    game = rules.game("openspiel:tic_tac_toe")
+    view = game.new_state(1).view(0)
+    player = start(games='["openspiel:*"]').player(Table(lobby="l", table="t", game=game, seat=0, seed=1))
+    assert decide(Request(player, view, view.legal(), Budget(math.inf))).action in view.legal()
 
 
 def test_a_game_that_a_shared_program_does_not_play_fails_alone(start: Callable[..., Exec]) -> None:
