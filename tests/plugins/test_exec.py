@@ -18,10 +18,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import bothost_openspiel
 import pytest
 from stopwatch import fastest, seconds
 
+import bothost_openspiel
 from bothost import Budget, PluginError, Request, Table, exec_protocol, rules
 from bothost.plugins import Plugins
 from bothost.strategy import decide_all
@@ -144,7 +144,7 @@ def test_what_a_program_adds_is_kept(start: Callable[..., Exec]) -> None:
         ("sys.exit('\\n\\nno\\ttime')", "exit code 1; last on stderr: no time$"),
         ("os.kill(os.getpid(), 9)", "exit code -9"),
         ("print('thinking')", "write debug output to stderr"),
-        ("os.write(1, b'{\"type\":\"error\",\"id\":1,\"message\":\"\\xe9\"}\\n')", "an invalid line .*utf-8"),
+        ('os.write(1, b\'{"type":"error","id":1,"message":"\\xe9"}\\n\')', "an invalid line .*utf-8"),
         ("print('x' * 200_000)", "more than 65536 bytes"),
         ("say(type='hello', version=1, name='b', games=[])", "a second hello"),
         ("say(type='action', id='one', action='x')", "an invalid line"),
