@@ -118,7 +118,7 @@ class SessionRunner:
         del self._owners[session]
 
     def perform(self, session: Session, outputs: list[Output]) -> None:
-        """Perform a session's outputs in order."""
+        """Perform a session's outputs in order. Those behind one that closes the table concern nobody."""
         for output in outputs:
             kind = type(output)
             if kind is Job:
@@ -126,7 +126,7 @@ class SessionRunner:
                 self._deadlines.watch(output.hand)  # type: ignore[union-attr]
             elif kind is Answer:
                 self._answered(output)  # type: ignore[arg-type]
-            else:
+            elif session in self._owners:
                 self._outputs[kind](session, output)
 
     def _answered(self, answer: Answer) -> None:

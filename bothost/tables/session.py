@@ -65,6 +65,7 @@ class Session:
         "hand",
         "heard_at",
         "key",
+        "over",
         "players",
         "requests",
         "seat",
@@ -81,6 +82,8 @@ class Session:
         self.attendance = Attendance()
         self.attributes = seated.attributes
         self.hand: Hand | None = None
+        self.over: str | None = None
+        """The hand that the lobby ended last on this connection."""
         self.trust = Trust(key.table, resumed=resumed)
         self.requests = Requests(game, conduct, self.trust)
         self.heard_at = 0.0
@@ -109,6 +112,8 @@ class Session:
 
     def _snapshot(self, event: Snapshot, now: float, out: list[Output]) -> None:
         hand = self.hand
+        if hand is None and event.hand == self.over:
+            return  # we asked for it before the hand ended
         if hand is None or hand.name != event.hand or hand.seat != event.seat:
             self._close_hand(out, "aborted", None)
             if not self._open_hand(event.hand, event.seat, self.players, out):
@@ -168,6 +173,7 @@ class Session:
 
     def _hand_ended(self, event: HandEnded, now: float, out: list[Output]) -> None:
         if self.hand is not None and self.hand.name == event.hand:
+            self.over = event.hand
             self._close_hand(out, event.reason, event.scores)
 
     def _table_ended(self, event: TableEnded, now: float, out: list[Output]) -> None:
@@ -204,6 +210,7 @@ class Session:
         """The connection is lost. Nothing is decided until a new snapshot and a new request arrive."""
         self.trust.epoch += 1
         self.trust.fresh = False
+        self.over = None
         if self.hand is not None:
             self.hand.drop_job()
             self.hand.held = None

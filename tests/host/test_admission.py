@@ -4,8 +4,10 @@ import threading
 import time
 
 import msgspec
+import structlog
 
 from bothost.config import RouteSettings
+from bothost.messages import Seated, Snapshot
 from bothost.strategy import Decision
 from bothost.testing.hosting import RandomPlayer, RandomStrategy
 
@@ -56,3 +58,18 @@ async def test_own_accounts_do_not_meet_at_a_table_unless_they_are_allowed_to(ki
         async with kit.running(kit.settings(("claims",), allow_same_table=True)) as host:
             await kit.until(lambda: host.runner.counters.hands >= 4, 20)
         assert kit.rows(meetings)[0][0] > 0
+
+
+async def test_a_table_that_no_route_matches_is_left_whatever_its_lobby_sends(kit):
+    async with kit.lobby():
+        settings = kit.settings(wishes=(), accounts=1, routes=(RouteSettings(strategy="test-random", game="othello"),))
+        with structlog.testing.capture_logs() as logs:
+            async with kit.running(settings) as host:
+                await kit.until(lambda: [account.connection.connected for account in host.accounts] == [True])
+                (account,) = host.accounts
+                account.event(Seated("t", "claims", {}, 0), time.monotonic())
+                assert "t" in account.tables.sessions
+                account.event(Snapshot("t", "h", 0, {"no": "view"}), time.monotonic())
+                assert "t" not in account.tables.sessions
+    events = [line["event"] for line in logs]
+    assert "no_strategy" in events and "table_failed" not in events

@@ -394,6 +394,14 @@ def test_a_new_hand_closes_the_one_whose_end_we_missed(seat):
     assert kinds(outputs) == [HandClosed, HandOpening]
 
 
+def test_a_late_snapshot_of_a_hand_that_is_over_opens_no_hand(seat):
+    """On a new connection the lobby may use the name again."""
+    seat.feed(HandEnded("t", "h", None))
+    assert seat.snapshot() == []
+    seat.session.disconnected()
+    assert kinds(seat.snapshot()) == [HandOpening, SnapshotTaken]
+
+
 def test_the_events_come_to_the_log_without_gap_or_overlap(seat):
     hand = seat.session.hand
     told = len(seat.state.events(seat.seat))
