@@ -1,5 +1,6 @@
 """The conformance kit passes a sound plain-Python game, and says in words which law a broken one breaks."""
 
+import random
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,6 +11,8 @@ import pytest
 from bothost import rules
 from bothost.errors import UsageError
 from bothost.testing.check_game import check_game
+from bothost.testing.game_laws import Broken as BrokenLaw
+from bothost.testing.game_laws import Position, the_record_is_the_hand
 from bothost.testing.nim import NIM, Nim, NimState, NimView
 
 
@@ -141,6 +144,41 @@ def test_a_breach_is_named(game: Nim, law: str):
     assert breaches
     assert any(re.search(law, str(b)) for b in breaches), breaches
     assert all(b.law in str(b) and "seed" in b.where for b in breaches)
+
+
+class Pennies:
+    """Both seats show a side at once. A game, a finished hand of it, and its view: what the law asks for, no more."""
+
+    num_seats, terminal, deal, seq, returns = 2, True, {}, 1, (0.0, 0.0)
+
+    def __init__(self, *actions, recorded=((0, 1), (1, 0))):
+        self.actions, self.recorded = list(actions), list(recorded)
+
+    def view(self, seat):
+        return self
+
+    def events(self, seat):
+        return [f"show - {sorted(self.actions)}"]
+
+    def record(self):
+        return {}, self.recorded
+
+    def replay(self, deal, actions):
+        return Pennies(*actions)
+
+    def to_json(self):
+        return {"shown": sorted(self.actions)}
+
+    def to_bytes(self):
+        return str(self.to_json()).encode()
+
+
+def test_a_record_has_all_simultaneous_answers_in_any_order():
+    answers = (1, 0), (0, 1)
+    the_record_is_the_hand(Position(Pennies(), Pennies(*answers), [], random.Random()))
+    for recorded in ([], [(0, 1)], [(0, 0), (1, 1)]):
+        with pytest.raises(BrokenLaw):
+            the_record_is_the_hand(Position(Pennies(), Pennies(*answers, recorded=recorded), [], random.Random()))
 
 
 def test_an_endless_game_is_named(monkeypatch: pytest.MonkeyPatch):
