@@ -172,12 +172,12 @@ def forget(
 
     logs.configure(level="error")
     settings = options.settings(config)
-    spool = settings.host.data_dir / "spool"
+    data_dir = settings.host.data_dir
     rows: dict[str, int] = {}
     masked: dict[str, int] = {}
     with Store.open(settings.store) as store:
         if yes:
-            erase.replay_spool(settings.store, spool)
+            erase.replay_spool(settings.store, data_dir)
         found = list(hands_of(store, player))
         ids = {hand.game.game_id for hand in found}
         if yes:
@@ -187,9 +187,9 @@ def forget(
             # The log goes last: as long as it knows the hands, an interrupted command can be repeated.
             for folder in exports or ():
                 rows[str(folder)] = forget_in(folder, ids, shown)
-            for folder in sorted(path.parent for path in (settings.host.data_dir / "retrain").glob("*/dataset")):
+            for folder in sorted(path.parent for path in (data_dir / "retrain").glob("*/dataset")):
                 rows[str(folder / "dataset")] = forget_in_job(folder, ids, shown)
-            for path, count in erase.mask_files(shown, erase.files_with_names(spool, settings.log.file)).items():
+            for path, count in erase.mask_files(shown, erase.files_with_names(data_dir, settings.log.file)).items():
                 masked[str(path)] = count
             erase.delete_memos(store, shown)
             consent.forget(store, names)

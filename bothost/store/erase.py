@@ -29,16 +29,16 @@ WAIT_S = 30.0
 """How long SQLite waits for locks of other processes."""
 
 
-def replay_spool(settings: StoreSettings, spool_dir: Path) -> None:
-    """Move the rows that stopped hosts left in the spool into the database.
+def replay_spool(settings: StoreSettings, data_dir: Path) -> None:
+    """Move the rows that stopped hosts and their workers left in spools into the database.
 
-    Raises UsageError if rows remain in the spool.
+    Raises UsageError if rows remain in a spool.
     """
-    for folder in sorted({segment.parents[1] for segment in spool_dir.glob("*/*/*.spool")}):
+    for folder in sorted({segment.parents[1] for segment in data_dir.rglob("*.spool")}):
         writer = Writer(make_sink(settings), Spool(folder, COLUMNS))
         writer.recovered.wait(REPLAY_S)
         writer.close()
-    if waiting := sorted(spool_dir.glob("*/*/*.spool")):
+    if waiting := sorted(data_dir.rglob("*.spool")):
         raise UsageError(
             f"rows of a host are still in the spool, in {waiting[0]}",
             advice="wait until that host reaches the database, or stop it. Then repeat the command.",
@@ -65,12 +65,17 @@ def mask_files(names: Collection[str], files: Iterable[Path]) -> dict[Path, int]
     return masked
 
 
-def files_with_names(spool_dir: Path, log: Path | None) -> Iterator[Path]:
-    """Files that may name players: rejected and damaged rows of the spool, the log file and its rotated versions."""
-    yield from sorted(spool_dir.glob("*/*/rejected.log"))
-    yield from sorted(spool_dir.glob("*/*/*.damaged"))
-    if log is not None:
-        yield from sorted(path for path in log.parent.glob(f"{log.name}*") if _rotated(path.name, log.name))
+def files_with_names(data_dir: Path, log: Path | None) -> Iterator[Path]:
+    """Files that may name players: rejected and damaged rows of spools, and log files.
+
+    A log file has rotated versions, and workers have their own. Games in the browser keep theirs if they fail.
+    """
+    yield from sorted(data_dir.rglob("rejected.log"))
+    yield from sorted(data_dir.rglob("*.damaged"))
+    rooms = [room / "host.log" for room in sorted(data_dir.glob("play/*"))]
+    for file in rooms if log is None else (log, *rooms):
+        pattern = re.compile(rf"{re.escape(file.stem)}(-\d+)?{re.escape(file.suffix)}(\.\d+)?")
+        yield from sorted(path for path in file.parent.glob("*") if pattern.fullmatch(path.name))
 
 
 def delete_memos(store: Store, names: Collection[str]) -> int:
@@ -120,10 +125,6 @@ def _pattern(names: Collection[str]) -> re.Pattern[bytes]:
         spellings.add(name.encode("ascii", "backslashreplace"))
     words = b"|".join(re.escape(text) for text in sorted(spellings, key=len, reverse=True) if text)
     return re.compile(rb"(?:(?<![0-9A-Za-z_-])|(?<=\\[nrt]))(?:" + words + rb")(?![0-9A-Za-z_-])")
-
-
-def _rotated(name: str, log: str) -> bool:
-    return re.fullmatch(re.escape(log) + r"(\.\d+)?", name) is not None
 
 
 def _strings(value: object) -> Iterator[str]:

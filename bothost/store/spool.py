@@ -1,7 +1,8 @@
 """Append-only files that hold rows while the database is unavailable. Later they are replayed in order.
 
-A spool folder has one slot per writing process: ``0/``, ``1/``, …. The process holds a file lock on its slot. A process
-that opens the spool takes the first free slot, and the slots with rows that dead processes left. A slot holds segments
+The folder of the spool has a folder for each host name, with one slot per writing process: ``0/``, ``1/``, …. The process
+holds a file lock on its slot. A process that opens the spool takes its host's first free slot, and all slots with rows
+that dead processes left. A slot holds segments
 ``0000000000000001.spool``, …. A segment is a magic line, then frames::
 
     length  u32 little-endian   of the payload
@@ -61,27 +62,17 @@ class Slot:
 
 
 def take_slots(folder: Path) -> list[Slot]:
-    """Take the first free slot of the spool, and all slots with rows whose process has ended.
+    """Take the first free slot of a host's spool, and all slots with rows whose process has ended.
 
-    The first one is for the caller's own rows. Raises OSError if the folder is not writable.
+    The first one is for the caller's own rows. The others may lie in the folder of another host: a host that was
+    renamed, as a container without a fixed name is, takes over its rows. Raises OSError if the folder is not writable.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    names = sorted(int(entry.name) for entry in folder.iterdir() if entry.name.isdecimal())
-    taken: list[Slot] = []
-    for number in names:
-        slot = _take(folder / str(number))
-        if slot is None:
-            continue
-        if taken and not slot.segments():
-            slot.close()
-        else:
-            taken.append(slot)
     number = 0
-    while not taken:
-        if number not in names and (slot := _take(folder / str(number))) is not None:
-            taken.append(slot)
+    while (own := _take(folder / str(number))) is None:
         number += 1
-    return taken
+    left = {path.parent for path in folder.parent.glob("*/*/*.spool")} - {own.folder}
+    return [own, *(slot for path in sorted(left) if (slot := _take(path)) is not None)]
 
 
 def _take(folder: Path) -> Slot | None:

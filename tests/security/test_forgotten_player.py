@@ -59,11 +59,15 @@ def site(tmp_path):
     assert cli.main(["export", "--out", str(out), "--no-view-json", *named, "--config", str(config)]) == 0
 
     spool = Spool(tmp_path / "var" / "spool" / "local%2e1", COLUMNS)
-    spool.append({table: rows for table, _, rows in chunks_of(hand(rng, PLAYER, SHOWN))})
+    of_worker = Spool(tmp_path / "var" / "worker-2" / "spool" / "local%2e1-2", COLUMNS)
+    for each in (spool, of_worker):
+        each.append({table: rows for table, _, rows in chunks_of(hand(rng, PLAYER, SHOWN))})
+    of_worker.close()
     spool.keep_rejected([f"games no such column: {[PLAYER, SHOWN, 3]!r}"])
     spool.close()
     (tmp_path / "var" / "spool" / "local%2e1" / "0" / "0000000000000000.damaged").write_bytes(b"\x93" + PLAYER.encode())
-    for name in ("host.log", "host.log.1"):
+    (tmp_path / "var" / "play" / "room").mkdir(parents=True)
+    for name in ("host.log", "host.log.1", "host-2.log", "host-2.log.3", "var/play/room/host-1.log"):
         lines = [{"event": "hand_began", "players": [PLAYER, KEPT]}, {"event": f"said\n{SHOWN}: hi"}]
         (tmp_path / name).write_text("".join(json.dumps(line) + "\n" for line in lines))
     with Store.open(settings) as store:
@@ -83,13 +87,13 @@ def test_no_file_names_a_forgotten_player(site, capsys):
         host.execute("UPDATE games SET attributes = '{\"x\":1}' WHERE players LIKE ?", (f"%{PLAYER}%",))
         host.commit()
         before = holders(folder)
-        assert {"log.db", "log.db-wal", "host.log", "host.log.1", "exports/meta/info.json"} <= before
+        assert {"log.db", "log.db-wal", "host.log", "host-2.log.3", "exports/meta/info.json"} <= before
         assert {Path(name).suffix for name in before} >= {".spool", ".damaged", ".parquet"}
         capsys.readouterr()
         words = ["games", "forget", PLAYER, "--exports", str(folder / "exports"), "--yes", "--json"]
         assert cli.main([*words, "--config", str(config)]) == 0
         done = json.loads(capsys.readouterr().out)
-        assert done["hands"] == 31 and len(done["masked"]) == 4
+        assert done["hands"] == 32 and len(done["masked"]) == 7
         assert holders(folder) == set()
     assert holders(folder) == set()
     with Store.open(settings) as store:
@@ -111,7 +115,7 @@ def test_nothing_is_deleted_while_rows_wait_in_a_running_hosts_spool(site, capsy
         assert cli.main(["games", "forget", PLAYER, "--yes", "--config", str(config)]) == 2
         assert "stop it" in capsys.readouterr().err
         with Store.open(settings) as store, store.begin() as connection:
-            assert connection.exec_driver_sql("SELECT count(*) FROM games").scalar() == 60
+            assert connection.exec_driver_sql("SELECT count(*) FROM games").scalar() == 61, "with the worker's"
     finally:
         running.close()
 

@@ -47,7 +47,7 @@ def flat(groups: list[dict[str, list[tuple]]]) -> list[tuple[str, tuple]]:
 @settings(deadline=None, max_examples=40)
 @given(batches, st.sampled_from([1, 200, 1 << 20]))
 def test_rows_come_back_in_order_from_any_number_of_segments(tmp_path_factory, groups, segment_bytes):
-    folder = tmp_path_factory.mktemp("spool")
+    folder = tmp_path_factory.mktemp("spool") / "h"
     spool = Spool(folder, COLUMNS, segment_bytes=segment_bytes)
     for group in groups:
         spool.append(group)
@@ -63,7 +63,7 @@ def test_rows_come_back_in_order_from_any_number_of_segments(tmp_path_factory, g
 @settings(deadline=None, max_examples=60)
 @given(st.data())
 def test_a_torn_tail_costs_only_what_was_never_acknowledged(tmp_path_factory, data):
-    folder = tmp_path_factory.mktemp("spool")
+    folder = tmp_path_factory.mktemp("spool") / "h"
     spool = Spool(folder, COLUMNS)
     sizes = []
     for i in range(5):
@@ -81,7 +81,7 @@ def test_a_torn_tail_costs_only_what_was_never_acknowledged(tmp_path_factory, da
 @pytest.mark.parametrize("damaged", [0, 1, 3, 5, 12], ids=lambda byte: f"byte {byte} of its frame")
 def test_damage_inside_a_segment_is_told_apart_from_a_torn_tail(tmp_path: Path, damaged: int):
     """A changed length, checksum or payload costs the rows of its frame. Those before and behind it are read."""
-    spool = Spool(tmp_path, COLUMNS)
+    spool = Spool(tmp_path / "h", COLUMNS)
     spool.append({"a": [(1, "first")]})
     size = next(tmp_path.rglob("*.spool")).stat().st_size
     spool.append({"a": [(2, "second")]})
@@ -102,7 +102,7 @@ def test_damage_inside_a_segment_is_told_apart_from_a_torn_tail(tmp_path: Path, 
 
 @pytest.mark.parametrize("damaged", [0, 16, 30], ids=["magic", "length of the columns", "columns"])
 def test_a_segment_without_columns_is_damaged(tmp_path: Path, damaged: int):
-    spool = Spool(tmp_path, COLUMNS)
+    spool = Spool(tmp_path / "h", COLUMNS)
     spool.append({"a": [(1, "row")]})
     path = spool.oldest()
     data = bytearray(path.read_bytes())
@@ -114,23 +114,36 @@ def test_a_segment_without_columns_is_damaged(tmp_path: Path, damaged: int):
 
 
 def test_two_processes_never_share_a_slot_and_leftovers_are_taken_over(tmp_path: Path):
-    one, two = Spool(tmp_path, COLUMNS), Spool(tmp_path, COLUMNS)
+    one, two = Spool(tmp_path / "h", COLUMNS), Spool(tmp_path / "h", COLUMNS)
     one.append({"b": [(1,)]})
     two.append({"b": [(2,)]})
     one.close()
     two.close()
-    heir = Spool(tmp_path, COLUMNS)
+    heir = Spool(tmp_path / "h", COLUMNS)
     assert heir.rows == 2
     assert sorted(contents(heir)) == [("b", (1,)), ("b", (2,))]
-    third = Spool(tmp_path, COLUMNS)
+    third = Spool(tmp_path / "h", COLUMNS)
     assert third.rows == 0
     heir.close()
     third.close()
 
 
+def test_a_renamed_host_takes_over_its_rows(tmp_path: Path):
+    before, running = Spool(tmp_path / "before", COLUMNS), Spool(tmp_path / "running", COLUMNS)
+    before.append({"b": [(1,)]})
+    running.append({"b": [(2,)]})
+    before.close()
+    after = Spool(tmp_path / "after", COLUMNS)
+    assert contents(after) == [("b", (1,))], "the other host still writes"
+    after.append({"b": [(3,)]})
+    assert len(list((tmp_path / "after").rglob("*.spool"))) == 1
+    after.close()
+    running.close()
+
+
 @pytest.mark.parametrize("written", [0, 5, 30])
 def test_a_full_disk_keeps_nothing_of_the_failed_append(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: int):
-    spool = Spool(tmp_path, COLUMNS)
+    spool = Spool(tmp_path / "h", COLUMNS)
     spool.append({"a": [(1, "kept")]})
     real = os.write
 
