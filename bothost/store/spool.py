@@ -1,8 +1,8 @@
 """Append-only files that hold rows while the database is unavailable. Later they are replayed in order.
 
-The folder of the spool has a folder for each host name, with one slot per writing process: ``0/``, ``1/``, …. The process
-holds a file lock on its slot. A process that opens the spool takes its host's first free slot, and all slots with rows
-that dead processes left. A slot holds segments
+The spool has a folder for each host name, with one slot per writing process: ``0/``, ``1/``, …. The process holds a
+file lock on its slot. A process that opens the spool takes its host's first free slot, and all slots with rows that
+dead processes left. A slot holds segments
 ``0000000000000001.spool``, …. A segment is a magic line, then frames::
 
     length  u32 little-endian   of the payload
