@@ -32,6 +32,8 @@ from bothost.web.viewers import Viewer
 
 MAX_MATCHES = 4
 """Games at once: each has a process of its own."""
+AWAY_S = 600.0
+"""A player who has not looked for this long gives up the seat when somebody else finds no room for a game."""
 START_S = 60.0
 """How long the bots may take to sit down."""
 HINT_S = 3.0
@@ -76,6 +78,7 @@ class Match:
         self._site = site
         self._began_us = time.time_ns() // 1000
         self._changes = Changes()
+        self._watchers, self._seen_at = 0, time.monotonic()
         self._socket: Any = None
         self._advisers: dict[str, Player] = {}
         self._opened = contextlib.ExitStack()
@@ -86,17 +89,22 @@ class Match:
 
     async def watch(self) -> AsyncIterator[Json]:
         """The game as its player sees it, again after every change, until it is over and logged."""
-        async for _ in self._changes.each():
-            ended = self.ended_at is not None
-            yield {
-                **self.seat.shown(time.monotonic()),
-                "id": self.id,
-                "review": self.review,
-                "left": self.left,
-                "ended": ended,
-            }
-            if ended:
-                return
+        self._watchers += 1
+        try:
+            async for _ in self._changes.each():
+                ended = self.ended_at is not None
+                yield {
+                    **self.seat.shown(time.monotonic()),
+                    "id": self.id,
+                    "review": self.review,
+                    "left": self.left,
+                    "ended": ended,
+                }
+                if ended:
+                    return
+        finally:
+            self._watchers -= 1
+            self._seen_at = time.monotonic()
 
     async def act(self, ask: str, notation: str) -> None:
         """Answer a question. Raises UsageError."""
@@ -111,6 +119,12 @@ class Match:
         """Give up the seat: the lobby plays the rest of the hand. Raises UsageError where the game is over."""
         self.left = bool(self.seat.table)
         await self._send(self.seat.leave())
+
+    async def leave_if_away(self) -> None:
+        """Give up the seat of a player who has not looked for a long time: without a clock the hand would never end."""
+        if not self.left and not self._watchers and time.monotonic() - self._seen_at >= AWAY_S:
+            with contextlib.suppress(UsageError):
+                await self.leave()
 
     async def hint(self, address: str) -> Json:
         """What a strategy would play now, and why. Raises UsageError."""
@@ -232,6 +246,7 @@ class Matches:
         async with self._starting:
             self._forget_old()
             if len(self._tasks) >= MAX_MATCHES:
+                await asyncio.gather(*(self._matches[number].leave_if_away() for number in self._tasks))
                 raise UsageError(f"{MAX_MATCHES} games are being played here", advice="wait until one of them is over")
             lobby = await self._opened()
             # Last of what may be refused: only the answer to a game that began gives the browser the key of its name.

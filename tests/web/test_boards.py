@@ -212,6 +212,18 @@ def test_the_board_of_pairing_says_what_to_choose(page, served):
         assert ("Choose a card of your hand to swap" in page.locator(".seat.own").inner_text()) == shown
 
 
+def test_the_board_of_mahjong_names_the_tiles_of_a_chow_and_marks_who_is_asked(page, served):
+    view = {
+        **{"hand": ["B1", "B3"], "drawn": None, "last_tile": "B2", "actor": 3, "phase": "claims"},
+        **{"hand_sizes": [2] * 4, "wall_left": [9] * 4, "melds": [[]] * 4, "discards": [[], [], [], ["B2"]]},
+        **{"prevalent_wind": "east"},
+    }
+    page.goto(f"{served}/")
+    page.evaluate(DRAW, {"module": "mahjong", "view": view, "legal": ["pass", "chi:B2"]})
+    assert page.locator(".actions button").all_inner_texts() == ["pass", "chow 1-2-3 dot"]
+    assert page.locator(".seat.turn").evaluate_all("seats => seats.map((seat) => seat.ariaLabel)") == ["a"]
+
+
 def test_the_board_of_mahjong_says_how_the_hand_was_won(page, served):
     fans = [
         {"name": "all-pungs", "chinese": "碰碰和", "points": 6, "times": 1},

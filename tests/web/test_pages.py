@@ -72,6 +72,27 @@ def test_a_name_without_a_place_to_break_fits_the_screen(page, served, logged, p
         for width in (390, 1280):
             page.set_viewport_size({"width": width, "height": 844})
             assert page.evaluate("document.documentElement.scrollWidth") <= width, (path, width)
+            for part in page.locator(".scroll").all():
+                assert part.evaluate("(part) => part.scrollWidth <= part.clientWidth"), (path, width)
+
+
+def test_names_from_right_to_left_stand_in_the_order_of_the_seats(page, served, logged, played):
+    made = played("othello", lambda number, legal: legal[0])
+    names = ["\u05e9\u05dc\u05d5\u05dd", "\u05de\u05dc\u05da"]
+    made[0].players = json.dumps([{"seat": seat, "player": name} for seat, name in enumerate(names)])
+    logged(made)
+    opened(page, f"{served}/hand/{made[0].game_id.hex()}-0")
+    where = page.evaluate(
+        """names => names.map((name) => {
+        const range = document.createRange(), [text] = [...document.querySelector("h1 .count").childNodes]
+            .filter((node) => node.data?.includes(name));
+        range.setStart(text, text.data.indexOf(name));
+        range.setEnd(text, text.data.indexOf(name) + name.length);
+        return range.getBoundingClientRect().left;
+    })""",
+        names,
+    )
+    assert where == sorted(where)
 
 
 def serious(page, options):
@@ -312,6 +333,15 @@ def test_back_from_a_hand_shows_the_list_as_it_was(page, served, logged, played)
     assert page.locator("tbody a").nth(71).get_attribute("href") == name
     assert abs(page.locator(f"a[href='{name}']").bounding_box()["y"] - place) < 2
     assert page.locator("tbody tr").count() >= 100
+
+
+@pytest.mark.parametrize("width", [768, 1010])
+def test_hands_of_mahjong_take_few_lines_on_a_tablet(page, served, hands, width):
+    page.set_viewport_size({"width": width, "height": 844})
+    opened(page, f"{served}/hand/{hands[1]}?at=8")
+    for place in ("left", "right", "across", "own"):
+        lines = page.locator(f".seat.{place} .tiles .tile").evaluate_all("tiles => tiles.map((tile) => tile.offsetTop)")
+        assert len(set(lines)) <= 3, place
 
 
 @pytest.mark.parametrize("width", [390, 1280])

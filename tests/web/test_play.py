@@ -91,6 +91,17 @@ def test_a_name_plays_one_game_at_a_time(client):
     assert "eve is playing already" in begin(client).json()["error"]
 
 
+def test_a_player_who_is_away_makes_room_for_others(client, monkeypatch):
+    monkeypatch.setattr(matches, "MAX_MATCHES", 1)
+    monkeypatch.setattr(opponents, "MIN_MOVE_MS", 0)
+    number = begin(client, grant_ms=0).json()["id"]
+    assert "games are being played here" in begin(client, name="bob").json()["error"]
+    monkeypatch.setattr(matches, "AWAY_S", 0.0)
+    assert begin(client, name="bob").status_code == 400
+    assert '"ended":true' in client.get(f"/api/play/{number}").text
+    assert begin(client, name="bob").status_code == 200
+
+
 def test_a_game_that_is_refused_takes_no_name(client):
     assert begin(client, rules={"score": 7}).status_code == 400
     deep = '{"name": "eve", "rules": {"deep": ' + "[" * 5000
@@ -282,6 +293,21 @@ def test_who_leaves_can_play_again_at_once_and_the_lobby_plays_their_hand(page, 
     page.wait_for_selector(".turn-note:has-text('Your turn.')", timeout=60_000)
     (hand,) = [hand for hand in iter_hands(site.store) if hand.end is not None]
     assert hand.end.reason == "normal" and sum(hand.scores) == 0
+
+
+def test_the_board_is_one_tab_away_whenever_it_is_ones_turn(page, served, monkeypatch):
+    """The control that was pressed may be gone by then."""
+    monkeypatch.setattr(opponents, "MIN_MOVE_MS", 0)
+    page.goto(f"{served}/play?game=pairing&opponent=rule-pairing")
+    page.get_by_label("your name").fill("eve")
+    page.get_by_role("button", name="start").click()
+    for _ in range(8):
+        page.wait_for_selector(".turn-note:has-text('Your turn.')", timeout=60_000)
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.closest('.board button') !== null")
+        before = page.locator(".board").inner_html()
+        page.keyboard.press("Enter")
+        page.wait_for_function("old => document.querySelector('.board').innerHTML !== old", arg=before)
 
 
 @pytest.mark.parametrize("game", PLAYED)

@@ -11,6 +11,9 @@ export function strategyName(address, t) {
   return named(strategy, alias.join(":"), t);
 }
 
+/** A name that is written from right to left turns nothing around it: it stands between the signs that isolate it. */
+const isolated = (name) => (/[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff]/.test(name) ? `\u2068${name}\u2069` : name);
+
 /** The names of the players at the seats of a table.
  *
  * Bots that play against a person have accounts such as "deep-mc.level-2-0df5f44e-1", see opponents.py: it is shown as
@@ -19,7 +22,7 @@ export function strategyName(address, t) {
 export function playerNames(players, lobby, t) {
   const bots = players.map((player) => (lobby === "browser" ? /^(.+)-[0-9a-f]{8}-\d+$/.exec(player)?.[1] : undefined));
   return players.map((player, seat) => {
-    if (!bots[seat]) return player;
+    if (!bots[seat]) return isolated(player);
     const [strategy, ...alias] = bots[seat].split(".");
     const same = bots.flatMap((bot, other) => (bot === bots[seat] ? [other] : []));
     return named(same.length > 1 ? `${strategy} ${same.indexOf(seat) + 1}` : strategy, alias.join("."), t);

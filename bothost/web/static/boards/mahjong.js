@@ -43,7 +43,8 @@ function Hidden({ count, t }) {
   return html`<div class="tiles" role="img" aria-label=${t("{n} hidden tiles", { n: count })}>${Array.from({ length: count }, (_, i) => html`<span key=${i} class="tile small back"></span>`)}</div>`;
 }
 
-const moves = (view, seat) => view.actor === seat && view.phase !== "over";
+/** Whether a seat has the turn. To a discard, several may answer. */
+const moves = (view, seat) => view.actor === seat && ["turn", "discard"].includes(view.phase);
 
 function Opponent({ seat, place, position, t }) {
   const { view, views, players } = position;
@@ -70,10 +71,11 @@ function Win({ win, players, t }) {
 /** The last discard: [seat, notation]. */
 export const recent = (view) => (view.last_tile ? [[view.actor, `play:${view.last_tile}`]] : []);
 
-/** "chi:B2" → words. A discard is its tile. */
+/** "peng:B2" → words. A discard is its tile, a chow all of its tiles. */
 export function describe(notation, t) {
   const [kind, tile] = notation.split(":");
   if (kind === "pass") return t("pass claim");
+  if (kind === "chi") return `${t(kind)} ${tileName(tile, t).replace(tile[1], meldTiles({ kind, tile }).map(([, number]) => number).join("-"))}`;
   return kind === "play" ? tileName(tile, t) : tile ? `${t(kind)} ${tileName(tile, t)}` : t(kind);
 }
 
@@ -92,8 +94,8 @@ export function Board({ position, legal, onAct, t }) {
     <${Opponent} seat=${(seat + 2) % 4} place="across" position=${position} t=${t} />
     <${Opponent} seat=${(seat + 3) % 4} place="left" position=${position} t=${t} />
     <${Opponent} seat=${(seat + 1) % 4} place="right" position=${position} t=${t} />
-    <section class=${`seat own${moves(view, seat) ? " turn" : ""}`} aria-label=${players[seat]}>
-      <${River} tiles=${view.discards[seat]} t=${t} />
+    <section class=${`seat own${onAct || moves(view, seat) ? " turn" : ""}`} aria-label=${players[seat]}>
+      <${River} tiles=${view.discards[seat]} last=${view.last_tile && view.actor === seat} t=${t} />
       <header><span class="badge">${t(WINDS[seat])}</span><strong>${players[seat]}</strong></header>
       ${others.length && onAct ? html`<div class="actions">${others.map((action) => html`<button type="button" class=${`act${action.notation === "pass" ? "" : " primary"}`}
         onClick=${() => onAct(action)}>${describe(action.notation, t)}</button>`)}</div>` : null}

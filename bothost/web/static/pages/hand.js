@@ -61,7 +61,7 @@ function Hand({ hand, board, path, search, go, t }) {
   const share = () => navigator.clipboard.writeText(location.href).then(() => setCopied(true), () => {});
   const played = position?.notation ? ` · ${hand.names[position.mover]}${t(": ")}${board.describe(position.notation, t)}` : "";
   const Board = board.Board;
-  return html`<h1>${t(hand.game)} <span class="count about"><bdi>${hand.names.join(t(", "))}</bdi> · ${new Date(hand.started).toLocaleString()}</span></h1>
+  return html`<h1>${t(hand.game)} <span class="count about">${hand.names.join(t(", "))} · ${new Date(hand.started).toLocaleString()}</span></h1>
     <div class="columns"><div>
       ${position ? html`<${Board} t=${t} position=${{ seat, view: position.views[seat], views: everything ? position.views : undefined, players: hand.names }} />
         <${Steps} at=${at} last=${last} move=${move} label=${played} t=${t}>

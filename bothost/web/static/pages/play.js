@@ -107,6 +107,10 @@ function Game({ id, onTitle, t }) {
   const [problem, setProblem] = useState("");
   const [sent, setSent] = useState("");
   const [gone, setGone] = useState("");
+  const place = useRef(null);
+  useEffect(() => { // the control that was pressed may have gone: let the next Tab reach the board
+    if (document.activeElement === document.body) place.current?.focus({ preventScroll: true });
+  }, [shown?.ask]);
   useEffect(() => {
     const stop = stream(`/api/play/${id}`, (message) => {
       setShown(message);
@@ -142,7 +146,7 @@ function Game({ id, onTitle, t }) {
     ${shown.acted && !shown.left && html`<p class="notice" role="status">${t(shown.acted.reason === "timeout" ? "Your time ran out. The lobby chose" : "The lobby refused your moves. It chose")} <strong>${board.describe(shown.acted.action, t)}</strong>${t(".")}</p>`}
     <div class="columns"><div>
       <p class="turn-note" role="status">${turn && others.length > 0 && html`<span class="count">${others.join(" · ")}</span> `}${turn}</p>
-      ${shown.view && html`<${Board} position=${{ seat: shown.seat, view: shown.view, players: names }} legal=${legal} onAct=${legal.length ? act : undefined} t=${t} />`}</div>
+      <div ref=${place} tabindex="-1">${shown.view && html`<${Board} position=${{ seat: shown.seat, view: shown.view, players: names }} legal=${legal} onAct=${legal.length ? act : undefined} t=${t} />`}</div></div>
       <aside>${shown.scores || shown.state === "over" ? html`<${Over} shown=${shown} names=${names} t=${t} />`
         : html`${shown.view && html`<${Hint} id=${id} game=${shown.game} ask=${shown.ask} describe=${board.describe} t=${t} />`}
           <div class="actions"><button class="act" onClick=${leave}>${t("leave")}</button></div>`}
