@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 _log = structlog.get_logger("bothost.host")
 
 LINES_PER_MINUTE = 60.0
-"""Notices and unknown frames of its lobby that one account logs."""
+"""Lines that one account logs about what its lobby sends, such as notices and unknown frames."""
 
 
 class Timeouts(msgspec.Struct, frozen=True):
@@ -135,6 +135,7 @@ class Account:
             host.games,
             host.seated,
             lambda: host.account_changed(self),
+            self._may_log,
         )
         self._handlers: dict[type, Callable[[Any, float], None]] = {
             Seated: self.tables.seated,

@@ -46,8 +46,12 @@ class AccountTables:
         games: Games,
         seated: dict[tuple[str, str], AccountTables],
         changed: Callable[[], None],
+        may_log: Callable[[float], bool],
     ) -> None:
-        """``seated``: (lobby, table) → which of our accounts sits there. ``changed`` is called when a table closes."""
+        """``seated``: (lobby, table) → which of our accounts sits there. ``changed`` is called when a table closes.
+
+        ``may_log(now)``: whether the log takes another line that the lobby causes.
+        """
         self.sessions: dict[str, Session] = {}
         self.dropped = 0
         """Events about tables that are not ours."""
@@ -63,6 +67,7 @@ class AccountTables:
         self._games = games
         self._seated = seated
         self._changed = changed
+        self._may_log = may_log
         self._unconfirmed: set[str] = set()
         """Tables that the lobby has not named since we connected."""
         self._ended: dict[str, TableEnded] | None = {}
@@ -114,12 +119,12 @@ class AccountTables:
             return
         asked = event.seek is not None and event.seek in slots.reserved
         if (self._lobby.name, table) in self._seated and not self._lobby.allow_same_table:
-            self._decline(event, "another account of ours sits there")
+            self._decline(event, "another account of ours sits there", now)
             return
         if not asked and slots.used >= slots.cap and slots.reserved:
             self._seeking.cancel(next(iter(slots.reserved)))  # a table that we have takes precedence over a seek
         if not slots.seat(table, event.seek):
-            self._decline(event, "no free slot")
+            self._decline(event, "no free slot", now)
             return
         try:
             if (unfit := out_of_range(event.rules) or out_of_range(event.attributes)) is not None:
@@ -127,12 +132,12 @@ class AccountTables:
             game = self._games.make(event.game, event.rules)
         except ANY_FAILURE as error:
             slots.release(table)
-            self._decline(event, f"game {event.game}: {error}")
+            self._decline(event, f"game {event.game}: {error}", now)
             return
         people = self._manners.people(event.players)
         if asked and (reason := self._unwelcome(event, now)) is not None:
             slots.release(table)
-            self._decline(event, reason)
+            self._decline(event, reason, now)
             return
         self._manners.sat_down()
         if not people and event.players:
@@ -161,11 +166,12 @@ class AccountTables:
             slots=self._slots.cap,
         )
 
-    def _decline(self, event: Seated, reason: str) -> None:
-        _log.warning("seat_declined", account=self._name, table=event.table, reason=reason)
+    def _decline(self, event: Seated, reason: str, now: float) -> None:
+        if self._may_log(now):
+            _log.warning("seat_declined", account=self._name, table=event.table, reason=reason)
         if event.seek is not None:
             self._slots.cancel(event.seek)
-        self._seeking.hold_off(time.monotonic())
+        self._seeking.hold_off(now)
         self._connection.feed(Leave(event.table))
 
     def connected(self) -> None:
@@ -221,7 +227,10 @@ class AccountTables:
     def act(self, command: Act) -> None:
         self._connection.feed(command)
 
-    def resync(self, table: str) -> None:
+    def resync(self, table: str, reason: str = "") -> None:
+        """Ask for a snapshot. ``reason``: what was wrong with our view, for the log."""
+        if reason and self._may_log(time.monotonic()):
+            _log.warning("resync", table=table, reason=reason)
         self._connection.feed(Resync(table))
 
     def hand_over(self, session: Session, *, aborted: bool) -> None:

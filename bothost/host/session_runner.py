@@ -102,7 +102,7 @@ class SessionRunner:
             SnapshotTaken: self._snapshot,
             Outcome: lambda session, event: self._outcome(event),
             Late: lambda session, event: self.workers.late(event.job),
-            NeedSnapshot: self._need_snapshot,
+            NeedSnapshot: lambda session, event: self._owners[session].resync(event.table, event.reason),
             GaveUp: lambda session, event: _log.error("table_given_up", table=event.table, reason=event.reason),
             Closed: lambda session, event: self._owners[session].close_table(event.table, event.reason),
         }
@@ -287,10 +287,6 @@ class SessionRunner:
         self._deadlines.forget(hand)
         self.recorder.flush_events(hand)
         self.workers.close_hand(hand)
-
-    def _need_snapshot(self, session: Session, event: NeedSnapshot) -> None:
-        _log.warning("resync", table=event.table, reason=event.reason)
-        self._owners[session].resync(event.table)
 
     # -------------------------------------------------------------------------------------------------------- hooks
 

@@ -82,6 +82,17 @@ async def test_a_lobby_that_sends_nonsense_all_the_time_does_not_fill_the_log(ki
     assert [line["text"] for line in logs if line["event"] == "lobby_notice"] == ["much later"]
 
 
+async def test_a_lobby_that_seats_us_all_the_time_does_not_fill_the_log(kit):
+    settings = kit.settings(accounts=1)
+    host = kit.host(settings)
+    account = await host.make_account(settings.lobbies[0], settings.lobbies[0].accounts[0])
+    with structlog.testing.capture_logs() as logs:
+        for number in range(1000):
+            account.event(m.Seated(f"t-{number}", "no-such-game", {}, 0), 1.0)
+    await host.aclose()
+    assert sum(line["event"] == "seat_declined" for line in logs) == 60
+
+
 class FailsAfterLogin(EmbeddedLobby):
     """Logs in, then fails at once, every time."""
 

@@ -112,7 +112,7 @@ class EmbeddedLobby(LobbyAdapter):
             return table.events(frame, item.data) if table is not None else self._stray(frame.table, item.data)
         match frame:
             case wire.Welcome():
-                return self._session.welcome(frame)
+                return [] if self._session.ready else self._session.welcome(frame)
             case wire.Pong():
                 return [m.Alive()]
             case wire.Superseded():

@@ -18,6 +18,7 @@ VERSION = 1
 T = TypeVar("T")
 Json = dict[str, Any]
 Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 Scalar = bool | Int64 | float | str | None
 Attributes = dict[str, Scalar]
 
@@ -301,7 +302,7 @@ class Events(ServerFrame, frozen=True, gc=False):
 
     table: str
     hand: str
-    seq: int
+    seq: Count
     events: tuple[str, ...]
     done: str | None = None
     """The ask that the client answered, if its answer is among these events."""
@@ -312,7 +313,7 @@ class Snapshot(ServerFrame, frozen=True):
     table: str
     hand: str
     seat: int
-    seq: int
+    seq: Count
     """Number of events that ``view`` includes."""
     view: Json
     ask: Ask | None = None

@@ -73,7 +73,7 @@ class EmbeddedTable:
                 return [m.HandStarted(self.name, frame.hand, frame.seat, players(frame.players))]
             case wire.Snapshot():
                 self._begin(frame.hand, frame.seq)
-                snapshot = m.Snapshot(self.name, frame.hand, frame.seat, {"seq": frame.seq, **frame.view})
+                snapshot = m.Snapshot(self.name, frame.hand, frame.seat, {**frame.view, "seq": frame.seq})
                 return [snapshot, *self._request(frame.ask, raw)]
             case wire.Rejected():
                 rejected = m.Rejected(self.name, frame.id, f"{frame.reason}: {frame.message}")

@@ -290,6 +290,19 @@ def test_times_that_no_float_can_hold_are_unknown(message):
     assert isinstance(told, m.Unknown)
 
 
+@pytest.mark.parametrize("seq", [-1, 2**63])
+def test_numbers_of_events_that_cannot_be_are_unknown(seq):
+    for message in (wire.Snapshot("t", "1", 0, seq, {}), wire.Events("t", "1", seq, ("e0",))):
+        (told,) = playing().feed(frame(message))
+        assert isinstance(told, m.Unknown)
+
+
+@pytest.mark.parametrize("inner", [-1, "x", None, 9])
+def test_the_number_of_events_of_the_frame_counts(inner):
+    (told,) = playing().feed(frame(wire.Snapshot("t", "1", 0, 5, {"seq": inner})))
+    assert told == m.Snapshot("t", "1", 0, {"seq": 5})
+
+
 @pytest.mark.parametrize(
     "message",
     [
@@ -324,6 +337,7 @@ def test_what_comes_twice_is_told_once():
     adapter = playing()
     again = frame(wire.Events("t", "1", 3, ("e3", "e4"), None, wire.Ask("r1")))
     assert adapter.feed(again) == []
+    assert adapter.feed(frame(wire.Welcome(1, "ada", "session-2", LIMITS))) == []
 
 
 def test_a_gap_is_mended_before_anything_else_is_told():
