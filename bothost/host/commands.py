@@ -79,12 +79,12 @@ def release(host: Host, address: str) -> Json:
     """End the quarantine of a strategy. Raises UsageError."""
     count = host.plans.release(address)
     if not count:
-        raise UsageError(f"no strategy {address!r} is in quarantine")
+        raise UsageError(f"no strategy {address!r} is in quarantine", advice="see bothost status")
     return {"strategy": address, "released": count}
 
 
 def _account(host: Host, name: str) -> Account:
     accounts = {f"{account.lobby.name}/{account.name}": account for account in host.accounts}
     if name not in accounts:
-        raise UsageError(f"there is no account {name!r}: {nearest(name, list(accounts))}")
+        raise UsageError(f"there is no account {name!r}", advice=nearest(name, list(accounts)))
     return accounts[name]

@@ -123,7 +123,7 @@ class Control:
         try:
             return function(**arguments)
         except UsageError as error:
-            return {"error": str(error)}
+            return {"error": str(error), "advice": error.advice}
 
 
 def ask(data_dir: Path, command: str, timeout_s: float = 5.0, **arguments: str) -> Json:
@@ -146,7 +146,7 @@ def ask(data_dir: Path, command: str, timeout_s: float = 5.0, **arguments: str) 
     except msgspec.DecodeError as error:  # the host ended before it answered
         raise NoHost(f"the host in {data_dir} did not answer", advice="ask again, or look at its log") from error
     if "error" in result:
-        raise UsageError(str(result["error"]))
+        raise UsageError(str(result["error"]), advice=str(result.get("advice", "")))
     return result
 
 

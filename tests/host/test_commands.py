@@ -35,8 +35,9 @@ async def test_an_account_that_is_not_there_is_refused_with_the_nearest(kit):
     async with kit.lobby(), kit.running(kit.settings()) as host:
         ask = commands.of(lambda: host)
         await kit.until(lambda: host.accounts)
-        with pytest.raises(UsageError, match="did you mean 'home/ada'"):
+        with pytest.raises(UsageError, match="no account 'home/adda'") as caught:
             ask["pause"]("home/adda")
+        assert "did you mean 'home/ada'" in caught.value.advice
         with pytest.raises(UsageError, match="no strategy 'test-random' is in quarantine"):
             ask["release"]("test-random")
         (loaded,) = host.plans.loaded

@@ -31,7 +31,7 @@ async def test_commands_are_answered_and_unknown_ones_told(tmp_path):
 async def test_arguments_reach_a_command_and_wrong_ones_are_refused(tmp_path):
     def pause(account):
         if account == "nobody":
-            raise UsageError("there is no account 'nobody'")
+            raise UsageError("there is no account 'nobody'", advice="did you mean 'somebody'?")
         return {"paused": account}
 
     control = Control(socket_path(tmp_path), {"pause": pause})
@@ -43,8 +43,9 @@ async def test_arguments_reach_a_command_and_wrong_ones_are_refused(tmp_path):
             ({}, "account"),
             ({"account": "x", "b": "y"}, "b"),
         ):
-            with pytest.raises(UsageError, match=words):
+            with pytest.raises(UsageError, match=words) as caught:
                 await asyncio.to_thread(lambda given=arguments: ask(tmp_path, "pause", **given))
+            assert caught.value.advice == ("did you mean 'somebody'?" if words == "no account" else "")
     finally:
         await control.aclose()
 
