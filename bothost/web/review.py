@@ -18,7 +18,6 @@ import numpy as np
 from bothost.errors import BothostError, PluginError, StoreError, UsageError
 from bothost.host.process import ProcessLimits, ProcessStrategy
 from bothost.plugins import Plugins
-from bothost.plugins.address import EXEC
 from bothost.rules.game import ActionArray, Game, Json, View
 from bothost.store.reader import Timeline, iter_views
 from bothost.store.rebuild import moves_of
@@ -77,11 +76,11 @@ def severity(lost: float, thresholds: tuple[float, float, float]) -> Severity | 
 
 
 def reviewers(plugins: Plugins, game: Game) -> list[Json]:
-    """The strategies that a browser may choose for this game. External programs are not among them."""
+    """The strategies that a browser may choose for this game: all that need no options, as external programs do."""
     return [
         {"name": name, "levels": list(strategy.levels), "search": strategy.needs_search_thread}
         for name, strategy in sorted(plugins.strategies.items())
-        if name != EXEC and strategy.supports(game)
+        if strategy.supports(game) and not any(field.required for field in msgspec.structs.fields(strategy.Options))
     ]
 
 

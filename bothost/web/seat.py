@@ -48,7 +48,7 @@ class Seat:
     def act(self, ask: str, notation: str) -> bytes:
         """The frame that answers a question. Raises ValueError where it is not the open one, or the action illegal."""
         if self.ask is None or self.ask.id != ask or self.view is None:
-            raise ValueError("this question is not open any more")
+            raise ValueError("too late: this turn is over")
         if not self.view.is_legal(self.view.parse(notation)):
             raise ValueError(f"{notation[:40]!r} is not legal now")
         self.ask, self.notice, self.acted = None, "", None

@@ -31,9 +31,6 @@ class LlmPlayer(Strategy):
 
     def __init__(self, options: LlmOptions, model: Model | None = None) -> None:
         super().__init__(options, model)
-        if not options.url or not options.model:
-            advice = 'options = { url = "https://…/v1", model = "…", key_variable = "…" }'
-            raise UsageError("llm-player needs the options url and model", advice=advice)
         try:
             parts = urlsplit(options.url)
             host, _ = parts.hostname, parts.port  # raises ValueError for a port out of range

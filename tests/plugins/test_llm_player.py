@@ -251,7 +251,6 @@ def test_budgets_end_the_requests_of_all_threads(endpoint, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({}, "url and model"),
         ({"url": "http://example.com/v1", "model": "m"}, "clear text"),
         ({"url": "https://[", "model": "m"}, "not a URL"),
         ({"url": "https://:443/v1", "model": "m"}, "not a URL"),

@@ -65,6 +65,7 @@ def begin(client, **changes):
         ({"rules": {"score": 7}}, "othello"),
         ({"opponents": []}, "takes 1 opponents"),
         ({"opponents": ["exec:touch /tmp/x"]}, "does not play"),
+        ({"opponents": ["llm-player"]}, "does not play"),
         ({"opponents": ["rule-othello:level-9"]}, "level-9"),
         ({"grant_ms": -1}, "clock"),
         ({"speed": 1}, "unknown field"),

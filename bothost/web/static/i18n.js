@@ -108,7 +108,7 @@ const ZH = {
   "there is no such address": "没有这个地址",
   "the seat must be a number": "座位必须是数字",
   "there is nothing to decide now": "现在没有要决定的",
-  "this question is not open any more": "这一手已经过去",
+  "too late: this turn is over": "这一手已经过去",
   "the game is over": "本局已经结束",
   "how to play": "玩法",
   "One landlord plays against two peasants. The side of the player who gets rid of all cards first wins.": "一名地主对两名农民，任何一人先出完手牌，其所在一方获胜。",

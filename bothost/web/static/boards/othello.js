@@ -20,7 +20,7 @@ export function Board({ position, legal, onAct, t }) {
   };
   return html`<div class="board othello">
     <header class="othello-score">
-      ${[0, 1].map((seat) => html`<span class=${view.turn === seat ? "turn" : ""}><span class=${`disc ${seat ? "white" : "black"}`}></span>
+      ${[0, 1].map((seat) => html`<span class=${view.turn === seat ? "turn" : ""}><span class=${`disc ${seat ? "white" : "black"}`} role="img" aria-label=${t(seat ? "white" : "black")}></span>
         <strong>${players[seat]}</strong> <span class="count">${count(seat ? "O" : "X")}</span></span>`)}
     </header>
     <div class="grid" role="group" aria-label="Othello" onKeyDown=${onKey}>

@@ -108,6 +108,7 @@ function Game({ id, onTitle, t }) {
   const [sent, setSent] = useState("");
   const [gone, setGone] = useState("");
   const place = useRef(null);
+  useEffect(() => setProblem(""), [shown?.ask]);
   useEffect(() => { // the control that was pressed may have gone: let the next Tab reach the board
     if (document.activeElement === document.body) place.current?.focus({ preventScroll: true });
   }, [shown?.ask]);
@@ -130,7 +131,7 @@ function Game({ id, onTitle, t }) {
   const act = (action) => {
     if (sent === shown.ask) return; // a second click on the way
     setSent(shown.ask);
-    post(`/api/play/${id}/act`, { ask: shown.ask, action: action.notation }).then(() => setProblem(""), (error) => { setProblem(explained(error)); setSent(""); });
+    post(`/api/play/${id}/act`, { ask: shown.ask, action: action.notation }).catch((error) => { setProblem(explained(error)); setSent(""); });
   };
   const leave = () => {
     if (confirm(t("Leave the table? The lobby plays the rest of your hand."))) post(`/api/play/${id}/leave`).catch((error) => setProblem(explained(error)));
