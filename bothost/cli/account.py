@@ -17,7 +17,7 @@ Name = Annotated[str, typer.Argument(help="LOBBY/ACCOUNT, as bothost status prin
 def pause(account: Name, config_file: options.Config = None, json: options.Json = False) -> None:
     """Take no new tables with an account. It finishes its open tables. A restart of the host resumes it."""
     found = ask_host(config_file, "pause", account=account)
-    output.emit(found, json, f"{account} is paused, with {found['tables']} tables to finish")
+    output.emit(found, json, f"{account} is paused, with {output.counted(found['tables'], 'table')} to finish")
 
 
 @app.command()

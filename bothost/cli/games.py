@@ -199,7 +199,7 @@ def forget(
     if yes:
         erase.rewrite_database(settings.store)
     done = {"player": player, "hands": len(ids), "deleted": yes, "rows_in_exports": rows, "masked": masked}
-    lines = [f"{len(ids):,} hands " + ("deleted" if yes else "would be deleted: add --yes")]
-    lines += [f"  {folder}: {count:,} rows removed" for folder, count in rows.items()]
-    lines += [f"  {path}: {count:,} mentions masked" for path, count in masked.items()]
+    lines = [f"{output.counted(len(ids), 'hand')} " + ("deleted" if yes else "would be deleted: add --yes")]
+    lines += [f"  {folder}: {output.counted(count, 'row')} removed" for folder, count in rows.items()]
+    lines += [f"  {path}: {output.counted(count, 'mention')} masked" for path, count in masked.items()]
     output.emit(done, json, "\n".join(lines))

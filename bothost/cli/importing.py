@@ -10,6 +10,7 @@ import msgspec
 import typer
 
 from bothost.cli import options, output
+from bothost.cli.output import counted
 from bothost.errors import UsageError
 
 if TYPE_CHECKING:
@@ -74,14 +75,15 @@ def command(
 
 def _summary(report: Report, lobby: str, consents: bool, dry_run: bool) -> str:
     games = ", ".join(f"{count:,} of {game}" for game, count in sorted(report.games.items()))
+    decisions = counted(report.decisions, "decision")
     verb = "would be imported" if dry_run else "imported"
-    lines = [f"{report.imported:,} hands {verb}" + (f" ({games}; {report.decisions:,} decisions)" if games else "")]
+    lines = [f"{counted(report.imported, 'hand')} {verb}" + (f" ({games}; {decisions})" if games else "")]
     if report.already:
-        lines.append(f"{report.already:,} hands are in the log already")
+        lines.append(f"{counted(report.already, 'hand')} already in the log")
         if consents:
             lines.append(f"  their consent is unchanged; to record it: bothost games consent PLAYER --lobby {lobby}")
     if report.broken:
-        lines.append(f"{len(report.broken):,} records left out:")
+        lines.append(f"{counted(len(report.broken), 'record')} left out:")
         lines += [
             f"  {output.printable(each.file)}:{each.line}: {output.printable(each.reason)}"
             for each in report.broken[:SHOWN]

@@ -39,6 +39,11 @@ def table(rows: Sequence[Sequence[object]], header: Sequence[str] = ()) -> str:
     return "\n".join(lines)
 
 
+def counted(number: int, noun: str) -> str:
+    """``1 hand``, ``1,234 hands``."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def printable(text: object) -> str:
     """Text that a lobby or a player wrote, safe for the terminal: control characters become visible."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))

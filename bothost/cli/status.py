@@ -67,16 +67,17 @@ def as_text(status: dict[str, Any]) -> str:
             f"{a['lobby']}/{a['account']}",
             ("connected" if a["connected"] else f"not connected: {output.printable(a['problem']) or 'connecting'}")
             + (", paused" if a.get("paused") else ""),
-            f"{a['tables']} tables, {a['seeks']} seeks, {a['slots']} slots, {a['reconnects']} reconnects",
+            ", ".join(output.counted(a[f"{noun}s"], noun) for noun in ("table", "seek", "slot", "reconnect")),
         )
         for a in status["accounts"]
     ]
     models = [
-        (m["strategy"], m["version"], (m["model_sha256"] or "")[:12], f"{m['hands']} open hands")
+        (m["strategy"], m["version"], (m["model_sha256"] or "")[:12], output.counted(m["hands"], "open hand"))
         for m in status["models"]
     ]
     results = [
-        (name, f"{r['hands']} hands", f"mean score {r['mean_score']:+.3f}") for name, r in status["results"].items()
+        (name, output.counted(r["hands"], "hand"), f"mean score {r['mean_score']:+.3f}")
+        for name, r in status["results"].items()
     ]
     bad = [(s["address"], _trouble(s)) for s in status["strategies"] if s["quarantined"] or s["hung_threads"]]
     return "\n\n".join(output.table(part) for part in (rows, accounts, models, results, bad) if part)
@@ -84,12 +85,12 @@ def as_text(status: dict[str, Any]) -> str:
 
 def _trouble(strategy: dict[str, Any]) -> str:
     if not strategy["quarantined"]:
-        return f"{strategy['hung_threads']} hung threads"
+        return output.counted(strategy["hung_threads"], "hung thread")
     return f"quarantined for {strategy['quarantined_s']:.0f} s more: {strategy['quarantine_cause']}"
 
 
 def _worker(worker: dict[str, Any]) -> str:
-    restarts = f", restarted {worker['restarts']} times" if worker["restarts"] else ""
+    restarts = f", restarted {output.counted(worker['restarts'], 'time')}" if worker["restarts"] else ""
     head = f"worker {worker['worker']} (process {worker['pid'] or 'none'}{restarts})"
     if worker["status"] is None:
         return f"{head}: does not answer; last exit code {worker.get('code')}"

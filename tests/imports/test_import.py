@@ -186,7 +186,8 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys):
     lines(tmp_path / "bad.jsonl", "{}")
     assert main(["import", "jsonl", path, str(tmp_path / "bad.jsonl"), "--consent"]) == 1
     said = capsys.readouterr().out
-    assert "2 hands are in the log already" in said and "bad.jsonl:1: Object missing required field" in said
+    assert "2 hands already in the log" in said and "1 record left out:" in said
+    assert "bad.jsonl:1: Object missing required field" in said
     for wrong in (["import", "pgn", path], ["import", "jsonl", "none"], ["import", "jsonl", path, "--reason", "x"]):
         assert main(wrong) == 2
     assert main(["games", "forget", "ben", "--yes"]) == 0
