@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from bothost.errors import UsageError
@@ -142,7 +143,7 @@ def load(folder: Path) -> Records:
     commands: Counter[str] = Counter()
     for path in [*files(folder), *sorted(folder.glob("*/*.parquet"))]:
         rules, how, rows = made(path)
-        commands[str(how.get("command") or how.get("exports"))] += rows
+        commands[str(how.get("command") or how.get("exports") or how.get("by"))] += rows
         if rows == 0:
             continue
         this = game("doudizhu", **rules)
@@ -182,8 +183,8 @@ def _fraction(name: str) -> float:
     return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8]) / 2**64
 
 
-EXPORTED = ("game", "rules", "game_id", "seat", "phase", "role", "view", "action", "outcome")
-"""Columns of ``bothost export`` that are needed for records of logged games."""
+EXPORTED = ("game", "rules", "game_id", "seat", "phase", "role", "rejected", "view", "action", "outcome")
+"""Columns of ``bothost export`` that are needed for records of logged games, beside ``played`` where there is one."""
 
 
 def from_export(folder: Path) -> Iterator[tuple[dict[str, Any], Batch]]:
@@ -198,12 +199,14 @@ def from_export(folder: Path) -> Iterator[tuple[dict[str, Any], Batch]]:
         raise UsageError(f"there is no export in {folder}", advice=advice)
     for path in found:
         try:
-            rows = pq.read_table(path, columns=list(EXPORTED)).to_pylist()
+            marked = "played" in pq.read_schema(path).names  # not in exports of earlier releases
+            table = pq.read_table(path, columns=[*EXPORTED, "played"] if marked else [*EXPORTED])
         except (OSError, pa.ArrowException) as error:
             raise UsageError(f"{path} is not an export: {error}", advice="name the folder of an export") from error
+        live = (pc.field("role") == "live") & ~pc.field("rejected")
         batches: dict[str, Batch] = {}
-        for row in rows:
-            if row["game"] == "doudizhu" and row["phase"] == "play" and row["role"] == "live" and row["outcome"]:
+        for row in table.filter(pc.field("played") if marked else live).to_pylist():
+            if row["game"] == "doudizhu" and row["phase"] == "play" and row["outcome"]:
                 batch = batches.setdefault(row["rules"], Batch())
                 batch.add(
                     row["game_id"], row["seat"], row["view"], [(row["action"], 1, float(np.sign(row["outcome"])))]

@@ -1,6 +1,5 @@
 """Records of doudizhu-mcts: what is collected, that it can be taken up again, and what logged games give."""
 
-import asyncio
 from concurrent.futures import Executor, Future
 
 import numpy as np
@@ -11,8 +10,8 @@ from bothost.config import StoreSettings
 from bothost.errors import ConfigError, UsageError
 from bothost.plugins import check_options
 from bothost.rules import game
-from bothost.store import DecisionLog, schema
-from bothost.testing.sample_rows import played_hand
+from bothost.store import DecisionRecord, OutcomeRecord, schema
+from bothost.testing.sample_rows import played_hand, write_rows
 from bothost_doudizhu_mcts import records
 from bothost_doudizhu_mcts.ahead import in_order
 from bothost_doudizhu_mcts.collect import Collector, Options, SelfPlay
@@ -166,13 +165,11 @@ def test_logged_games_give_the_results_of_the_moves_that_were_played(tmp_path, m
     settings = StoreSettings(url=f"sqlite:///{tmp_path}/bothost.db")
     schema.upgrade(settings)
 
-    async def fill():
-        log = DecisionLog.open(settings, "test", tmp_path / "spool")
-        for i in range(6):
-            await log.submit(played_hand(GAME, i, seat=i % 3, account="ada", started_us=1_700_000_000_000_000 + i))
-        await log.aclose()
-
-    asyncio.run(fill())
+    hands = [played_hand(GAME, i, seat=i % 3, account="ada", started_us=1_700_000_000_000_000 + i) for i in range(6)]
+    made = [row for rows in hands for row in rows if isinstance(row, DecisionRecord)]
+    refused = next(row for row in made if row.phase == "play")
+    hands.append([OutcomeRecord(refused.id, "rejected", "late", refused.at_us)])
+    write_rows(settings, tmp_path, hands)
     config = tmp_path / "config.toml"
     config.write_text(f'[store]\nurl = "{settings.url}"\n')
     assert cli.main(["export", "--out", str(tmp_path / "exports"), "--config", str(config)]) == 0
@@ -180,6 +177,7 @@ def test_logged_games_give_the_results_of_the_moves_that_were_played(tmp_path, m
     figures = Collector(Options(exports=str(tmp_path / "exports"))).train(TrainingRun(out=out), lambda *_: None)
     found = records.load(out)
     assert len(found) == len(found.actions) == figures["records"] > 30
+    assert len(found) == sum(row.phase == "play" for row in made) - 1 and refused.view not in found.views
     assert len(set(found.deals)) == 6 and (found.visits == 1).all() and set(found.values) == {-1.0, 1.0}
     assert all(found.view(i).is_legal(int(found.actions[i])) for i in range(len(found)))
     with pytest.raises(UsageError, match="no export"):

@@ -120,6 +120,7 @@ def test_the_network_learns_from_logged_searches_and_becomes_the_challenger(afte
     assert player.network.model.sha256 == result["sha256"]
 
     found = records.load(tmp_path / "job" / "records")
+    assert [made["command"] for made in found.made_by] == ["logged games"]
     manifest = json.loads((tmp_path / "job/dataset/meta/info.json").read_text())
     assert 0 < len(found) <= manifest["rows"] - manifest["splits"].get("test", 0)
     logged = {(row.game_id.hex(), row.view): row for rows in hands for row in rows if isinstance(row, DecisionRecord)}
