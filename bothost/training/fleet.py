@@ -177,7 +177,7 @@ class Coordinator(SelfPlayLearner):
             return []
         options, samples = self.options.ppo, self.options.environments * self.options.horizon
         rngs = [np.random.default_rng([self.seed, iteration, w, 1]) for w in range(self.options.workers)]
-        return [roles.arrays(self._extra(self.model, options, rng, samples)) for rng in rngs]
+        return [roles.arrays(self._extra(self.model, options, rng, samples)._asdict()) for rng in rngs]
 
     def _play(self, iteration: Iteration, orders: list[Order]) -> list[tuple[Played, Any]]:
         """One rollout of each worker: its receipt and a reference to the rollout."""

@@ -74,13 +74,13 @@ class State(NamedTuple):
 
 def state_of(model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> State:
     """A copy of the state of model and optimizer."""
-    return State(_arrays(model.state_dict()), _arrays(checkpoint.optimizer_tensors(optimizer)))
+    return State(arrays(model.state_dict()), arrays(checkpoint.optimizer_tensors(optimizer)))
 
 
 def restore(state: State, model: torch.nn.Module, optimizer: torch.optim.Optimizer) -> None:
     """Restore model and optimizer."""
-    model.load_state_dict(_tensors(state.model))
-    checkpoint.restore_optimizer(optimizer, _tensors(state.optimizer))
+    model.load_state_dict(tensors(state.model))
+    checkpoint.restore_optimizer(optimizer, tensors(state.optimizer))
 
 
 class Played(NamedTuple):
@@ -106,8 +106,8 @@ class RolloutWorker:
     def play(self, seed: int, learner: Tensors, opponent: Tensors) -> tuple[Played, PackedRollout]:
         """Play the rollout that these arguments determine."""
         began = time.perf_counter()
-        self._learner.load_state_dict(_tensors(learner))
-        self._opponent.load_state_dict(_tensors(opponent))
+        self._learner.load_state_dict(tensors(learner))
+        self._opponent.load_state_dict(tensors(opponent))
         with ppo.precision(self._setup.options.ppo.bf16):
             rollout = self._play.collect(self._learner, self._opponent, seed)
         packed = pack(rollout)
@@ -188,7 +188,7 @@ class Trainer(Member):
         options = self._setup.options.ppo.at(part_done)
         batches = [unpack(rollout).batch(options) for rollout in rollouts]
         if others:
-            beside = [Batch(**_tensors(other)) for other in others]
+            beside = [Batch(**tensors(other)) for other in others]
             batches = [ppo.joined(batch, other) for batch, other in zip(batches, beside, strict=True)]
         batches = [_to(batch, self._setup.device) for batch in batches]
         generators = [torch.Generator().manual_seed(seed) for seed in seeds]
@@ -210,17 +210,14 @@ class Pool:
         return version, parameters
 
 
-def arrays(batch: Batch) -> Tensors:
-    """A batch as arrays, to send to a trainer."""
-    return _arrays(batch._asdict())
+def arrays(named: Mapping[str, torch.Tensor]) -> Tensors:
+    """Copies of tensors, to send to another process."""
+    return {name: tensor.detach().cpu().numpy().copy() for name, tensor in named.items()}
 
 
-def _arrays(tensors: Mapping[str, torch.Tensor]) -> Tensors:
-    return {name: tensor.detach().cpu().numpy().copy() for name, tensor in tensors.items()}
-
-
-def _tensors(arrays: Tensors) -> dict[str, torch.Tensor]:
-    return {name: torch.tensor(array) for name, array in arrays.items()}
+def tensors(named: Tensors) -> dict[str, torch.Tensor]:
+    """The inverse of ``arrays``."""
+    return {name: torch.tensor(array) for name, array in named.items()}
 
 
 def _to(batch: Batch, device: Device) -> Batch:
@@ -229,7 +226,7 @@ def _to(batch: Batch, device: Device) -> Batch:
 
 def _digest(state: State) -> str:
     digest = hashlib.sha256()
-    for tensors in state:
-        for name in sorted(tensors):
-            digest.update(name.encode() + tensors[name].tobytes())
+    for part in state:
+        for name in sorted(part):
+            digest.update(name.encode() + part[name].tobytes())
     return digest.hexdigest()

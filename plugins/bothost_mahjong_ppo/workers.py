@@ -68,7 +68,7 @@ class Worker(roles.Member):
         """Play hands and make the update. The first process's payload is the new state."""
         began, learner = time.perf_counter(), self._learner
         if order.past is not None:
-            learner.past.load_state_dict({name: torch.tensor(array) for name, array in order.past.items()})
+            learner.past.load_state_dict(roles.tensors(order.past))
         learner.set_rate(order.part_done)
         played = play(
             learner.game,
@@ -102,7 +102,7 @@ class SharedLearner(MahjongLearner):
         past = None
         if "past" in seats:
             iteration.pool.load(iteration.pool.draw(iteration.rng, self.options.newest_share), self.past)
-            past = roles.state_of(self.past, self.optimizer).model
+            past = roles.arrays(self.past.state_dict())
         orders = []
         for worker in range(self.options.workers):
             rng = np.random.default_rng([self.seed, iteration.number, worker])
