@@ -7,7 +7,8 @@ A lobby adapter (``bothost.lobbies.base``) sees three families:
 - *events*: what happened in the lobby, in the canonical form that tables and strategies use.
 
 Seats are 0-based. Game events are canonical text lines and actions canonical notations (``bothost.rules``). Names
-of durations end with the unit. ``hand`` is the lobby's own name of one hand at a table, unique within the table.
+of durations end with the unit. ``hand`` is the lobby's own name of one hand at a table. The names of a table and a
+hand together never return, not even after a restart of the lobby: the log joins the seats of a hand by them.
 """
 
 from __future__ import annotations

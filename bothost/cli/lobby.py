@@ -206,7 +206,11 @@ async def try_lobby(adapter: LobbyAdapter, timeout_s: float) -> dict[str, Any]:
         report["connect"] = report["log in"] = True
         report["player"] = connected.player
         for step, command, answer in (("list tables", m.ListTables(), m.Tables), ("ping", m.Ping(), m.Alive)):
+            before = len(driver.outputs)
             driver.do(command)
+            if len(driver.outputs) == before:
+                report[step] = "the adapter does not do this"
+                continue
             try:
                 await driver.expect(answer, timeout_s)
                 report[step] = True

@@ -11,10 +11,12 @@ import sys
 import pytest
 
 from bothost import cli
+from bothost.cli.lobby import try_lobby
 from bothost.config import StoreSettings
 from bothost.store import Store
 from bothost.store.leases import Leases
 from bothost.testing.fake_othello_platform import FakeOthelloPlatform
+from bothost.testing.small_lobby import fake as small_lobby
 
 TOKENS = "ada:planted-secret-1,bob:planted-secret-2"
 
@@ -155,6 +157,13 @@ def test_check_takes_the_account_s_own_variable(lobby, tmp_path, bothost):
     assert checked.returncode == 0, checked.stderr
     assert json.loads(checked.stdout)["player"] == "bob"
     assert "is disconnected" in checked.stderr, "one connection per account: say so"
+
+
+async def test_check_does_not_wait_for_what_the_adapter_cannot_do():
+    async with small_lobby.FakeSmallLobby() as lobby:
+        adapter = small_lobby.SmallLobby(small_lobby.accounts(lobby)[0], None)
+        report = await try_lobby(adapter, 10.0)
+    assert report["log in"] is True and report["list tables"] == report["ping"] == "the adapter does not do this"
 
 
 async def test_check_uses_the_password_and_registers_nobody(tmp_path, bothost):

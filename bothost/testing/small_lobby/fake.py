@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 from typing import Any
 
 from starlette.routing import WebSocketRoute
@@ -72,7 +73,7 @@ class FakeSmallLobby(FakeServer):
         if "seek" in frame and player not in self.waiting:
             self.waiting.append(player)
             if len(self.waiting) == 2:
-                table = FakeTable(f"t{len(self.tables) + 1}", self.waiting)
+                table = FakeTable(secrets.token_hex(4), self.waiting)  # a name never returns
                 self.waiting = []
                 self._show(table)
         elif "move" in frame and player in self.tables:
