@@ -234,6 +234,7 @@ def line(live: LiveHand) -> Json:
         "table": record.table,
         "account": record.account,
         "strategy": record.strategy,
+        "seat": record.seat,
         "players": seat_names(live.hand, None),
         "started_us": record.started_us,
         "moved_us": int(live.moved_at * 1e6) or None,
@@ -256,4 +257,4 @@ def seen(live: LiveHand, viewer: Viewer, boards: Mapping[str, Board]) -> Json:
         view = whole if knows_seat else public_view(record.game, whole, boards)
     names = seat_names(live.hand, game)
     said = live.chat if knows_seat else []
-    return {**line(live), "seat": record.seat, "names": names, "view": view, "left_ms": live.left_ms, "chat": said}
+    return {**line(live), "names": names, "view": view, "left_ms": live.left_ms, "chat": said}

@@ -178,12 +178,13 @@ def test_the_seat_that_is_watched_stays_on_the_way_through_the_hand(page, served
     page.wait_for_url("**?at=1")
 
 
-def test_a_hand_that_was_broken_off_says_so(page, served, logged, played):
+def test_a_hand_that_was_broken_off_says_so_and_who_was_away(page, served, logged, played):
     *made, end = played("othello", with_mistakes)
-    end.reason, end.scores = "aborted", None
+    end.reason, end.scores, end.away = "aborted", None, "[1]"
     logged([*made[:9], end])
     page.goto(f"{served}/hand/{name_of(made)}")
     page.wait_for_selector(".panel:has(h2:text-is('result')) >> text=aborted")
+    page.wait_for_selector("text=player-1: away. The lobby may have moved for them.")
 
 
 def test_hands_that_were_never_revealed_are_not_offered(page, served, logged, played):

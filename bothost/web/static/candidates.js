@@ -4,7 +4,7 @@ import { html } from "./html.js";
 const SHOWN = 12;
 
 /** A loss or value as people read it: points of a game without its trailing zeros. */
-export const figure = (number) => (number === null || number === undefined ? "" : number.toFixed(Math.abs(number) >= 10 ? 1 : 2));
+export const figure = (number) => (number === null || number === undefined ? "" : number.toFixed(Math.abs(number) >= 10 ? 1 : 2).replace("-", "−"));
 
 /** Length of a bar within 0 and 1: probabilities as they are, values between the worst and the best. */
 function lengthOf(actions) {

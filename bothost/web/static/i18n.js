@@ -47,6 +47,7 @@ const ZH = {
   "save as file": "存为文件",
   "This hand cannot be replayed.": "这一局无法回放。",
   "No decision is logged here: at this position somebody else moves. This is the log of {player}. Step on to one of its moves to see what it considered.": "这一步轮到别人，没有决策记录。这里是 {player} 的记录，前进到它的一手就能看到它的考虑。",
+  "{players}: away. The lobby may have moved for them.": "{players}：离开过，大厅可能代为出牌。",
   "The hand ends here. This is the log of {player}. Step back to one of its moves to see what it considered.": "本局到此结束。这里是 {player} 的记录，退回到它的一手就能看到它的考虑。",
   "not found": "未找到",
   "This version is the champion.": "这个版本就是冠军。",

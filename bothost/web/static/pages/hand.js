@@ -75,13 +75,14 @@ function Hand({ hand, board, path, search, go, t }) {
       <${Curve} lines=${linesOf(hand, review, decisions)} last=${last} at=${at} onMove=${move} t=${t} />
     </div>
     <aside>
-      ${decision ? html`<${Logged} decision=${decision} describe=${board.describe} t=${t} />` : position && html`<p class="panel dim">${at === last
+      ${decision ? html`<${Logged} decision=${decision} describe=${board.describe} t=${t} />` : position && !judged && html`<p class="panel dim">${at === last
         ? t("The hand ends here. This is the log of {player}. Step back to one of its moves to see what it considered.", { player: hand.names[hand.seat] })
         : t("No decision is logged here: at this position somebody else moves. This is the log of {player}. Step on to one of its moves to see what it considered.", { player: hand.names[hand.seat] })}</p>`}
       ${judged && html`<${Judgement} judged=${judged} address=${review.address} describe=${board.describe} t=${t} />`}
       <${ReviewPanel} hand=${hand} review=${review} describe=${board.describe} at=${at} onMove=${move} t=${t} />
       <section class="panel"><h2>${t("result")}</h2>${hand.state !== "normal" && html`<p>${t(hand.state)}</p>`}
-        ${hand.scores && html`<${Scores} names=${hand.names} scores=${hand.scores} />`}</section>
+        ${hand.scores && html`<${Scores} names=${hand.names} scores=${hand.scores} />`}
+        ${hand.away.length > 0 && html`<p class="count">${t("{players}: away. The lobby may have moved for them.", { players: hand.away.map((seat) => hand.names[seat]).join(t(", ")) })}</p>`}</section>
       <${Said} lines=${hand.chat} t=${t} />
     </aside></div>`;
 }

@@ -18,14 +18,14 @@ function LastMove({ table, names, ago, describe, t }) {
   return html`${notation ? `${player}${describe(notation, t)} ` : ""}<span class="count nowrap">${t("{n} s ago", { n: ago })}</span>`;
 }
 
-/** The log has a live hand for each seat of ours. Those of one table are one line of the list. */
+/** The log has a live hand for each seat of ours. Those of one table are one line of the list, in the order of the seats. */
 function byTable(hands) {
   const tables = new Map();
   for (const hand of hands) {
     const key = `${hand.lobby} ${hand.table}`;
     if (tables.has(key)) tables.get(key).push(hand); else tables.set(key, [hand]);
   }
-  return [...tables.values()];
+  return [...tables.values()].map((seats) => seats.sort((a, b) => a.seat - b.seat));
 }
 
 const newest = (seats) => seats.reduce((a, b) => ((b.moved_us ?? 0) > (a.moved_us ?? 0) ? b : a));
