@@ -99,7 +99,7 @@ async def opened(
                 settings,
                 plugins,
                 log,
-                StoreMemory(store),
+                StoreMemory(store, lambda: log.recovered),
                 config_hash=config_hash(settings),
                 connection=connection,
                 leases=Keeper(Leases(store, identity.holder, settings.host.lease_s)),

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
 
+from bothost.errors import StoreUnavailable
 from bothost.host.lookup import HandKey, RecoveredHand
 from bothost.store import Store
 from bothost.store.query import HandQuery, players_of
 from bothost.store.ratings import all_ratings
 from bothost.store.reader import iter_hands
-from bothost.store.records import LoggedMove
+from bothost.store.records import GameRecord, LoggedMove
 from bothost.tables.hand import Logged
 
 HANDS_PER_QUERY = 500
@@ -20,13 +21,23 @@ Ratings = dict[tuple[str, str, str], float]
 
 
 class StoreMemory:
-    """The memory of a host in its database. Synchronous, so it is called in threads."""
+    """The memory of a host in its database. Synchronous, so it is called in threads.
 
-    def __init__(self, store: Store) -> None:
+    ``recovered`` tells whether the rows that an earlier process left in the spool are in the database.
+    """
+
+    def __init__(self, store: Store, recovered: Callable[[], bool] = lambda: True) -> None:
         self.store = store
+        self._recovered = recovered
+
+    def unfinished_hands(self, lobby: str, account: str, before_us: int) -> list[GameRecord]:
+        """The account's hands that started before this time and have not ended. Raises StoreUnavailable."""
+        self._check()
+        return self.store.unfinished_hands(lobby, account, before_us)
 
     def find(self, keys: Sequence[HandKey]) -> list[RecoveredHand | None]:
-        """For each key, the open hand of that name with its decided moves."""
+        """For each key, the open hand of that name with its decided moves. Raises StoreUnavailable."""
+        self._check()
         found: dict[HandKey, RecoveredHand] = {}
         by_account: dict[tuple[str, str], list[HandKey]] = {}
         for one in keys:
@@ -35,6 +46,11 @@ class StoreMemory:
             for at in range(0, len(all_of_it), HANDS_PER_QUERY):
                 self._find(lobby, account, all_of_it[at : at + HANDS_PER_QUERY], found)
         return [found.get(one) for one in keys]
+
+    def _check(self) -> None:
+        """Without the rows of the spool, hands would look open that have ended, and answered requests new."""
+        if not self._recovered():
+            raise StoreUnavailable("the spool of the last run is still being replayed")
 
     def _find(self, lobby: str, account: str, keys: list[HandKey], found: dict[HandKey, RecoveredHand]) -> None:
         games = self.store.open_hands(lobby, account, {(one.key.table, one.hand) for one in keys})

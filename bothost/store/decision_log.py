@@ -111,7 +111,6 @@ class DecisionLog:
             sink.close()
             raise StoreUnavailable(f"spool {folder}: {error}", advice="check host.data_dir") from error
         log = cls(sink, spool, queue_rows=queue_rows)
-        # A restarted host reads its live hands from the database, so spooled rows must be there.
         log._writer.recovered.wait(RECOVER_S)
         return log
 
@@ -132,6 +131,11 @@ class DecisionLog:
         if wake:
             self._wake.release()
         return durable
+
+    @property
+    def recovered(self) -> bool:
+        """Whether all rows that an earlier process left in the spool are in the database."""
+        return self._writer.recovered.is_set()
 
     @property
     def full(self) -> bool:

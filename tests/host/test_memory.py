@@ -6,6 +6,7 @@ import random
 import pytest
 
 from bothost.config import StoreSettings
+from bothost.errors import StoreUnavailable
 from bothost.host import memory
 from bothost.host.lookup import HandKey
 from bothost.host.memory import StoreMemory
@@ -35,6 +36,20 @@ def remembered(tmp_path):
 def keys(game, **of_game):
     hand, seat = of_game.pop("hand", game.hand), of_game.pop("seat", game.seat)
     return HandKey(TableKey("home", game.account, game.table)._replace(**of_game), hand, seat)
+
+
+def test_nothing_is_read_before_the_spool_of_the_last_run_is_replayed(remembered):
+    _, store, write = remembered
+    rows = sample_hand(RNG, ended=False)
+    write(rows)
+    recovered = False
+    late = StoreMemory(store, lambda: recovered)
+    for read in (lambda: late.find([keys(rows[0])]), lambda: late.unfinished_hands("home", rows[0].account, 2**60)):
+        with pytest.raises(StoreUnavailable, match="replayed"):
+            read()
+    recovered = True
+    assert late.find([keys(rows[0])])[0].game_id == rows[0].game_id
+    assert [game.game_id for game in late.unfinished_hands("home", rows[0].account, 2**60)] == [rows[0].game_id]
 
 
 def test_many_hands_are_found_together_each_with_its_own_moves(remembered, monkeypatch):

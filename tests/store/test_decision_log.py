@@ -271,6 +271,20 @@ async def test_what_is_spooled_at_the_end_is_in_the_database_when_the_next_log_o
     await log.aclose()
 
 
+async def test_a_log_that_opens_before_its_spool_is_replayed_knows_it(settings, tmp_path, monkeypatch):
+    monkeypatch.setattr("bothost.store.decision_log.RECOVER_S", 0.05)
+    log = DecisionLog.open(settings, "h", tmp_path / "spool")
+    assert log.recovered
+    with locked(settings):
+        await log.submit(some_decisions(50))
+        await log.aclose()
+        log = DecisionLog.open(settings, "h", tmp_path / "spool")
+        assert not log.recovered
+    await until(lambda: log.recovered)
+    assert len(ids_of(settings)) == 50
+    await log.aclose()
+
+
 async def test_a_row_that_no_database_takes_costs_only_itself(settings, log, tmp_path):
     records = some_decisions(9)
     records[4].seed = 2**70
