@@ -14,6 +14,7 @@ import msgspec
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
@@ -79,7 +80,7 @@ class Web:
         ]
         return Starlette(
             routes=routes,
-            middleware=[Middleware(Guard, hosts=hosts)],
+            middleware=[Middleware(Guard, hosts=hosts), Middleware(GZipMiddleware, compresslevel=5)],
             exception_handlers={HTTPException: _refused, BothostError: _failed},
             lifespan=self._running,
         )

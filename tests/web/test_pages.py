@@ -175,6 +175,12 @@ def test_addresses_of_no_page_answer_that_they_are_not_found(visitor, served, ha
         assert visitor.evaluate("path => fetch(path).then((answer) => answer.status)", path) == 404, path
 
 
+def test_what_is_large_is_sent_compressed(visitor, served, hands):
+    opened(visitor, f"{served}/hands")
+    for path in ("/static/i18n.js", f"/api/hands/{hands[1]}"):
+        assert visitor.request.get(served + path).headers["content-encoding"] == "gzip", path
+
+
 def test_pages_go_on_when_the_server_forgot_their_session(visitor, served, hands):
     opened(visitor, f"{served}/hands")
     visitor.context.clear_cookies()

@@ -105,8 +105,8 @@ def test_a_player_who_is_away_makes_room_for_others(client, monkeypatch):
 
 def test_a_game_that_is_refused_takes_no_name(client):
     assert begin(client, rules={"score": 7}).status_code == 400
-    deep = '{"name": "eve", "rules": {"deep": ' + "[" * 5000
-    assert client.post("/api/play", content=deep, headers=OURS | JSON).status_code == 400
+    for bad in (b'{"name": "eve", "rules": {"deep": ' + b"[" * 5000, b'{"name": "\xe9"}'):
+        assert client.post("/api/play", content=bad, headers=OURS | JSON).status_code == 400
     client.cookies.clear()
     client.get("/api/session")
     assert begin(client).status_code == 200

@@ -107,7 +107,7 @@ function App() {
   const login = session && session.viewer !== "operator" && path === "/login";
   const title = about.path === path ? about.title : t(login ? "log in" : page?.title ?? "not found");
   useEffect(() => { document.title = `${title} · bothost`; }, [title, language]);
-  if (!session) return null;
+  if (!session) return html`<main><p class="dim">…</p></main>`;
   if (session.problem) return html`<main id="main"><p class="notice bad" role="alert">${session.problem}${t(" ")}<a href=${here} target="_self">${t("Try again.")}</a></p></main>`;
   if (!session.viewer) return html`<main id="main"><${Login} onDone=${load} /></main>`;
   const hidden = PAGES.includes(page) && !session.pages.includes(page.path); // from everybody but operators
@@ -124,4 +124,6 @@ function App() {
 
 if (kept("theme")) document.documentElement.dataset.theme = kept("theme");
 document.documentElement.lang = currentLanguage();
-render(html`<${App} />`, document.getElementById("app"));
+const place = document.getElementById("app");
+place.replaceChildren();
+render(html`<${App} />`, place);
