@@ -50,9 +50,11 @@ def parse_url(url: str) -> URL:
     raise ConfigError(f"no support for {backend} databases", key="store.url", value=url, advice=_URL_ADVICE)
 
 
+_DAMAGED = "the file is damaged: move it and its -wal and -shm files away, then: bothost db restore BACKUP"
 _ADVICE = {
     "readonly": "let this user write to the file and to its folder: SQLite needs both, even to read",
-    "malformed": "the file is damaged: move it and its -wal and -shm files away, then: bothost db restore BACKUP",
+    "malformed": _DAMAGED,
+    "not a database": _DAMAGED,
 }
 """Word in a driver's message → what to do."""
 _URL_ADVICE = "Use sqlite:///var/bothost.db or postgresql+psycopg://user@host/name."

@@ -38,12 +38,13 @@ def test_a_database_that_may_not_be_written_is_said_to_be_so():
     assert "write to the file and to its folder" in caught.value.advice
 
 
-def test_a_damaged_database_is_said_to_be_so(settings):
+@pytest.mark.parametrize(("start", "words"), [(4096, "malformed"), (0, "not a database")])
+def test_a_damaged_database_is_said_to_be_so(settings, start, words):
     path = sqlite_path(settings.url)
     content = bytearray(path.read_bytes())
-    content[4096:] = b"\xff" * (len(content) - 4096)
+    content[start:] = b"\xff" * (len(content) - start)
     path.write_bytes(content)
-    with pytest.raises(StoreUnavailable, match="malformed") as caught:
+    with pytest.raises(StoreUnavailable, match=words) as caught:
         Store.open(settings)
     assert "bothost db restore" in caught.value.advice
 
