@@ -208,7 +208,12 @@ _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def _printable(logger: Any, name: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Escape and shorten values: text from a lobby must not forge log lines, control the terminal or fill the log."""
+    """Escape and shorten values: text from a lobby must not forge log lines, control the terminal or fill the log.
+
+    An error without advice logs none.
+    """
+    if event.get("advice") == "":
+        del event["advice"]
     for key, value in event.items():
         if isinstance(value, (str, bytes, list, tuple, dict)):
             text = value if isinstance(value, str) else repr(value)

@@ -149,6 +149,15 @@ def test_a_record_that_cannot_be_rendered_is_not_printed(capsys: pytest.CaptureF
     assert PLANTED not in stream.getvalue() + capsys.readouterr().err
 
 
+def test_an_error_without_advice_logs_none() -> None:
+    stream = io.StringIO()
+    logs.configure(stream=stream)
+    structlog.get_logger("x").error("away", advice="")
+    structlog.get_logger("x").error("away", advice="wait")
+    assert [line.endswith("advice=wait") for line in stream.getvalue().splitlines()] == [False, True]
+    assert stream.getvalue().count("advice") == 1
+
+
 def test_files_rotate(tmp_path: Path) -> None:
     file = tmp_path / "b.log"
     logs.configure(stream=io.StringIO(), file=file, rotate_bytes=4096, keep=2)

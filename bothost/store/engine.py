@@ -79,6 +79,11 @@ def shown(url: str) -> str:
     return make_url(url).render_as_string(hide_password=True)
 
 
+def in_one_line(error: object) -> str:
+    """A driver's message without its line ends and tabs."""
+    return " ".join(str(error).split())
+
+
 def storable(text: str) -> str:
     """Return the text as PostgreSQL can store it. A lobby may send names with NUL and lone surrogates."""
     return text.replace("\0", "\ufffd").encode(errors="replace").decode()
@@ -167,6 +172,6 @@ def reaching(settings: StoreSettings) -> Iterator[None]:
         raise
     except (DBAPIError, sa.exc.TimeoutError) as error:  # the latter: other threads use all connections
         origin = error.orig if isinstance(error, DBAPIError) else error
-        cause = str(origin).strip() or type(origin).__name__
+        cause = in_one_line(origin) or type(origin).__name__
         advice = next((text for word, text in _ADVICE.items() if word in cause), "")
         raise StoreUnavailable(f"database {shown(settings.url)}: {cause}", advice=advice) from error

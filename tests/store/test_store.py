@@ -38,6 +38,14 @@ def test_a_database_that_may_not_be_written_is_said_to_be_so():
     assert "write to the file and to its folder" in caught.value.advice
 
 
+def test_a_server_that_does_not_run_is_said_in_one_line(tmp_path):
+    settings = StoreSettings(url=f"postgresql+psycopg://nobody@/log?host={tmp_path}")
+    for reach in (lambda: Store.open(settings), lambda: DecisionLog.open(settings, "host", tmp_path)):
+        with pytest.raises(StoreUnavailable, match="No such file or directory Is the server running") as caught:
+            reach()
+        assert str(caught.value).isprintable()
+
+
 @pytest.mark.parametrize(("start", "words"), [(4096, "malformed"), (0, "not a database")])
 def test_a_damaged_database_is_said_to_be_so(settings, start, words):
     path = sqlite_path(settings.url)
