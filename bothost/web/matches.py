@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import math
 import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -74,7 +75,7 @@ class Match:
         """Name of the logged hand, once there is one."""
         self.ended_at: float | None = None
         self.left = False
-        """Whether its player left the table: the lobby plays the rest of the hand for them."""
+        """Whether its player left: the lobby plays the rest of the hand for them, if it had begun."""
         self._site = site
         self._began_us = time.time_ns() // 1000
         self._changes = Changes()
@@ -117,7 +118,7 @@ class Match:
 
     async def leave(self) -> None:
         """Give up the seat: the lobby plays the rest of the hand. Raises UsageError where the game is over."""
-        self.left = bool(self.seat.table)
+        self.left = True
         await self._send(self.seat.leave())
 
     async def leave_if_away(self) -> None:
@@ -162,9 +163,8 @@ class Match:
                 while self.seat.state == "connecting":
                     await self._receive(START_S)
                 async with opponents as process:
-                    await self._until_seated(process)
-                    while self.seat.state == "playing":
-                        await self._receive(None)
+                    await self._while("waiting", process, within_s=START_S)
+                    await self._while("playing", process)
                     stood_up()
                     await self._find_hand()
         except (OSError, TimeoutError, websockets.WebSocketException) as error:
@@ -177,15 +177,17 @@ class Match:
             async with self._advising:  # a hint may be on its way, and open one more adviser
                 self._opened.close()
 
-    async def _until_seated(self, process: asyncio.subprocess.Process) -> None:
-        ends = time.monotonic() + START_S
-        while self.seat.state == "waiting":
+    async def _while(self, state: str, process: asyncio.subprocess.Process, within_s: float = math.inf) -> None:
+        """Follow the table while the game is in this state. Raises TimeoutError where the bots do not play."""
+        ends = time.monotonic() + within_s
+        while self.seat.state == state:
             if process.returncode is not None or time.monotonic() > ends:
-                raise TimeoutError("the opponents did not come: see host.log in the folder `play` of host.data_dir")
+                problem = "did not come" if state == "waiting" else "have gone"
+                raise TimeoutError(f"the opponents {problem}: see their log in the folder `play` of host.data_dir")
             with contextlib.suppress(TimeoutError):
                 await self._receive(1.0)
 
-    async def _receive(self, timeout_s: float | None) -> None:
+    async def _receive(self, timeout_s: float) -> None:
         async with asyncio.timeout(timeout_s):
             data = await self._socket.recv()
         for frame in self.seat.receive(data, time.monotonic()):
@@ -198,7 +200,7 @@ class Match:
         """The hand in the log of the bots, as the review shows it."""
         query = HandQuery(lobbies=(LOBBY,), closed=True, since_us=self._began_us)
         ends = time.monotonic() + (REST_S if self.left else LOG_S)
-        while self.review is None and time.monotonic() < ends:
+        while self.seat.table and self.review is None and time.monotonic() < ends:
             found = await asyncio.to_thread(latest_hands, self._site.store, query, 4 * MAX_MATCHES)
             self.review = next((name_of(hand) for hand in found if hand.game.table == self.seat.table), None)
             await asyncio.sleep(0.3)

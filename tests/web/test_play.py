@@ -6,7 +6,7 @@ import re
 import stat
 import threading
 import tomllib
-from unittest.mock import AsyncMock
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 from running_table import new_lobby
@@ -140,6 +140,29 @@ async def test_a_game_can_be_cancelled_in_the_instant_in_which_a_frame_comes(sit
     playing.cancel()
     done, _ = await asyncio.wait([playing], timeout=5)
     assert done and playing.cancelled()
+
+
+async def test_a_game_ends_with_the_process_of_its_bots(site, monkeypatch):
+    """Without a clock its player would wait for ever; with one, the lobby would play in the name of the bots."""
+    welcome = wire.Welcome(1, "eve", "a session", wire.Limits(1, 1, 1, 1))
+    frames = iter([welcome, wire.Seated("t1", "othello", {}, 0, ())])
+    bots = Mock(returncode=None)
+
+    async def recv():
+        if (frame := next(frames, None)) is not None:
+            return wire.encode(frame)
+        bots.returncode = -9
+        return await asyncio.Event().wait()
+
+    @contextlib.asynccontextmanager
+    async def connect(*_, **__):
+        yield AsyncMock(recv=recv)
+
+    monkeypatch.setattr(matches.websockets, "connect", connect)
+    match = Match(site, Viewer(kind="player"), Seat(rules.game("othello"), "a-token", {}))
+    async with asyncio.timeout(10):
+        await match.play("ws://nowhere", contextlib.nullcontext(bots), bool)
+    assert match.ended_at and "the opponents have gone" in match.seat.notice
 
 
 async def test_an_adviser_that_starts_while_the_game_ends_is_closed(site, monkeypatch):

@@ -313,6 +313,8 @@ const ZH_SAID = [
   [/^finish that game, or choose another name$/, "请先打完那一局，或换一个名字"],
   [/^(\d+) games are being played here$/, "这里已有 $1 局在进行"],
   [/^wait until one of them is over$/, "请等其中一局结束"],
+  [/^the game ended early: the opponents did not come: .+ `(.+)` .+$/, "牌局提前结束：对手没有入座，见 host.data_dir 中 $1 目录的日志"],
+  [/^the game ended early: the opponents have gone: .+ `(.+)` .+$/, "牌局提前结束：对手已离开，见 host.data_dir 中 $1 目录的日志"],
   [/^too many wrong passwords: wait (\d+) seconds$/, "密码错误次数过多，请等 $1 秒"],
 ];
 

@@ -1,6 +1,7 @@
 // Play against the bots: choose a game and opponents, then play it on the board.
 import { html, useEffect, useMemo, useRef, useState } from "../html.js";
 import { explained, get, post, stream } from "../api.js";
+import { said } from "../i18n.js";
 import { boardOf } from "../boards/index.js";
 import { Bars } from "../candidates.js";
 import { Said } from "../chat.js";
@@ -143,7 +144,7 @@ function Game({ id, onTitle, t }) {
   return html`<h1>${t(shown.game)} <${Clock} leftMs=${shown.left_ms} t=${t} /></h1>
     ${shown.state === "waiting" || shown.state === "connecting" ? html`<p class="notice" role="status">${t("Your opponents are sitting down.")}</p>` : null}
     ${problem && shown.state !== "over" && html`<p class="notice bad" role="alert">${problem}</p>`}
-    ${shown.notice && !shown.left && html`<p class="notice">${shown.notice}</p>`}
+    ${shown.notice && !shown.left && html`<p class="notice">${said(shown.notice)}</p>`}
     ${shown.acted && !shown.left && html`<p class="notice" role="status">${t(shown.acted.reason === "timeout" ? "Your time ran out. The lobby chose" : "The lobby refused your moves. It chose")} <strong>${board.describe(shown.acted.action, t)}</strong>${t(".")}</p>`}
     <div class="columns"><div>
       <p class="turn-note" role="status">${turn && others.length > 0 && html`<span class="count">${others.join(" · ")}</span> `}${turn}</p>
