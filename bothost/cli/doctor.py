@@ -66,7 +66,9 @@ def diagnose(config_file: Path | None) -> Iterator[Check]:
     for text in loaded.warnings:
         yield Check("configuration", "warning", text)
     yield from _guarded("plugins", lambda: _plugins(settings, str(loaded.path)))
-    yield from _data_dir(settings.host.data_dir)
+    yield from _folder("data_dir", settings.host.data_dir, "set another [host] data_dir")
+    if settings.log.file is not None:
+        yield from _folder("log file", settings.log.file.parent, "set another [log] file")
     yield _open_files(settings)
     yield from _guarded("database", lambda: _database(settings))
     yield from _clock()
@@ -140,18 +142,17 @@ def _plugins(settings: config.Settings, file: str) -> Iterator[Check]:
         yield Check("routes", "ok", f"{len(settings.routes)} routes, all strategies resolve")
 
 
-def _data_dir(folder: Path) -> Iterator[Check]:
+def _folder(name: str, folder: Path, otherwise: str) -> Iterator[Check]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder) as file:
             file.write(b"bothost")
         free = shutil.disk_usage(folder).free
     except OSError as error:
-        fix = f"let this user write to {folder}, or set another [host] data_dir"
-        yield Check("data_dir", "failed", f"{folder}: {error.strerror}", fix, 78)
+        yield Check(name, "failed", f"{folder}: {error.strerror}", f"let this user write to it, or {otherwise}", 78)
         return
     status: Status = "failed" if free < NO_DISK else "warning" if free < LOW_DISK else "ok"
-    yield Check("data_dir", status, f"{folder}, {free / 1e9:.1f} GB free", "make room, or move data_dir and database")
+    yield Check(name, status, f"{folder}, {free / 1e9:.1f} GB free", f"make room, or {otherwise}")
 
 
 def _open_files(settings: config.Settings) -> Check:

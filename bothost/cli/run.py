@@ -14,11 +14,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
 
 from bothost import children, config
 from bothost.cli import options
-from bothost.errors import UsageError
+from bothost.errors import BothostError, UsageError
 
 INTERRUPTED = 128 + signal.SIGINT
 """Exit code after a second Ctrl-C, as of any program that Ctrl-C ends."""
@@ -145,7 +146,7 @@ def share_of(settings: config.Settings, worker: str) -> config.Settings:
 
 
 def start_logs(settings: config.Settings) -> None:
-    """Logs as ``[log]`` says, with the configuration's secrets redacted."""
+    """Logs as ``[log]`` says, with the configuration's secrets redacted. Raises BothostError if its file is unusable."""
     from bothost import logs
 
     known = []
@@ -154,6 +155,8 @@ def start_logs(settings: config.Settings) -> None:
             pairs = secret is settings.lobby_server.tokens
             known += logs.tokens_of(secret.reveal()) if pairs else [secret.reveal()]
     log = settings.log
-    logs.configure(
-        level=log.level, format=log.format, file=log.file, rotate_bytes=log.rotate_bytes, keep=log.keep, secrets=known
-    )
+    try:
+        logs.configure(secrets=known, **msgspec.structs.asdict(log))
+    except OSError as error:
+        advice = "let this user write to it, or set another [log] file"
+        raise BothostError(f"log.file {log.file}: {error.strerror}", advice=advice) from error

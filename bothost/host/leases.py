@@ -30,7 +30,7 @@ from typing import Self
 
 import structlog
 
-from bothost.errors import StoreUnavailable
+from bothost.errors import BothostError, StoreUnavailable
 from bothost.host.control import HostRunning
 from bothost.store.leases import AccountKey, Leases
 
@@ -52,9 +52,14 @@ class Identity:
         """Read or make the identity. Raises HostRunning if another process uses this ``data_dir``.
 
         ``wait``: block until no other process uses it. The kernel unlocks the file of a killed process at once.
+        Raises BothostError if the folder is unusable.
         """
-        data_dir.mkdir(parents=True, exist_ok=True)
-        file = os.open(data_dir / "host.id", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            data_dir.mkdir(parents=True, exist_ok=True)
+            file = os.open(data_dir / "host.id", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            advice = "let this user write to it, or set another [host] data_dir"
+            raise BothostError(f"host.data_dir {data_dir}: {error.strerror}", advice=advice) from error
         try:
             fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:

@@ -341,6 +341,16 @@ def test_doctor_notices_a_folder_that_it_cannot_use(run: Callable[..., tuple[int
     Path("var").write_text("a file in the way")
     code, out, _ = run("doctor")
     assert code == 78 and "data_dir" in out and "fix: let this user write" in out
+    code, _, err = run("run")
+    assert code == 1 and "host.data_dir" in err and "fix: let this user write" in err
+
+
+def test_a_log_file_that_cannot_be_written_is_named(run: Callable[..., tuple[int, str, str]]) -> None:
+    Path("config.toml").write_text('[log]\nfile = "config.toml/host.log"\n')
+    code, out, _ = run("doctor")
+    assert code == 78 and "log file" in out and "or set another [log] file" in out
+    code, _, err = run("run")
+    assert code == 1 and "log.file" in err and "or set another [log] file" in err
 
 
 def test_output_helpers() -> None:
