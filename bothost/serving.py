@@ -16,9 +16,9 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from bothost.listening import stop_accepting
 
 REQUEST_S = 10.0
-"""Seconds within which a request must be complete."""
+"""Seconds within which a request must be complete, and a client must read what fills the write buffer."""
 UNFINISHED = 100
-"""Most connections without a complete request. One more disconnects the oldest of them."""
+"""Most connections that have such a deadline. One more disconnects the oldest of them."""
 SETTINGS: dict[str, Any] = {
     "ws": "none",
     "lifespan": "off",
@@ -31,7 +31,7 @@ SETTINGS: dict[str, Any] = {
 
 
 class WebServer(uvicorn.Server):
-    """A uvicorn server without signal handlers. It closes every connection and limits the time of each request."""
+    """A uvicorn server without signal handlers. It closes every connection and limits the time of clients."""
 
     def __init__(self, config: uvicorn.Config, request_s: float) -> None:
         unfinished: dict[BoundedHttp, asyncio.TimerHandle] = {}
@@ -74,7 +74,7 @@ async def running(
 
 
 class BoundedHttp(H11Protocol):
-    """Uvicorn's HTTP protocol with a deadline for each request and a limit on incomplete ones."""
+    """Uvicorn's HTTP protocol with deadlines for clients that do not finish a request or do not read the response."""
 
     def __init__(
         self, *args: Any, unfinished: dict[BoundedHttp, asyncio.TimerHandle], request_s: float, **named: Any
@@ -105,14 +105,30 @@ class BoundedHttp(H11Protocol):
         if not self.transport.is_closing():
             self._wait()
 
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._wait()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self._answering:
+            self._finish()
+
     def shutdown(self) -> None:
         """Let a request finish. But a response that has begun and goes on, such as a stream of events, ends at once."""
         super().shutdown()
-        if self.cycle is not None and self.cycle.response_started and not self.cycle.response_complete:
+        if self._answering and self.flow.write_paused:  # the client does not read what would be sent first
+            self.transport.abort()
+        elif self._answering:
             self.transport.close()
 
+    @property
+    def _answering(self) -> bool:
+        """Whether a response has begun and is not complete."""
+        return self.cycle is not None and self.cycle.response_started and not self.cycle.response_complete
+
     def _wait(self) -> None:
-        """Start the deadline of the next request."""
+        """Start a deadline: the next request must be complete, or the client must have read."""
         self._finish()
         self._unfinished[self] = self.loop.call_later(self._request_s, self.transport.abort)
         if len(self._unfinished) > UNFINISHED:

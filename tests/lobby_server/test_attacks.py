@@ -7,7 +7,7 @@ import re
 import pytest
 from running_table import new_lobby, started
 from starlette.applications import Starlette
-from starlette.responses import PlainTextResponse
+from starlette.responses import PlainTextResponse, StreamingResponse
 from starlette.routing import Route, WebSocketRoute
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
@@ -69,6 +69,29 @@ async def test_a_request_has_a_deadline():
         reader, writer = await unfinished(port)
         with contextlib.suppress(ConnectionError):
             assert await reader.read() == b""
+        writer.close()
+
+
+async def test_a_client_that_does_not_read_is_disconnected():
+    gone = asyncio.Event()
+
+    async def blocks():
+        try:
+            while True:
+                yield bytes(1 << 16)
+                await asyncio.sleep(0)
+        finally:
+            gone.set()
+
+    async def endless(request):
+        return StreamingResponse(blocks())
+
+    listening = listen("127.0.0.1", 0, key="port", advice="")
+    application = Starlette(routes=[Route("/healthz", endless)])
+    async with running(application, listening, "endless", request_s=0.2) as port, asyncio.timeout(5):
+        _, writer = await unfinished(port)
+        writer.write(b"\r\n")
+        await gone.wait()
         writer.close()
 
 
