@@ -68,7 +68,7 @@ class Journal:
         try:
             first, end = next(lines)
             header = msgspec.json.decode(first, type=Header)
-        except (StopIteration, msgspec.DecodeError):
+        except (StopIteration, ValueError):
             raise UsageError(f"{self.path} is not a match journal", advice="name another file with --journal") from None
         if header != self.header:
             raise UsageError(
@@ -80,7 +80,7 @@ class Journal:
         for line, line_end in lines:
             try:
                 done.append(msgspec.json.decode(line, type=DealResult))
-            except msgspec.DecodeError:
+            except ValueError:
                 break
             end = line_end
         return done, end

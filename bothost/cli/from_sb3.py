@@ -49,7 +49,7 @@ def read_policy(path: Path, game: Game, block: str | None) -> Sb3Policy:
         with zipfile.ZipFile(path) as archive:
             data = msgspec.json.decode(_member(archive, "data"), type=dict[str, Any])
             state = _tensors(_member(archive, "policy.pth"))
-    except (OSError, KeyError, zipfile.BadZipFile, msgspec.MsgspecError, RuntimeError, NotImplementedError) as error:
+    except (OSError, KeyError, zipfile.BadZipFile, ValueError, RuntimeError) as error:
         raise UsageError(f"{path} is not a model of Stable-Baselines3: {error}", advice=ADVICE) from error
     layers = _layers(path, state)
     _check_shapes(path, layers, observed, game)

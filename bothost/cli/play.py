@@ -9,7 +9,6 @@ import sys
 import time
 from typing import TYPE_CHECKING, Annotated, BinaryIO
 
-import msgspec
 import typer
 
 from bothost import exec_protocol as protocol
@@ -73,7 +72,7 @@ def serve(strategy: Strategy, lines: BinaryIO, out: BinaryIO, *, name: str) -> N
         for line in lines:
             try:
                 message = protocol.decode_for_program(line)
-            except msgspec.DecodeError as error:
+            except (ValueError, RecursionError) as error:
                 text = line[:200].decode(errors="replace")
                 raise ProtocolError(f"the host sent an invalid message: {error}", frame=text) from error
             if isinstance(message, protocol.HostHello):

@@ -110,7 +110,7 @@ class Control:
     def _answer(self, line: bytes) -> Json:
         try:
             arguments = msgspec.json.decode(line, type=dict[str, str])
-        except msgspec.DecodeError:
+        except ValueError:
             return {"error": "the message must be a JSON object with string values"}
         command = arguments.pop("command", "")
         function = self._commands.get(command)
@@ -143,7 +143,7 @@ def ask(data_dir: Path, command: str, timeout_s: float = 5.0, **arguments: str) 
         raise NoHost(problem, advice="look at its log, and at who may open its data_dir") from error
     try:
         result = msgspec.json.decode(line, type=Json)
-    except msgspec.DecodeError as error:  # the host ended before it answered
+    except ValueError as error:  # the host ended before it answered
         raise NoHost(f"the host in {data_dir} did not answer", advice="ask again, or look at its log") from error
     if "error" in result:
         raise UsageError(str(result["error"]), advice=str(result.get("advice", "")))

@@ -46,7 +46,7 @@ def outcomes(path: Path) -> Iterator[Outcome]:
             header = msgspec.json.decode(file.readline(), type=Header)
             game = rules.game(header.game, **json.loads(header.rules))
             seats = lineups(game, len(header.contestants))
-        except (msgspec.MsgspecError, BothostError, ValueError, TypeError) as error:
+        except (BothostError, ValueError, TypeError) as error:
             raise UsageError(f"{path} is not a readable match journal: {error}") from None
         at_us = path.stat().st_mtime_ns // 1000
         contestants = [contestant(text) for text in header.contestants]
@@ -56,7 +56,7 @@ def outcomes(path: Path) -> Iterator[Outcome]:
         for line in file:
             try:
                 deal = msgspec.json.decode(line, type=DealResult)
-            except msgspec.MsgspecError:
+            except ValueError:
                 return
             if len(deal.hands) != len(seats):
                 raise UsageError(f"{path}: deal {deal.deal} does not have the {len(seats)} hands of its lineups")

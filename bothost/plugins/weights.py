@@ -85,7 +85,7 @@ def manifest(strategy: type[Strategy], where: Path | None = None) -> Manifest | 
         return None
     try:
         return msgspec.json.decode((where / MANIFEST).read_bytes(), type=Manifest)
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         advice = f"install the package of {strategy.name} again"
         raise ModelError(f"{where / MANIFEST} cannot be read: {error}", advice=advice) from error
 
@@ -192,7 +192,7 @@ def play_options(model: Model | None) -> dict[str, Any]:
         )
     try:
         return msgspec.json.decode(data, type=dict[str, Any])
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise ModelError(f"model file {path} is not a JSON object: {error}", advice="create the model again") from error
 
 

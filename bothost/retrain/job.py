@@ -121,7 +121,7 @@ def interrupted(folder: Path, request: Request) -> Path | None:
 def _asked(out: Path) -> Request:
     try:
         return msgspec.json.decode((out / REQUEST).read_bytes(), type=Request)
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, ValueError) as error:
         raise UsageError(f"{out / REQUEST} cannot be read: {error}", advice="name another folder with --out") from error
 
 
@@ -161,7 +161,7 @@ def _start(plugins: Plugins, request: Request, out: Path) -> Model | None:
         building.rename(place)
     try:
         model = msgspec.json.decode((place / "model.json").read_bytes(), type=Model | None)
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, ValueError) as error:
         raise ModelError(f"{place / 'model.json'} cannot be read: {error}", advice="name another folder") from error
     if model is None or model.path is None:
         return model

@@ -102,7 +102,7 @@ def pull(url: str, into: Path, *, sha256: str | None = None, public_key: Path | 
 def _entry(data: bytes, url: str) -> Version:
     try:
         manifest = msgspec.json.decode(data, type=Manifest)
-    except msgspec.DecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise ModelError(f"{url}/{MANIFEST} is not a valid manifest: {error}") from error
     if len(manifest.versions) != 1:
         raise ModelError(

@@ -15,5 +15,5 @@ async def body(request: Request, kind: type[T]) -> T:
     """The request's JSON. Raises HTTPException 400, which says what is wrong with it."""
     try:
         return msgspec.json.decode(await request.body(), type=kind)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise HTTPException(400, f"the request cannot be read: {error}") from None

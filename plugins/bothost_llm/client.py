@@ -65,7 +65,12 @@ class Allowance:
         self.cost = 0.0
 
     def wait_s(self, most_s: float) -> float:
-        """Reserve a request. Returns the seconds to wait before it. Raises PluginError if none is allowed in time."""
+        """Reserve a request. Returns the seconds to wait before it.
+
+        Raises PluginError if none is allowed in time, TimeoutError if no time is left.
+        """
+        if most_s <= 0.0:
+            raise TimeoutError("no time is left for a request")
         options = self._options
         with self._lock:
             if options.max_requests is not None and self.requests >= options.max_requests:
@@ -133,7 +138,7 @@ class Client:
         try:
             completion = msgspec.json.decode(data, type=Completion)
             text = completion.choices[0].message.content
-        except (msgspec.DecodeError, IndexError, RecursionError) as error:
+        except (ValueError, IndexError, RecursionError) as error:
             raise ProtocolError("the endpoint's response is not a chat completion") from error
         return text or "", completion.usage or Usage()
 

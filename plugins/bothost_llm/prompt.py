@@ -86,7 +86,7 @@ def read(text: str, view: View, legal: ActionArray) -> tuple[int, str]:
     start, end = text.find("{"), text.rfind("}")  # models like to wrap JSON in a code fence
     try:
         answer = msgspec.json.decode(text[start : end + 1], type=Answer)
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise ProtocolError("the model's answer is not a JSON object with an action", frame=text[:200]) from error
     try:
         action = view.parse(answer.action)

@@ -156,6 +156,7 @@ def test_an_interrupted_match_goes_on_from_its_journal(tmp_path):
     whole = run_match(spec("othello", "test-random", "test-first", deals=10), players.build)
     run_match(spec("othello", "test-random", "test-first", deals=6), players.build, journal=journal)
     with journal.open("ab") as file:
+        file.write(b'{"deal": "\xe9"}\n')  # damaged
         file.write(b'{"deal": 6, "hands": [{"retu')  # torn by a kill
     played = []
     figures = run_match(
@@ -191,9 +192,10 @@ def test_a_journal_of_another_match_is_refused(tmp_path):
     other = spec("othello", "test-random", "test-first", deals=1, options=({}, {"style": "bold"}))
     with pytest.raises(UsageError, match="holds another match"):
         run_match(other, players.build, journal=journal)
-    journal.write_text("hello\n")
-    with pytest.raises(UsageError, match="not a match journal"):
-        run_match(spec("othello", "test-random", "test-first", deals=1), players.build, journal=journal)
+    for data in (b"hello\n", b'{"game": "\xe9"}\n'):
+        journal.write_bytes(data)
+        with pytest.raises(UsageError, match="not a match journal"):
+            run_match(spec("othello", "test-random", "test-first", deals=1), players.build, journal=journal)
 
 
 @pytest.mark.parametrize("ms", [float("inf"), 5_000.0])

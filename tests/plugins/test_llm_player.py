@@ -157,7 +157,16 @@ def test_answers_that_are_no_decision_are_refused(endpoint, decide, content):
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"<html>", b"{}", b'{"choices": []}', b'{"choices": 3}', b"\xff\xfe", DEEP.encode()]
+    "data",
+    [
+        b"",
+        b"<html>",
+        b"{}",
+        b'{"choices": []}',
+        b'{"choices": 3}',
+        b'{"choices": [{"message": {"content": "\xe9"}}]}',
+        DEEP.encode(),
+    ],
 )
 def test_responses_that_are_no_completion_are_refused(endpoint, decide, data):
     endpoint.script = lambda body: (200, {}, data)
@@ -170,9 +179,15 @@ def test_a_slow_endpoint_is_given_up_before_the_deadline(endpoint, decide):
 
     def given_up():
         with pytest.raises(TimeoutError):
-            decide(Budget(deadline=time.monotonic() + 0.4))
+            decide(Budget(deadline=time.monotonic() + 0.4), requests_per_minute=6000.0)
 
     assert fastest(lambda: seconds(given_up), 0.4) < 0.4
+
+
+def test_a_decision_without_time_asks_nothing(endpoint, decide):
+    with pytest.raises(TimeoutError, match="no time is left"):
+        decide(Budget(deadline=time.monotonic()))
+    assert not endpoint.requests
 
 
 def test_a_response_that_trickles_is_given_up_too(endpoint, decide):
@@ -184,7 +199,7 @@ def test_a_response_that_trickles_is_given_up_too(endpoint, decide):
 
     def given_up():
         with pytest.raises(TimeoutError):
-            decide(timeout_ms=300.0)
+            decide(timeout_ms=300.0, requests_per_minute=6000.0)
 
     assert fastest(lambda: seconds(given_up), 0.6) < 0.6
 

@@ -352,11 +352,15 @@ def test_model_files_stay_inside_the_package_and_are_verified(tmp_path: Path, na
 def test_a_changed_model_file_is_refused(tmp_path: Path) -> None:
     package(tmp_path, "changed", {"versions": {"v1": {"files": {"one.onnx": sha(b"one")}}}}, one=b"two")
     package(tmp_path, "garbled", {"versions": 3})
+    latin = package(tmp_path, "latin", {"versions": {}})
+    (latin / "weights" / "manifest.json").write_bytes(b'{"versions": {"\xe9": {}}}')
     plugins = Plugins.load(tmp_path)
     with pytest.raises(ModelError, match=sha(b"two")):
         plugins.resolve("good-changed:v1")
     with pytest.raises(ModelError, match="cannot be read"):
         plugins.resolve("good-garbled:v1")
+    with pytest.raises(ModelError, match="cannot be read"):
+        plugins.resolve("good-latin:v1")
 
 
 def with_play(root: Path, play: bytes) -> None:

@@ -85,6 +85,8 @@ def test_another_manifest_than_announced_is_refused(model, bucket, tmp_path):
     [
         (b"\xff", "is not a valid manifest"),
         (b"[" * 100_000, "is not a valid manifest"),
+        (b'{"versions": {"\xe9": {}}}', "is not a valid manifest"),
+        (b'{"versions": {}, "more": ' + b"[" * 100_000, "is not a valid manifest"),
         (b" " * (hub.MAX_MANIFEST + 1), "larger than"),
         (json.dumps({"versions": {}}).encode(), "has 0 versions"),
         (json.dumps({"versions": {"v": {"files": {"../x.json": "0" * 64}}}}).encode(), "is not allowed"),
