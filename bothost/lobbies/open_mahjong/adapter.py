@@ -167,8 +167,8 @@ class OpenMahjong(LobbyAdapter):
                 return [m.Alive()]
             case wire.Login():
                 out = self._session.logged_in(frame)
-                if frame.login_info is None or self._session.stage != "settling":
-                    return out
+                if not out or frame.login_info is None or self._session.stage != "settling":
+                    return out  # repeated, or refused
                 chat = self._chat.begin(frame.login_info)
                 if self.options.tourist:  # guests are forgotten with their connection
                     out = self._welcome(back=False)

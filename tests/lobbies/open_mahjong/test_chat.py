@@ -56,6 +56,13 @@ def test_the_chat_server_has_a_url_of_its_own_or_a_path(url, opened):
     assert socket.url.startswith(opened)
 
 
+def test_a_login_that_is_repeated_opens_no_further_socket():
+    bench = ChatBench()
+    bench.log_in()
+    info = {"user_id": bench.user, "username": "ada", "userkey": "another-key"}
+    assert bench.hear("login", login_info=info) == []
+
+
 def test_without_the_option_there_is_no_chat():
     bench = Bench().sit()
     assert not [o for o in told(bench.out, m.OpenSocket) if o.conn > FIRST_CONN]
