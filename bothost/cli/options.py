@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import math
 import os
 import shlex
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -121,3 +123,29 @@ def command_line(*words: object, option: Iterable[str]) -> str:
     """The command that made a result, for its record. None and empty words are left out."""
     given = [str(word) for word in words if word not in (None, "")]
     return shlex.join(["bothost", *given, *(word for text in option for word in ("--option", text))])
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Make the folder, and keep other commands out of it until the block ends. Raises UsageError if one writes there.
+
+    Folders that it made and that are empty then are removed.
+    """
+    made = [path for path in (folder, *folder.parents) if not path.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(handle)
+        advice = "wait until it ends, or name another folder with --out"
+        raise UsageError(f"another bothost writes to {folder} now", advice=advice) from None
+    except OSError:
+        pass  # a file system without locks
+    try:
+        yield
+    finally:
+        os.close(handle)
+        with suppress(OSError):
+            for path in made:
+                path.rmdir()

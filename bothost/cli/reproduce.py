@@ -48,23 +48,26 @@ def command(
     reproduction = _reproduction(plugins, name)
     settled = check_options(reproduction, options.nested(option or []))
     folder = out or Path("runs") / f"reproduce-{name}{'-full' if full else ''}"
-    folder.mkdir(parents=True, exist_ok=True)
-    recordings = Recordings(plugins, folder / "games")
-    run = ReproductionRun(
-        out=folder,
-        play=Matches(plugins, folder / "matches", workers, config),
-        record=recordings,
-        full=full,
-        seed=seed,
-        workers=workers,
-        command=options.command_line("reproduce", name, "--full" * full, "--seed", seed, option=option or []),
-    )
-    began = time.monotonic()
-    with closing(recordings), output.progress(None, f"reproduce {name}") as advance:
+    words = options.command_line("reproduce", name, "--full" * full, "--seed", seed, option=option or [])
+    with (
+        options.alone_in(folder),
+        closing(Recordings(plugins, folder / "games")) as recordings,
+        output.progress(None, f"reproduce {name}") as advance,
+    ):
+        run = ReproductionRun(
+            out=folder,
+            play=Matches(plugins, folder / "matches", workers, config),
+            record=recordings,
+            full=full,
+            seed=seed,
+            workers=workers,
+            command=words,
+        )
+        began = time.monotonic()
         made = reproduction(settled).run(run, advance)
-    record = _record(run, made, time.monotonic() - began)
-    (folder / RESULTS).write_text(json.dumps(record, indent=2) + "\n")
-    (folder / "results.md").write_text(_markdown(name, record, made))
+        record = _record(run, made, time.monotonic() - began)
+        (folder / RESULTS).write_text(json.dumps(record, indent=2) + "\n")
+        (folder / "results.md").write_text(_markdown(name, record, made))
     output.emit(record, as_json, _readable(folder, made))
 
 

@@ -73,7 +73,7 @@ def command(
     settled = check_options(trainer, options.nested(texts))
     evaluators = trainer_evaluators(plugins, trainer, settled)
     title = f"train {name}" if stage is None else f"{stage} for {name}"
-    with _log(trainer, query, config) as log, output.progress(None, title) as advance:
+    with options.alone_in(folder), _log(trainer, query, config) as log, output.progress(None, title) as advance:
         run = TrainingRun(
             out=folder,
             seed=seed,

@@ -8,7 +8,7 @@ import torch
 from safetensors.numpy import load_file
 
 from bothost import rules
-from bothost.cli import main
+from bothost.cli import main, options
 from bothost.config import load
 from bothost.plugins import Plugins
 from bothost.plugins.weights import model_sha256, verify
@@ -47,6 +47,17 @@ def test_training_ends_in_weights_as_a_package_ships_them(tmp_path, capsys):
     longer = [word.replace("iterations=2", "iterations=3") for word in TINY]
     code, text, _ = train(capsys, "phase-ppo", "--seed", "3", "--out", str(out), "--resume", *longer, "--json")
     assert code == 0 and json.loads(text)["updates"] == 3
+
+
+def test_a_folder_belongs_to_one_training_at_a_time(tmp_path, capsys):
+    out = tmp_path / "run"
+    with options.alone_in(out):
+        for command in (["train", "phase-ppo"], ["reproduce", "phase-ppo"]):
+            assert main([*command, "--out", str(out)]) == 2
+            assert f"another bothost writes to {out} now" in capsys.readouterr().err
+    assert not out.exists(), "nothing was written"
+    code, _, err = train(capsys, "phase-ppo", "--out", str(out), "--resume")
+    assert code == 2 and "there is no checkpoint" in err and not out.exists()
 
 
 ON_A_GPU = (["phase-ppo"], ["deep-mc"], ["doudizhu-mcts", "distil"])
