@@ -346,7 +346,7 @@ def test_a_whole_hand_by_clicking(page, served, site, game, monkeypatch):
     page.get_by_role("button", name="start").click()
     page.wait_for_selector(".board", timeout=60_000)
     play_out(page, game)
-    assert page.locator("h2").all_inner_texts()[0] in ("You won.", "You lost.", "A draw.")
+    assert page.locator(".turn-note").inner_text() in ("You won.", "You lost.", "A draw.")
     page.get_by_role("link", name="review this hand").click(timeout=60_000)
     page.wait_for_selector(".steps")
     timeline = next(iter_timelines(site.store, iter_hands(site.store)))

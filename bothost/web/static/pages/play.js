@@ -92,10 +92,15 @@ function Hint({ id, game, ask, describe, t }) {
       <${Bars} actions=${hint.actions} describe=${describe} mark="" t=${t} />`}</section>`;
 }
 
+/** How the game ended for its player. */
+function outcome({ left, scores, seat }) {
+  const own = scores?.[seat];
+  if (left) return "You left the table.";
+  return own === undefined ? "The hand is over." : own > 0 ? "You won." : own < 0 ? "You lost." : "A draw.";
+}
+
 function Over({ shown, names, t }) {
-  const own = shown.scores?.[shown.seat];
-  const result = own === undefined ? "The hand is over." : own > 0 ? "You won." : own < 0 ? "You lost." : "A draw.";
-  return html`<section class="panel" role="status"><h2>${t(shown.left ? "You left the table." : result)}</h2>
+  return html`<section class="panel"><h2>${t("result")}</h2>
     ${shown.left && !shown.review && html`<p>${t(shown.ended ? "The hand is not in the log." : "The lobby plays the rest of your hand. Then it can be reviewed.")}</p>`}
     ${shown.scores && html`<${Scores} names=${names} scores=${shown.scores} />`}
     <div class="actions">${shown.review && html`<a class="act primary" href=${`/hand/${shown.review}?seat=${shown.seat}`}>${t("review this hand")}</a>`}
@@ -140,16 +145,17 @@ function Game({ id, onTitle, t }) {
   const Board = board.Board;
   const legal = shown.ask && sent !== shown.ask ? shown.legal : [];
   const others = (shown.view && board.recent?.(shown.view) || []).filter(([seat]) => seat !== shown.seat).map(([seat, notation]) => `${names[seat]}${t(": ")}${board.describe(notation, t)}`);
-  const turn = legal.length ? t("Your turn.") : shown.state === "playing" && !shown.scores ? t("The others are thinking.") : "";
+  const over = shown.scores || shown.state === "over";
+  const turn = over ? t(outcome(shown)) : legal.length ? t("Your turn.") : shown.state === "playing" ? t("The others are thinking.") : "";
   return html`<h1>${t(shown.game)} <${Clock} leftMs=${shown.left_ms} t=${t} /></h1>
     ${shown.state === "waiting" || shown.state === "connecting" ? html`<p class="notice" role="status">${t("Your opponents are sitting down.")}</p>` : null}
     ${problem && shown.state !== "over" && html`<p class="notice bad" role="alert">${problem}</p>`}
     ${shown.notice && !shown.left && html`<p class="notice">${said(shown.notice)}</p>`}
     ${shown.acted && !shown.left && html`<p class="notice" role="status">${t(shown.acted.reason === "timeout" ? "Your time ran out. The lobby chose" : "The lobby refused your moves. It chose")} <strong>${board.describe(shown.acted.action, t)}</strong>${t(".")}</p>`}
     <div class="columns"><div>
-      <p class="turn-note" role="status">${turn && others.length > 0 && html`<span class="count">${others.join(" · ")}</span> `}${turn}</p>
-      <div ref=${place} tabindex="-1">${shown.view && html`<${Board} position=${{ seat: shown.seat, view: shown.view, players: names }} legal=${legal} onAct=${legal.length ? act : undefined} t=${t} />`}</div></div>
-      <aside>${shown.scores || shown.state === "over" ? html`<${Over} shown=${shown} names=${names} t=${t} />`
+      <p class="turn-note" role="status">${turn && !over && others.length > 0 && html`<span class="count">${others.join(" · ")}</span> `}${turn}</p>
+      <div class="place" ref=${place} tabindex="-1">${shown.view && html`<${Board} position=${{ seat: shown.seat, view: shown.view, players: names }} legal=${legal} onAct=${legal.length ? act : undefined} t=${t} />`}</div></div>
+      <aside>${over ? html`<${Over} shown=${shown} names=${names} t=${t} />`
         : html`${shown.view && html`<${Hint} id=${id} game=${shown.game} ask=${shown.ask} describe=${board.describe} t=${t} />`}
           <div class="actions"><button class="act" onClick=${leave}>${t("leave")}</button></div>`}
         <${Said} lines=${shown.chat ?? []} t=${t} /></aside></div>`;
