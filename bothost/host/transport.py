@@ -43,6 +43,8 @@ HTTP_PHASES = 2.0
 now and then would hold the connections for ever."""
 HTTP_BYTES = 4 * 1024 * 1024
 """Maximum size of an HTTP answer. A longer one counts as a failure."""
+COOKIE_BYTES = 8 * 1024
+"""Maximum size of the cookies of an account. If a lobby sets more, all are dropped, or the requests would grow."""
 THROTTLED_RATE = 50.0
 """Frames per second after a throttle by a lobby without a declared limit."""
 
@@ -236,6 +238,8 @@ class HttpCalls:
                 body += chunk
                 if len(body) > HTTP_BYTES:
                     raise httpx.DecodingError(f"the answer is longer than {HTTP_BYTES} bytes")
+            if sum(len(cookie.name) + len(cookie.value or "") for cookie in client.cookies.jar) > COOKIE_BYTES:
+                client.cookies.clear()
             received = tuple(response.headers.multi_items())
             return HttpResult(effect.request, response.status_code, received, bytes(body))
 
