@@ -146,7 +146,7 @@ def share_of(settings: config.Settings, worker: str) -> config.Settings:
 
 
 def start_logs(settings: config.Settings) -> None:
-    """Logs as ``[log]`` says, with the configuration's secrets redacted. Raises BothostError if its file is unusable."""
+    """Logs as ``[log]`` says, with the secrets redacted. Raises BothostError if its file is unusable."""
     from bothost import logs
 
     known = []
