@@ -208,6 +208,7 @@ def check(
     games: Annotated[int, typer.Option(min=1, help="Hands to play of each game.")] = 1000,
     budget_ms: Annotated[float, typer.Option(min=1, callback=options.finite, help="Time for each decision.")] = 1000.0,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the deals and of the players.")] = 0,
+    option: Annotated[list[str] | None, typer.Option(help="Option of the strategy, KEY=VALUE.")] = None,
     config_file: options.Config = None,
     json: options.Json = False,
 ) -> None:
@@ -227,7 +228,7 @@ def check(
     if name in plugins.games and name not in plugins.strategies:
         advice = "check it in a test: assert bothost.testing.check_game.check_game(game, n=50) == []"
         raise UsageError(f"{name} is a game, not a strategy", advice=advice)
-    resolved = plugins.resolve(name)
+    resolved = plugins.resolve(name, options.nested(option or []))
 
     def checked() -> StrategyReport:
         return check_strategy(resolved, games=game or (), hands=games, budget_ms=budget_ms, seed=seed)

@@ -170,6 +170,9 @@ def test_check_says_in_words_what_is_wrong(run: Callable[..., tuple[int, str, st
     assert code == 1 and "FAIL  stays alive: the process ended with code 1" in out, out
     code, out, _ = run("plugin", "check", "misbehaving-process-flood", "--game", "claims", "--games", 3, "--json")
     assert json.loads(out)["hands"] > 0
+    crash = ("plugin", "check", "misbehaving-crash", "--game", "claims", "--games", 3)
+    assert [run(*crash, *after)[0] for after in ((), ("--option", "after=1000"))] == [1, 0]
+    assert "options.aftr" in run(*crash, "--option", "aftr=3")[2]
     code, _, err = run("plugin", "check", "gone")
     assert code != 0 and "there_is_no_such_module" in err
     code, _, err = run("plugin", "check", "randm")
