@@ -28,8 +28,8 @@ _LAST_WORDS, _LAST_WORDS_S = 200, 0.5
 """Length of the last line on stderr in an error, and how long to wait for it after the end of the program."""
 _LOOK_S = 0.5
 """Interval of the memory checks of a program with a limit, in seconds."""
-_HIDDEN = ("/home", "/root", "/run", "/tmp")
-"""Folders that a program in a sandbox does not see."""
+_HIDDEN = ("/etc/bothost", "/home", "/media", "/mnt", "/root", "/run", "/srv", "/tmp", "/var")
+"""Folders that a program in a sandbox does not see, nor the home of the user."""
 
 
 class Program:
@@ -359,7 +359,9 @@ def _sandbox(options: Options) -> list[str]:
     if shutil.which("bwrap") is None:
         advice = 'install bubblewrap, or set sandbox = "none"'
         raise PluginError("exec", "the sandbox needs the program bwrap", advice=advice)
-    hidden = [word for folder in _HIDDEN if os.path.isdir(folder) for word in ("--tmpfs", folder)]
+    home = os.path.realpath(os.path.expanduser("~"))
+    folders = [place for place in (*_HIDDEN, home) if os.path.isdir(place) and place != os.sep]
+    hidden = [word for place in folders for word in ("--tmpfs", place)]
     folder = os.path.abspath(options.cwd or os.curdir)
     return [
         *("bwrap", "--die-with-parent", "--unshare-all", "--cap-drop", "ALL"),

@@ -211,8 +211,9 @@ def sandbox_works():
 
 
 @pytest.mark.skipif(not sandbox_works(), reason="bubblewrap is not installed, or may not make namespaces here")
-def test_a_program_in_a_sandbox_reaches_nothing(program, tmp_path):
+def test_a_program_in_a_sandbox_reaches_nothing(program, monkeypatch):
     """Neither the network, nor other processes, nor a home, nor a file outside its folder to write."""
+    monkeypatch.setenv("HOME", str(Path(__file__).parent))  # a service has its home and its data anywhere
     with socket.create_server(("127.0.0.1", 0)) as listening:
         task = f"""
         def tried(work):
@@ -223,7 +224,8 @@ def test_a_program_in_a_sandbox_reaches_nothing(program, tmp_path):
         stats = {{
             "connects": tried(lambda: socket.create_connection(("127.0.0.1", {listening.getsockname()[1]}), 2)),
             "processes": sum(name.isdigit() for name in os.listdir("/proc")),
-            "home": tried(lambda: os.listdir("/root") + os.listdir("/home")),
+            "home": tried(lambda: os.listdir("/root") + os.listdir("/home") + os.listdir(os.environ["HOME"])),
+            "state": tried(lambda: os.listdir("/var")),
             "writes": tried(lambda: Path("bot.py").write_text("other")),
             "writes_system": tried(lambda: Path("/etc/planted").write_text("")),
             "reads_its_folder": Path("bot.py").read_text()[:0] == "",
@@ -233,7 +235,7 @@ def test_a_program_in_a_sandbox_reaches_nothing(program, tmp_path):
         _, decision = ask(program(task.strip(), sandbox="bwrap"))
     told = decision.stats
     assert told["connects"] not in ("done", "") and "socket" not in told["connects"]
-    assert told["processes"] <= 4 and told["home"] in ("done", "[]")
+    assert told["processes"] <= 4 and told["home"] == told["state"] == "done"
     assert told["writes"] == told["writes_system"] == "Read-only file system"
     assert told["reads_its_folder"] and told["own_tmp"] == "done"
 
