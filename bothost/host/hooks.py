@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
+from collections import Counter
 from typing import Any
 
 import structlog
@@ -30,6 +31,8 @@ class HookThread:
         self.decisions = "bothost_decision_made" in self._listened
         """Whether any plugin listens to decisions."""
         self.dropped = 0
+        self._failures: Counter[str] = Counter()
+        """Failed calls by plugin."""
         self._thread = threading.Thread(target=self._run, name="hooks", daemon=True)
         self._thread.start()
 
@@ -52,6 +55,8 @@ class HookThread:
             name, arguments = item
             self._plugins.notify(name, self._failed, **arguments)
 
-    @staticmethod
-    def _failed(failure: Failure) -> None:
-        _log.error("hook_failed", plugin=failure.plugin, cause=failure.cause)
+    def _failed(self, failure: Failure) -> None:
+        self._failures[failure.plugin] += 1
+        times = self._failures[failure.plugin]
+        if times & (times - 1) == 0:  # the first, the second, the fourth, …
+            _log.error("hook_failed", plugin=failure.plugin, cause=failure.cause, times=times)

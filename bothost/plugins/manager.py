@@ -15,7 +15,7 @@ import msgspec
 import pluggy
 
 from bothost.config.check import problems
-from bothost.errors import ANY_FAILURE, UsageError
+from bothost.errors import UsageError
 from bothost.hookspecs import Board, LazyClass
 from bothost.plugins import discover
 from bothost.plugins.address import AliasResolver, Resolved, resolve, why_missing
@@ -83,11 +83,14 @@ class Plugins:
         return self.manager.hook
 
     def notify(self, name: str, log: Callable[[Failure], None], **arguments: Any) -> None:
-        """Call a notifying hook of all plugins. Exceptions go to ``log`` and do not stop other plugins."""
+        """Call a notifying hook of all plugins. Exceptions go to ``log`` and do not stop other plugins.
+
+        Not for the main thread: it would swallow KeyboardInterrupt.
+        """
         for impl in getattr(self.manager.hook, name).get_hookimpls():
             try:
                 impl.function(*(arguments[argument] for argument in impl.argnames))
-            except ANY_FAILURE as error:
+            except BaseException as error:  # also what a panic of a Rust extension raises
                 log(failure(self.sources[impl.plugin_name], error, during=name))
 
     @cached_property

@@ -302,7 +302,7 @@ async def test_hooks_hear_of_tables_and_decisions_and_their_failures_cost_nothin
 
     def bothost_decision_made(event):
         heard.append(("decision", event.seq, None))
-        raise RuntimeError("a bad listener")
+        raise misbehaving.PanicException("a bad listener")
 
     def bothost_table_closed(event):
         heard.append(("closed", event.scores, None))
@@ -313,10 +313,14 @@ async def test_hooks_hear_of_tables_and_decisions_and_their_failures_cost_nothin
         bothost_decision_made=bothost_decision_made,
         bothost_table_closed=bothost_table_closed,
     )
-    async with kit.lobby(), kit.running(kit.settings(), listener) as host:
-        await kit.until(lambda: host.runner.counters.hands >= 3)
+    with structlog.testing.capture_logs() as logs:
+        async with kit.lobby(), kit.running(kit.settings(), listener) as host:
+            await kit.until(lambda: host.runner.counters.hands >= 3)
     kinds = [kind for kind, *_ in heard]
-    assert kinds.count("decision") == host.runner.counters.decisions
+    decisions = host.runner.counters.decisions
+    assert kinds.count("decision") == decisions
+    times = [line["times"] for line in logs if line["event"] == "hook_failed"]
+    assert times == [2**nth for nth in range(decisions.bit_length())]
     assert kinds.count("opened") == kinds.count("closed") == host.runner.counters.hands
     assert kinds[0] == "opened"
     assert {thread for kind, _, thread in heard if kind == "opened"} == {"hooks"}
