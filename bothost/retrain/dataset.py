@@ -48,11 +48,9 @@ class Dataset:
         self.strategy = strategy
         self._games = GameCache()
         try:
-            self._manifest: Mapping[str, Any] = json.loads(self._info.read_bytes())
-        except (OSError, ValueError) as error:
-            raise StoreError(
-                f"{self._info} cannot be read: {error}", advice="remove the folder to create the dataset again"
-            ) from error
+            self._manifest: Mapping[str, Any] = dict(json.loads(self._info.read_bytes()))
+        except (OSError, ValueError, TypeError) as error:
+            raise _damaged(self._info, error) from error
 
     @classmethod
     def make(
@@ -122,10 +120,13 @@ class Dataset:
         """The live decisions."""
         for entry in self._manifest["files"]:
             path = self.folder / "data" / Path(str(entry["file"])).name
-            with pq.ParquetFile(path) as file:
-                known = [name for name in COLUMNS if name in file.schema_arrow.names]
-                for batch in file.iter_batches(BATCH_ROWS, columns=known):
-                    yield _Rows(batch.filter(pc.equal(batch["role"], "live")))
+            try:
+                with pq.ParquetFile(path) as file:
+                    known = [name for name in COLUMNS if name in file.schema_arrow.names]
+                    for batch in file.iter_batches(BATCH_ROWS, columns=known):
+                        yield _Rows(batch.filter(pc.equal(batch["role"], "live")))
+            except (OSError, pa.ArrowException) as error:
+                raise _damaged(path, error) from error
 
     def _step(self, game: Game, rows: _Rows, row: int) -> LoggedStep:
         try:
@@ -142,6 +143,10 @@ class Dataset:
             own=rows.fallbacks[row] is None and rows.strategies[row] == self.strategy,
             model_sha256=rows.models[row],
         )
+
+
+def _damaged(path: Path, error: Exception) -> StoreError:
+    return StoreError(f"{path} cannot be read: {error}", advice="remove the dataset's folder to create it again")
 
 
 class _Hand(NamedTuple):
@@ -200,5 +205,6 @@ def _list(batch: pa.RecordBatch, column: str) -> list[Any]:
 
 @lru_cache(maxsize=256)
 def _json(text: str | None) -> dict[str, Any]:
-    """Most decisions have the same few stats."""
-    return {} if text is None else json.loads(text)
+    """Most decisions have the same few stats. Those of a plugin may be anything."""
+    found = None if text is None else json.loads(text)
+    return found if isinstance(found, dict) else {}

@@ -9,7 +9,7 @@ import safetensors.numpy
 
 from bothost import ModelError
 from bothost.cli.retrain import due
-from bothost.errors import UsageError
+from bothost.errors import StoreError, UsageError
 from bothost.plugins import weights
 from bothost.retrain import job
 from bothost.retrain.dataset import Dataset
@@ -50,6 +50,27 @@ def test_the_dataset_is_every_decision_of_the_log_in_order(tools, hands, tmp_pat
         assert [s.action for s in trajectory.steps] == [r.action for r in rows]
         assert all(s.own and s.policy.tobytes() == r.policy for s, r in zip(trajectory.steps, rows, strict=True))
     assert dataset.manifest["rows"] == sum(map(len, logged.values()))
+
+
+def test_statistics_that_are_no_object_are_none(tools, tmp_path):
+    """A plugin may log anything."""
+    with tools.store.begin(writes=True) as connection:
+        connection.exec_driver_sql("UPDATE decisions SET stats = '[1]'")
+    dataset = Dataset.make(tools.store, QUERY, tmp_path / "dataset", "phase-ppo")
+    assert {len(step.stats) for hand in dataset.trajectories() for step in hand.steps} == {0}
+
+
+def test_a_damaged_dataset_is_named(tools, tmp_path):
+    dataset = Dataset.make(tools.store, QUERY, tmp_path / "dataset", "phase-ppo")
+    part = tmp_path / "dataset" / "data" / "part-00000.parquet"
+    for damage in (lambda: part.write_bytes(part.read_bytes()[:-100]), part.unlink):
+        damage()
+        with pytest.raises(StoreError, match=r"part-00000\.parquet cannot be read") as caught:
+            list(dataset.trajectories())
+        assert "remove the dataset's folder" in caught.value.advice
+    (tmp_path / "dataset" / "meta" / "info.json").write_text("[1]")
+    with pytest.raises(StoreError, match=r"info\.json cannot be read"):
+        Dataset(tmp_path / "dataset", "phase-ppo")
 
 
 def test_a_challenger_comes_with_its_lineage(tools, tmp_path):
