@@ -219,6 +219,7 @@ def test_the_title_names_the_game_and_its_players(page, served, hands):
     page.wait_for_function("() => document.title === 'Dou Dizhu: player-0, player-1, player-2 · bothost'")
     page.get_by_role("link", name="hands").click()
     page.wait_for_function("() => document.title === 'hands · bothost'")
+    assert page.locator("[role=status]").first.inner_text() == "hands"  # for who hears the page
 
 
 def test_hands_are_found_by_game_day_and_fallback(page, served, hands):

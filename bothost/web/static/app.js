@@ -117,6 +117,7 @@ function App() {
         aria-current=${path === item.path ? "page" : undefined}>${t(item.title)}</a>`)}
         ${session.viewer !== "operator" && html`<a href="/login" aria-current=${login ? "page" : undefined}>${t("log in")}</a>`}</nav>
       <${Settings} onLanguage=${setLanguageShown} /></header>
+    <p class="visually-hidden" role="status">${title}</p>
     <main id="main" tabindex="-1">${hidden || login ? html`<${Login} onDone=${load} />` : html`
       <${Page} page=${page} here=${here} session=${session} key=${page?.path}
       onTitle=${(text) => setAbout((old) => (old.path === path && old.title === text ? old : { path, title: text }))} />`}</main>`;
