@@ -175,9 +175,9 @@ class AccountTables:
         self._connection.feed(Leave(event.table))
 
     def connected(self) -> None:
-        """Wait for the lobby to name the tables at which we still sit."""
+        """Wait for the lobby to name the tables at which we still sit. Seeks of the last connection are gone."""
         self._unconfirmed = set(self.sessions)
-        self._slots.reconcile(self.sessions)
+        self._seeking.forget()
 
     def disconnected(self) -> None:
         for session in self.sessions.values():

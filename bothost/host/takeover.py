@@ -73,7 +73,8 @@ class Takeover:
             try:
                 return await asyncio.to_thread(self._host.memory.store.memo, *lease)
             except StoreUnavailable as error:
-                _log.warning("memo_waits", lobby=lease[0], account=lease[1], error=str(error))
+                if not backoff.attempts:
+                    _log.warning("memo_waits", lobby=lease[0], account=lease[1], error=str(error))
                 await asyncio.sleep(backoff.next(0.1))
 
     def _wait_for_others(self) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 
 class Capacity:
     """A number of seats that several accounts share."""
@@ -106,15 +104,3 @@ class Slots:
         for seek in late:
             self.cancel(seek)
         return late
-
-    def reconcile(self, live: Iterable[str]) -> list[str]:
-        """After a reconnect, keep the slots of the ``live`` tables only. Other tables and all seeks are gone.
-
-        Returns the live tables for which there is no slot, so that we must leave them.
-        """
-        alive = list(dict.fromkeys(live))
-        for seek in list(self._reserved):
-            self.cancel(seek)
-        for table in self._held.difference(alive):
-            self.release(table)
-        return [table for table in alive if not self.seat(table)]

@@ -13,7 +13,7 @@ SHARED = 4
 
 
 class Ledger(RuleBasedStateMachine):
-    """Random seeks, acceptances, cancels, expiries, ends and reconnects, beside the obvious bookkeeping."""
+    """Random seeks, acceptances, cancels, expiries and ends, beside the obvious bookkeeping."""
 
     def __init__(self):
         super().__init__()
@@ -71,17 +71,6 @@ class Ledger(RuleBasedStateMachine):
         assert set(self.slots[a].expire(self.now)) == late
         for seek in late:
             del self.reserved[a][seek]
-
-    @rule(a=ACCOUNTS, live=st.lists(NAMES, max_size=6))
-    def reconnect(self, a, live):
-        self.reserved[a].clear()
-        self.held[a] &= set(live)
-        left = self.slots[a].reconcile(live)
-        for table in dict.fromkeys(live):
-            if table not in self.held[a] and self.free(a):
-                self.held[a].add(table)
-            else:
-                assert (table in left) == (table not in self.held[a])
 
     @invariant()
     def never_above_the_cap_never_a_leak(self):
