@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 import time
 from collections.abc import Generator, Iterable, Sequence
 
@@ -238,18 +237,11 @@ def _decided(
 
 
 def _checked(decisions: list[Decision]) -> list[Decision]:
-    """Raise BothostError unless each of these is a decision that a host takes, with a number as its action."""
-    for decision in decisions:
-        try:
-            checked(decision)
-        except TypeError as error:
-            raise BothostError(str(error), advice="return bothost.Decision(action=…)") from None
-        try:
-            operator.index(decision.action)
-        except TypeError:
-            kind = type(decision.action).__name__
-            raise BothostError(f"decide: action is a {kind}", advice="return action=int(…)") from None
-    return decisions
+    """Raise BothostError unless a host could use each of these."""
+    try:
+        return [checked(decision) for decision in decisions]
+    except TypeError as error:
+        raise BothostError(str(error), advice="return bothost.Decision(action=int(…))") from None
 
 
 def _decide_singly(

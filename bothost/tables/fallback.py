@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from numbers import Real
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from bothost.rules.game import ActionArray
 from bothost.strategy import Budget, Decision, Player, Strategy
 from bothost.tables.actor import Actor, Loaded
@@ -134,6 +136,8 @@ def checked(decision: Any, legal: ActionArray | None = None, what: str = "decide
     """
     if type(decision) is not Decision:
         raise TypeError(f"{what} returned {type(decision).__name__}, not a Decision")
+    if type(decision.action) is not int and not isinstance(decision.action, np.integer):
+        raise TypeError(f"Decision.action is {type(decision.action).__name__}, not int")
     for name, kind in _FIELDS:
         value = getattr(decision, name)
         if value is not None and not isinstance(value, kind):

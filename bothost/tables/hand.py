@@ -87,12 +87,9 @@ class Job:
         self.id = b""
         """The id of the log's row, once it is logged."""
 
-    def admits(self, action: object, num_actions: int) -> bool:
+    def admits(self, action: int, num_actions: int) -> bool:
         """Whether the action answers this job and is still legal. The view may have changed since."""
-        if type(action) is not int:
-            if not isinstance(action, np.integer):
-                return False
-            action = int(action)
+        action = int(action)  # it may be numpy's
         if not 0 <= action < num_actions or not self.view.is_legal(action):
             return False
         hand = self.hand

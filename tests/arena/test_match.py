@@ -221,8 +221,8 @@ def test_an_error_in_observe_counts_as_an_error_of_the_contestant():
 @pytest.mark.parametrize(
     ("name", "what", "fix"),
     [
-        ("test-number", "decide returned int", "return bothost.Decision(action=…); "),
-        ("test-fraction", "decide: action is a float", "return action=int(…); "),
+        ("test-number", "decide returned int", "return bothost.Decision(action=int(…)); "),
+        ("test-fraction", "Decision.action is float, not int", "return bothost.Decision(action=int(…)); "),
         ("test-quitting", "SystemExit: enough (players.py:", ""),
         ("test-silent", "TimeoutError: did not answer in time (players.py:", ""),
         ("test-homeless", "RuntimeError: no player (players.py:", ""),

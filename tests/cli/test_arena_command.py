@@ -71,7 +71,7 @@ def test_a_contestant_that_fails_is_named_with_what_to_do(tmp_path, monkeypatch,
     code, _, err = run("arena", "othello", "random", "mine", "-n", "1")
     assert code == 1
     assert "error: B (mine): decide returned int" in err
-    assert "fix: return bothost.Decision(action=…); bothost plugin check mine; a tournament counts errors" in err
+    assert "fix: return bothost.Decision(action=int(…)); bothost plugin check mine; a tournament counts errors" in err
 
 
 def test_late_answers_are_counted(tmp_path, monkeypatch, capsys, run):

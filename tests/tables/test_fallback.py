@@ -99,10 +99,18 @@ def test_what_is_no_decision_or_not_legal_does_not_count(job):
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("phase", 7), ("model_sha256", b"0"), ("encoder_version", "1"), ("wait_ms", "100"), ("wait_ms", 1j)],
+    [
+        ("action", 1.0),
+        ("action", True),
+        ("phase", 7),
+        ("model_sha256", b"0"),
+        ("encoder_version", "1"),
+        ("wait_ms", "100"),
+        ("wait_ms", 1j),
+    ],
 )
 def test_a_field_of_a_wrong_type_makes_no_decision(field, value):
     with pytest.raises(TypeError, match=f"Decision.{field} is {type(value).__name__}, not"):
-        fallback.checked(Decision(action=0, **{field: value}))
+        fallback.checked(Decision(**{"action": 0, field: value}))
     good = Decision(action=0, phase="play", model_sha256="0", encoder_version=1, wait_ms=np.float32(5.0))
     assert fallback.checked(good) is good

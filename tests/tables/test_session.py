@@ -172,7 +172,7 @@ def test_a_move_that_the_server_made_is_noted(seat):
     assert not seat.session.requests.may_send(answer)
 
 
-@pytest.mark.parametrize("action", [-1, 10**9, 2.5, "x", True, np.int64(-3)])
+@pytest.mark.parametrize("action", [-1, 10**9, np.int64(-3)])
 def test_an_illegal_decision_falls_back_and_then_replaced_by_the_first_legal_one(seat, action):
     job = seat.job()
     [again] = seat.decide(job, action)
