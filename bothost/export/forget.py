@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 
 import pyarrow as pa
@@ -44,7 +44,11 @@ def forget(folder: Path, game_ids: Collection[bytes], names: Collection[str] = (
         if path.is_symlink() or not path.is_file():
             raise UsageError(f"{path} is missing or not a regular file")
         parquet = info["format"] == "parquet"
-        rows, hands, gone, kept = _parquet(path, unwanted, names) if parquet else _jsonl(path, unwanted)
+        try:
+            rows, hands, gone, kept = _parquet(path, unwanted, names) if parquet else _jsonl(path, unwanted)
+        except (pa.ArrowException, ValueError, LookupError) as error:
+            advice = "delete this export, and export again"
+            raise UsageError(f"{path} is damaged: {error}", advice=advice) from error
         splits.update(kept)
         forgotten |= gone
         entry |= {"rows": rows, "hands": hands, "bytes": path.stat().st_size, "sha256": sha256_of(path)}
@@ -71,14 +75,16 @@ def _parquet(path: Path, unwanted: set[str], names: Collection[str]) -> tuple[in
     hands: set[tuple[str, int]] = set()
     splits: Counter[str] = Counter()
     rows = 0
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
     values = pa.array(sorted(unwanted), pa.string())
-    with pq.ParquetFile(path) as file:
+    with ExitStack() as stack:
+        file = stack.enter_context(pq.ParquetFile(path))
         metadata = file.schema_arrow.metadata or {}
         about = {k.decode(): v.decode() for k, v in metadata.items() if k.startswith(b"bothost.")}
         query = json.loads(about.get("bothost.query", "{}"))
-        changed = bool(_ids(file) & unwanted) or _without(query, names) != query
-        writer = pq.ParquetWriter(fresh, file.schema_arrow, compression="zstd", store_schema=False) if changed else None
+        writer = None
+        if _ids(file) & unwanted or _without(query, names) != query:
+            out_file = stack.enter_context(aside(path))
+            writer = pq.ParquetWriter(out_file, file.schema_arrow, compression="zstd", store_schema=False)
         for batch in file.iter_batches():
             table = pa.Table.from_batches([batch])
             out = pc.is_in(table["game_id"], value_set=values)
@@ -97,8 +103,6 @@ def _parquet(path: Path, unwanted: set[str], names: Collection[str]) -> tuple[in
             about["bothost.contents"] = json.dumps(contents, sort_keys=True)
             writer.add_key_value_metadata(about)
             writer.close()
-            _sync(fresh)
-            fresh.replace(path)
     return rows, len(hands), gone, splits
 
 
@@ -114,32 +118,18 @@ def _jsonl(path: Path, unwanted: set[str]) -> tuple[int, int, set[str], Counter[
     hands: set[tuple[str, int]] = set()
     splits: Counter[str] = Counter()
     rows = 0
-
-    def kept() -> Iterator[bytes]:
-        nonlocal rows
-        with path.open("rb") as file:
-            for line in file:
-                row = json.loads(line)
-                if row.get("game_id") in unwanted:
-                    gone.add(row["game_id"])
-                    continue
-                if "game_id" in row:
-                    rows += 1
-                    hands.add((row["game_id"], row["seat"]))
-                    splits[row["split"]] += 1
-                yield line
-
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    with fresh.open("wb") as out:
-        out.writelines(kept())
-    if gone:
-        _sync(fresh)
-        fresh.replace(path)
-    else:
-        fresh.unlink()
-    return rows, len(hands), gone, splits
-
-
-def _sync(path: Path) -> None:
     with path.open("rb") as file:
-        os.fsync(file.fileno())
+        changed = any(json.loads(line).get("game_id") in unwanted for line in file)
+    with path.open("rb") as file, aside(path) if changed else nullcontext() as out:
+        for line in file:
+            row = json.loads(line)
+            if row.get("game_id") in unwanted:
+                gone.add(row["game_id"])
+                continue
+            if "game_id" in row:
+                rows += 1
+                hands.add((row["game_id"], row["seat"]))
+                splits[row["split"]] += 1
+            if out is not None:
+                out.write(line)
+    return rows, len(hands), gone, splits

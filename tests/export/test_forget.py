@@ -104,3 +104,12 @@ def test_what_is_no_export_is_not_touched(tmp_path, damage):
         (tmp_path / "meta" / "info.json").write_text(json.dumps({"format": "jsonl", "files": [entry]}))
     with pytest.raises(UsageError):
         forget(tmp_path, [bytes(16)])
+
+
+def test_a_damaged_file_is_named_and_left_as_it_is(exported):
+    path = exported / info(exported)["files"][0]["file"]
+    path.write_bytes(path.read_bytes()[:-20])
+    before = path.read_bytes()
+    with pytest.raises(UsageError, match=f"{path.name} is damaged"):
+        forget(exported, [bytes(16)])
+    assert path.read_bytes() == before and len(list(path.parent.iterdir())) == len(info(exported)["files"])
