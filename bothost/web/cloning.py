@@ -58,7 +58,14 @@ class Cloning:
         return [
             Route("/api/clone", self.show),
             Route("/api/clone", self.train, methods=["POST"]),
+            Route("/api/clone/revoke", self.revoke, methods=["POST"]),
         ]
+
+    def _name(self, request: Request) -> str:
+        name = self._viewer(request).player
+        if name is None:
+            raise HTTPException(403, "play a hand first: a clone is made of your own hands")
+        return name
 
     async def show(self, request: Request) -> Response:
         """The viewer's hands by game, whether they consent, and their clones."""
@@ -78,9 +85,7 @@ class Cloning:
 
     async def train(self, request: Request) -> Response:
         """Train a clone of the viewer. The job's results are the training's figures and the registered version."""
-        name, wanted = self._viewer(request).player, await body(request, Clone)
-        if name is None:
-            raise HTTPException(403, "play a hand first: a clone is made of your own hands")
+        name, wanted = self._name(request), await body(request, Clone)
         if wanted.game not in GAMES:
             raise UsageError(f"{STRATEGY} does not play {wanted.game[:40]!r}", advice=f"choose {' or '.join(GAMES)}")
         if STRATEGY not in self._site.plugins.strategies:
@@ -92,6 +97,12 @@ class Cloning:
             await asyncio.to_thread(Names(self._site.store).agree, name)
         commands, clean = await asyncio.to_thread(self._commands, name, wanted)
         return JSONResponse({"job": self._jobs.start(f"clone {name}", commands, after=clean).id})
+
+    async def revoke(self, request: Request) -> Response:
+        """The viewer takes back the consent to be imitated. Clones that exist stay."""
+        name = self._name(request)
+        await asyncio.to_thread(Names(self._site.store).agree, name, granted=False)
+        return JSONResponse({})
 
     def _commands(self, name: str, wanted: Clone) -> tuple[list[list[str]], Callable[[], None]]:
         """The commands that train and register a clone, and what cleans up after them, whether they succeed or not."""

@@ -71,9 +71,10 @@ class Names:
             raise taken
         return Browser(key, name)
 
-    def agree(self, name: str) -> None:
-        """Record that a person agreed to be imitated."""
-        consent.record(self._store, LOBBY, name, granted=True, reason="agreed in the browser")
+    def agree(self, name: str, *, granted: bool = True) -> None:
+        """Record that a person agreed to be imitated, or takes that back."""
+        reason = f"{'agreed' if granted else 'taken back'} in the browser"
+        consent.record(self._store, LOBBY, name, granted=granted, reason=reason)
 
     def proven(self, browser: Browser) -> str | None:
         """The name that a browser says is its own, if it is."""

@@ -83,6 +83,16 @@ def test_who_played_too_little_or_did_not_agree_is_not_cloned(client_of_eve, han
     assert (LOBBY, "eve") not in consent.recorded(site.store)
 
 
+def test_a_person_takes_their_consent_back(page, served, site, eve):
+    Names(site.store).agree("eve")
+    page.context.add_cookies([{"name": COOKIE, "value": cookie(eve), "url": served}])
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.goto(f"{served}/clone")
+    page.get_by_role("button", name="take back my consent").click()
+    page.get_by_label("A strategy may be trained").wait_for()
+    assert not consent.recorded(site.store)[LOBBY, "eve"].granted
+
+
 @pytest.mark.parametrize("said", ["", "eve", ".eve", "a-guess.eve", "a-guess.eve.eve"])
 def test_nobody_is_cloned_by_somebody_else(client, eve, hands, site, said):
     """A name that is typed, or that a cookie claims without its key, is not the visitor's."""
@@ -90,7 +100,8 @@ def test_nobody_is_cloned_by_somebody_else(client, eve, hands, site, said):
     client.cookies.set(COOKIE, said)
     client.get("/api/session")
     assert client.get("/api/clone").json() == {"player": None}
-    assert client.post("/api/clone", json={"game": "othello", "consents": True}, headers=OURS).status_code == 403
+    for path, asked in (("/api/clone", {"game": "othello", "consents": True}), ("/api/clone/revoke", {})):
+        assert client.post(path, json=asked, headers=OURS).status_code == 403
     play = {"name": "eve", "game": "othello", "opponents": ["rule-othello"], "consents": True}
     refused = client.post("/api/play", json=play, headers=OURS)
     assert refused.status_code == 400 and "belongs to another browser" in refused.json()["error"]

@@ -142,6 +142,8 @@ const ZH = {
   "A strategy may be trained to imitate me. I can take this back.": "允许训练模仿我的策略，以后可以收回。",
   "It also takes as long for its moves as I do.": "出牌快慢也像我。",
   "train a clone": "训练克隆",
+  "take back my consent": "收回许可",
+  "Take back your consent? No strategy is trained to imitate you from then on. Clones that exist stay.": "收回许可？此后不再训练模仿你的策略，已有的克隆会保留。",
   "agreement with you on hands it never saw": "在没见过的牌局上与你的一致率",
   "agreement with you on hands it never saw, by number of hands": "与你的一致率（按牌局数）",
   "No hand is held out yet: play more to measure the clone.": "还没有留作检验的牌局，多打几局才能衡量。",

@@ -39,6 +39,11 @@ export function Page({ t }) {
     setProblem("");
     post("/api/clone", { game, consents: agreed, tempo }).then((started) => setJob(started.job), (error) => setProblem(explained(error)));
   };
+  const revoke = () => {
+    if (!confirm(t("Take back your consent? No strategy is trained to imitate you from then on. Clones that exist stay."))) return;
+    setAgreed(false);
+    post("/api/clone/revoke").then(load, (error) => setProblem(explained(error)));
+  };
   if (!found) return html`<h1>${t("clone me")}</h1><p class="dim">${problem || "…"}</p>`;
   if (!found.player) return html`<h1>${t("clone me")}</h1><p class="notice">${t("Play a hand first: then this page knows you.")}${t(" ")}<a href="/play">${t("play a game")}</a></p>`;
   const [hands, enough] = [found.hands[game], found.hands[game] >= found.needed];
@@ -50,7 +55,8 @@ export function Page({ t }) {
         <progress value=${Math.min(hands, found.needed)} max=${found.needed} aria-label=${t("hands played")}></progress></p>
       ${!found.consents && html`<label class="check"><input type="checkbox" checked=${agreed} onChange=${(event) => setAgreed(event.target.checked)} /> ${t("A strategy may be trained to imitate me. I can take this back.")}</label>`}
       <label class="check"><input type="checkbox" checked=${tempo} onChange=${(event) => setTempo(event.target.checked)} /> ${t("It also takes as long for its moves as I do.")}</label>
-      <div class="actions"><button class="act primary" disabled=${!enough || !(found.consents || agreed)}>${t("train a clone")}</button></div>
+      <div class="actions"><button class="act primary" disabled=${!enough || !(found.consents || agreed)}>${t("train a clone")}</button>
+        ${found.consents && html`<button type="button" class="act" onClick=${revoke}>${t("take back my consent")}</button>`}</div>
       ${problem && html`<p class="notice bad" role="alert">${problem}</p>`}
     </form>
     ${job && html`<section class="panel"><${Job} key=${job} id=${job} onDone=${load} t=${t}>${(results) => html`<p class="notice">${results.at(-1).version}</p>`}<//></section>`}
