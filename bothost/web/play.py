@@ -55,7 +55,7 @@ class Play:
         clones = await asyncio.to_thread(clones_of, self._site, viewer.player) if viewer.player else []
         for offer in found:
             own = [clone["address"] for clone in clones if clone["game"] == offer["game"]]
-            offer["strategies"] = [{"name": name, "levels": [], "search": False} for name in own] + offer["strategies"]
+            offer["strategies"] = [{"name": name, "levels": []} for name in own] + offer["strategies"]
         return JSONResponse({"games": found, "running": self.matches.running(viewer), "name": viewer.player})
 
     async def begin(self, request: Request) -> Response:

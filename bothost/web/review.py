@@ -78,7 +78,7 @@ def severity(lost: float, thresholds: tuple[float, float, float]) -> Severity | 
 def reviewers(plugins: Plugins, game: Game) -> list[Json]:
     """The strategies that a browser may choose for this game: all that need no options, as external programs do."""
     return [
-        {"name": name, "levels": list(strategy.levels), "search": strategy.needs_search_thread}
+        {"name": name, "levels": list(strategy.levels)}
         for name, strategy in sorted(plugins.strategies.items())
         if strategy.supports(game) and not any(field.required for field in msgspec.structs.fields(strategy.Options))
     ]
