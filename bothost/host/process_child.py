@@ -31,6 +31,7 @@ from bothost.host.process_messages import (
 from bothost.plugins import Plugins, made
 from bothost.rules.game import Game
 from bothost.strategy import Budget, Decision, Model, Player, Strategy, Table
+from bothost.tables.fallback import checked
 
 
 class Child:
@@ -83,9 +84,7 @@ class Child:
             view = game.view_from_bytes(ask.view)
             legal = np.frombuffer(ask.legal, dtype="<i4").astype(np.int32)
             decision = player.decide(view, legal, Budget(ask.deadline, ask.bank_ms))
-            if type(decision) is not Decision:
-                raise TypeError(f"decide returned {type(decision).__name__}, not a Decision")
-            return frame(Reply(plain(decision)))
+            return frame(Reply(plain(checked(decision))))
         except BaseException as error:
             return frame(Reply(None, _in_words(error, type(self._strategy).__module__)))
 

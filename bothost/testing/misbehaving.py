@@ -173,6 +173,15 @@ class NoDecision(Misbehaving):
         return good.action
 
 
+class Fraction(Misbehaving):
+    """Returns an action that is no integer."""
+
+    name = "misbehaving-fraction"
+
+    def misbehave(self, view: View, legal: ActionArray, good: Decision) -> Any:
+        return Decision(action=good.action + 0.5)  # type: ignore[arg-type]
+
+
 class BadPolicy(Misbehaving):
     """Returns a policy that is longer than the legal actions, with a NaN in it."""
 

@@ -60,6 +60,7 @@ def never_missed_a_deadline(kit):
         ("init", "error"),
         ("illegal", "illegal"),
         ("no-decision", "error"),
+        ("fraction", "error"),
     ],
 )
 async def test_a_strategy_that_fails_is_replaced_by_the_fallback_and_quarantined_for_new_tables(kit, bad, reason):

@@ -64,6 +64,12 @@ def test_a_process_decides_as_the_strategy_does_in_the_host(remote, address, gam
             np.testing.assert_allclose(theirs, ours, rtol=1e-6)
 
 
+def test_a_decision_that_is_refused_in_the_host_is_refused_in_a_process(remote):
+    table, view = position()
+    with pytest.raises(ProcessFailed, match="action is float, not int"):
+        decide(remote("misbehaving-fraction").player(table), view)
+
+
 def test_a_process_that_holds_the_gil_is_killed_at_the_deadline_and_replaced(remote):
     table, view = position()
     strategy = remote("misbehaving-gil", {"after": 1, "seconds": 600})

@@ -40,6 +40,7 @@ FAULTS = {
     "close": ("legal", "close raised"),
     "illegal": ("legal", "decide answered -1"),
     "no-decision": ("legal", "decide returned int"),
+    "fraction": ("legal", "Decision.action is float"),
     "policy": ("legal", "policy has"),
     "view": ("legal", "changed the view"),
     "leak": ("legal", "kept after decide has returned"),
