@@ -138,8 +138,9 @@ def test_secrets_in_the_environment_are_known() -> None:
 def test_a_lobby_cannot_forge_log_lines() -> None:
     stream = io.StringIO()
     logs.configure(stream=stream)
-    structlog.get_logger("x").info("said", text="hello\n2026 [error] forged \x1b[2J")
-    assert stream.getvalue().count("\n") == 1 and "\x1b" not in stream.getvalue()
+    structlog.get_logger("x").info("said", text="hello\n2026 [error] forged \x1b[2J \u202edegrof")
+    assert stream.getvalue().count("\n") == 1
+    assert "\x1b" not in stream.getvalue() and "\u202e" not in stream.getvalue()
 
 
 def test_a_record_that_cannot_be_rendered_is_not_printed(capsys: pytest.CaptureFixture[str]) -> None:
