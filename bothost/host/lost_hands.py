@@ -9,14 +9,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
+import msgspec
 import structlog
 
 from bothost.errors import ANY_FAILURE, StoreUnavailable
 from bothost.host.backoff import Backoff
+from bothost.host.games import Games
 from bothost.host.recorder import Recorder
 from bothost.host.tasks import BackgroundTasks
 from bothost.messages import TableEnded
 from bothost.store import GameRecord
+from bothost.tables.hand import valid_scores
 
 _log = structlog.get_logger("bothost.host")
 
@@ -30,9 +33,10 @@ FindOpen = Callable[[str, str, int], Sequence[GameRecord]]
 class LostHands:
     """Closes lost hands. Used on the event loop."""
 
-    def __init__(self, find: FindOpen, recorder: Recorder) -> None:
+    def __init__(self, find: FindOpen, recorder: Recorder, games: Games) -> None:
         self._find = find
         self._recorder = recorder
+        self._games = games
         self.tasks = BackgroundTasks()
         """Running calls of ``close``."""
 
@@ -54,13 +58,23 @@ class LostHands:
             lost = [hand for hand, still in zip(hands, played, strict=True) if still is False]
             for hand in lost:
                 end = ended.get(hand.table)
-                scores = None if end is None or end.reason == "aborted" else end.scores
-                self._recorder.hand_lost(hand.game_id, hand.seat, end.reason if end is not None else "aborted", scores)
+                reason = end.reason if end is not None else "aborted"
+                self._recorder.hand_lost(hand.game_id, hand.seat, reason, self._scores(hand, end))
             if lost:
                 _log.warning("lost_hands_closed", lobby=account[0], account=account[1], hands=len(lost))
             if None not in played:
                 return
             await asyncio.sleep(AGAIN_S)
+
+    def _scores(self, hand: GameRecord, end: TableEnded | None) -> tuple[float, ...] | None:
+        """The scores that the lobby reported, if they fit the game."""
+        if end is None or end.reason == "aborted":
+            return None
+        try:
+            game = self._games.make(hand.game, msgspec.json.decode(hand.rules))
+        except ANY_FAILURE:  # the game may be a plugin's that is not installed any more
+            return None
+        return valid_scores(end.scores, game.num_seats)
 
     async def _open(self, account: tuple[str, str], began_us: int) -> Sequence[GameRecord]:
         """The hands that have not ended. Waits while the database is unreachable."""

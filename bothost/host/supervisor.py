@@ -109,7 +109,7 @@ class Host:
             spares=spares,
         )
         self.runner.fatal = self._fatal
-        self.lost_hands = LostHands(memory.unfinished_hands, recorder)
+        self.lost_hands = LostHands(memory.unfinished_hands, recorder, self.games)
 
     # -------------------------------------------------------------------------------------------------- life cycle
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
@@ -39,6 +40,11 @@ def consenting(players: tuple[PlayerInfo, ...], account: str, seat: int) -> tupl
     return tuple(
         msgspec.structs.replace(player, consents=True) if player.seat == seat else player for player in players
     )
+
+
+def valid_scores(scores: tuple[float, ...] | None, seats: int) -> tuple[float, ...] | None:
+    """The scores if they are one finite number per seat, otherwise None. Readers of the log rely on that."""
+    return scores if scores is not None and len(scores) == seats and all(map(math.isfinite, scores)) else None
 
 
 class Job:

@@ -13,7 +13,6 @@ take the results of workers. These promises hold for any messages of the lobby:
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -49,6 +48,7 @@ from bothost.tables.hand import (
     Output,
     SnapshotTaken,
     consenting,
+    valid_scores,
 )
 from bothost.tables.requests import RequestNews, Requests
 from bothost.tables.trust import Trust
@@ -246,9 +246,7 @@ class Session:
         hand.drop_job()
         self.hand = hand.answer = hand.held = None
         hand.due_at = NEVER
-        if scores is not None and (len(scores) != self.game.num_seats or not all(map(math.isfinite, scores))):
-            scores = None  # readers of the log count on one number per seat
-        out.append(HandClosed(hand, reason, scores))
+        out.append(HandClosed(hand, reason, valid_scores(scores, self.game.num_seats)))
 
     def _unknown_hand(self, name: str, out: list[Output]) -> None:
         """Handle an event of a hand that is over, or whose beginning we missed."""

@@ -10,6 +10,7 @@ from bothost import messages as m
 from bothost.config import AccountSettings, Secret
 from bothost.host import lost_hands
 from bothost.host.account import Timeouts
+from bothost.host.games import Games
 from bothost.host.lost_hands import LostHands
 from bothost.host.reconnect import ConnectionSettings
 from bothost.lobbies.embedded import EmbeddedLobby, EmbeddedOptions
@@ -67,6 +68,12 @@ async def test_it_closes_as_the_lobby_says_that_its_table_ended(crashed):
     assert ends == {gone[0].game_id: ("aborted", None), ended[0].game_id: ("normal", "[2.0,-1.0,-1.0]")}
 
 
+async def test_scores_that_do_not_fit_the_game_are_not_logged(crashed):
+    hand = sample_hand(RNG, ended=False, account="ada")
+    ends = await crashed([hand], m.TableEnded(hand[0].table, "normal", (2.0, -1.0)), lost=1)
+    assert ends == {hand[0].game_id: ("normal", None)}
+
+
 async def test_a_host_that_quits_closes_no_lost_hands_any_more(kit, monkeypatch):
     """Its tables stay open at the lobby, and the next process resumes them."""
     asked = []
@@ -100,7 +107,7 @@ async def test_a_hand_whose_table_was_between_two_hands_closes_when_the_next_one
 
     recorder = types.SimpleNamespace(hand_lost=lambda *of: closed.append(of))
     closing = asyncio.create_task(
-        LostHands(find, recorder).close(("home", "ada"), 7, lambda table, hand: state[table], {})
+        LostHands(find, recorder, Games()).close(("home", "ada"), 7, lambda table, hand: state[table], {})
     )
     await until(lambda: len(looks) > 2, 10)
     assert closed == [] and not closing.done(), "the lobby may still show that the hand goes on"
