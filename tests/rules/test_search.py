@@ -125,6 +125,16 @@ def test_it_stops_at_a_deadline(name):
     assert search.iterations >= 1
 
 
+@pytest.mark.parametrize("leaf", ["rollout", "evaluator"])
+def test_the_tree_has_at_most_max_nodes_and_the_search_goes_on(leaf):
+    search = rules.search(asked_view(rules.game("othello")), seed=1, leaf=leaf, max_nodes=20)
+    while not search.run(iterations=300 - search.iterations):
+        asked = sum(len(actions) for _, actions in search.leaves)
+        search.feed(np.linspace(-1, 1, asked, dtype=np.float32))
+    assert search.nodes == 20
+    assert search.iterations == 300
+
+
 def test_bad_input_is_refused_in_words():
     game = rules.game("claims")
     view = asked_view(game)

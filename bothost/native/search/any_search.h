@@ -25,7 +25,7 @@ class AnySearch {
   virtual void commit(std::int64_t action) = 0;
   /// Samples and resamples this many deals now, without a deadline. A replay uses it to repeat a search that
   /// had time for only so many.
-  virtual void resample_determinizations(int deals) = 0;
+  virtual void resample_determinizations(std::int64_t deals) = 0;
 
   /// Every legal action of the root, in ascending order, with visits and values summed over the threads.
   virtual std::vector<RootAction> root_actions() const = 0;

@@ -9,7 +9,7 @@ namespace bothost::search {
 
 /// Weights of mean 1 from their logs. At least one log must be finite.
 inline std::vector<double> weights_of(std::vector<double> logs) {
-  const double most = *std::max_element(logs.begin(), logs.end());
+  const double most = *std::ranges::max_element(logs);
   double sum = 0;
   for (double& log : logs) sum += log = std::exp(log - most);
   for (double& weight : logs) weight *= static_cast<double>(logs.size()) / sum;

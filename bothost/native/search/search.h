@@ -69,16 +69,15 @@ class Search final : public AnySearch {
     }
   }
 
-  void resample_determinizations(int deals) override {
+  void resample_determinizations(std::int64_t deals) override {
     if (deals < 1 || deals > options_.belief) throw InvalidInput("deals must be within 1 and belief");
-    for (auto& worker : workers_)
-      worker->resample_determinizations(static_cast<std::size_t>(deals), Clock::time_point::max());
+    for (auto& worker : workers_) worker->resample_determinizations(at(deals), Clock::time_point::max());
   }
 
   void commit(std::int64_t action) override {
     ActionList legal;
     root_.legal(legal);
-    if (!std::binary_search(legal.begin(), legal.end(), action))
+    if (!std::ranges::binary_search(legal, action))
       throw InvalidInput("the committed action is not legal at the root");
     for (auto& worker : workers_) worker->commit(static_cast<Action>(action));
   }
@@ -150,9 +149,8 @@ class Search final : public AnySearch {
   bool run_evaluated(const Until& until) {
     Worker<G>& worker = *workers_.front();
     const auto end = limit(until.iterations);
-    if (iterations_ < end)
-      worker.resample_determinizations(static_cast<std::size_t>(options_.belief), part_of(until.deadline));
-    const auto most = static_cast<std::size_t>(options_.leaf_batch);
+    if (iterations_ < end) worker.resample_determinizations(at(options_.belief), part_of(until.deadline));
+    const auto most = at(options_.leaf_batch);
     // A started batch is filled past the deadline: what is searched depends on iterations alone.
     while (iterations_ + worker.waiting() < end && worker.waiting() < most) {
       if (leaves_.empty() && Clock::now() >= until.deadline) break;
@@ -171,9 +169,7 @@ class Search final : public AnySearch {
       // A fixed share each, so that a limit of iterations is deterministic whatever the threads' speed.
       const std::uint64_t share = wanted / threads + (index < wanted % threads ? 1 : 0);
       std::uint64_t count = 0;
-      if (share > 0)
-        workers_[index]->resample_determinizations(static_cast<std::size_t>(options_.belief),
-                                                   part_of(until.deadline));
+      if (share > 0) workers_[index]->resample_determinizations(at(options_.belief), part_of(until.deadline));
       for (; count < share && Clock::now() < until.deadline; ++count) workers_[index]->playout();
       done += count;
     };

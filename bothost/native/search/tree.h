@@ -54,35 +54,26 @@ struct Node {
   void match(const ActionList& legal, std::vector<std::uint32_t>& out) {
     out.clear();
     std::size_t at = 0;
-    bool missing = false;
     for (const Action action : legal) {
       while (at < edges.size() && edges[at].action < action) ++at;
       if (at == edges.size() || edges[at].action != action) {
-        missing = true;
-        break;
+        add_missing(legal);
+        return match(legal, out);
       }
       out.push_back(static_cast<std::uint32_t>(at));
-    }
-    if (missing) {
-      merge(legal);
-      match(legal, out);
     }
   }
 
  private:
-  void merge(const ActionList& legal) {
-    std::vector<Edge> merged;
-    merged.reserve(edges.size() + legal.size());
+  void add_missing(const ActionList& legal) {
+    std::vector<Edge> missing;
     std::size_t at = 0;
     for (const Action action : legal) {
-      for (; at < edges.size() && edges[at].action < action; ++at) merged.push_back(edges[at]);
-      if (at < edges.size() && edges[at].action == action)
-        merged.push_back(edges[at++]);
-      else
-        merged.push_back(Edge{.action = action});
+      while (at < edges.size() && edges[at].action < action) ++at;
+      if (at == edges.size() || edges[at].action != action) missing.push_back({.action = action});
     }
-    merged.insert(merged.end(), edges.begin() + static_cast<std::ptrdiff_t>(at), edges.end());
-    edges = std::move(merged);
+    const auto middle = edges.insert(edges.end(), missing.begin(), missing.end());
+    std::ranges::inplace_merge(edges, middle, {}, &Edge::action);
   }
 };
 

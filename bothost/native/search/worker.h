@@ -101,13 +101,13 @@ class Worker {
     const std::uint32_t first = root_edge();
     auto [state, types] = deal(tree_[node].edges[first].visits);
     types_ = types;
-    bool open = step(state, node, root_.seat(), first);
-    while (open && !state.terminal()) {
+    bool open = follow(state, node, root_.seat(), first);
+    while (open && node != kNoNode && !state.terminal()) {
       const Seat seat = actor(state);
       legal_.clear();
       state.legal(seat, legal_);
       if (!matches(node, seat)) break;
-      open = step(state, node, seat, select(node, state, seat));
+      open = follow(state, node, seat, select(node, state, seat));
     }
     finish(state);
     backup(utilities(state));
@@ -132,18 +132,12 @@ class Worker {
     auto [state, types] = deal(first.visits + first.pending);
     types_ = types;
     while (true) {
-      path_.push_back({node, tree_[node].edges[choice].action, seat});
-      state.apply(seat, path_.back().action, NoEvents{});
+      follow(state, node, seat, choice);
       if (state.terminal()) break;
-      if (tree_[node].edges[choice].child == kNoNode) {
-        const NodeId child = tree_.add();
-        tree_[node].edges[choice].child = child;
-      }
-      node = tree_[node].edges[choice].child;
       seat = actor(state);
       legal_.clear();
       state.legal(seat, legal_);
-      const bool same = matches(node, seat);
+      const bool same = node != kNoNode && matches(node, seat);
       if (!same || asks(node, seat)) {
         hand_out(out, node, same, std::move(state), seat);
         return false;
@@ -170,7 +164,7 @@ class Worker {
       if (leaf.node == kNoNode) continue;
       set_priors(leaf.node, leaf.asked, own);
       if (!leaf.left_out.empty()) {
-        const std::vector<float> worst(leaf.left_out.size(), *std::min_element(own.begin(), own.end()));
+        const std::vector<float> worst(leaf.left_out.size(), *std::ranges::min_element(own));
         set_priors(leaf.node, leaf.left_out, worst);
       }
     }
@@ -220,9 +214,7 @@ class Worker {
     for (const auto& step : path_) ++edge(step).pending;
     std::size_t leaf = out.size();
     if (same && seat == root_.seat())
-      leaf = static_cast<std::size_t>(
-          std::find_if(out.begin(), out.end(), [&](const auto& other) { return other.node == node; }) -
-          out.begin());
+      leaf = at(std::ranges::find(out, node, &PendingLeaf<G>::node) - out.begin());
     if (leaf == out.size()) {
       out.push_back({path_.empty() ? root_ : state.view(seat), legal_, {}, same ? node : kNoNode});
       if (!path_.empty()) leave_out(out.back(), state, seat);
@@ -241,7 +233,7 @@ class Worker {
   void leave_out([[maybe_unused]] PendingLeaf<G>& leaf, [[maybe_unused]] const State& state,
                  [[maybe_unused]] Seat seat) {
     if constexpr (HasPreferences<G>) {
-      const auto most = static_cast<std::size_t>(options_.leaf_moves);
+      const auto most = at(options_.leaf_moves);
       if (most == 0 || leaf.asked.size() <= most) return;
       preferences_.resize(leaf.asked.size());
       G::preferences(state, seat, leaf.asked, preferences_);
@@ -261,8 +253,8 @@ class Worker {
     if constexpr (HasPlayoutPolicy<G>) {
       if (options_.others == Others::policy && seat != root_.seat()) {
         const Action action = by_policy(state, seat);
-        const auto at = std::lower_bound(legal_.begin(), legal_.end(), action) - legal_.begin();
-        return indices_[static_cast<std::size_t>(at)];
+        const auto place = std::ranges::lower_bound(legal_, action) - legal_.begin();
+        return indices_[at(place)];
       }
     }
     if (options_.widening > 0) prefer(node, [&]() -> const State& { return state; });
@@ -296,29 +288,26 @@ class Worker {
     return static_cast<std::uint32_t>(root.edge(committed_) - root.edges.begin());
   }
 
-  /// Follows an edge. `node` becomes its child. Returns false if the descent ends there.
-  bool step(State& state, NodeId& node, Seat seat, std::uint32_t choice) {
+  /// Follows an edge. `node` becomes its child, or kNoNode if the tree is full. Returns whether the edge was
+  /// visited before.
+  bool follow(State& state, NodeId& node, Seat seat, std::uint32_t choice) {
     const Edge taken = tree_[node].edges[choice];
     path_.push_back({node, taken.action, seat});
     state.apply(seat, taken.action, NoEvents{});
-    if (taken.child != kNoNode) {
-      node = taken.child;
-    } else if (tree_.size() < options_.max_nodes) {
-      const NodeId child = tree_.add();
+    NodeId child = taken.child;
+    if (child == kNoNode && tree_.size() < options_.max_nodes) {
+      child = tree_.add();
       tree_[node].edges[choice].child = child;
-      node = child;
-    } else {
-      return false;
     }
+    node = child;
     return taken.visits != 0;
   }
 
   Edge& edge(const Step& step) { return *tree_[step.node].edge(step.action); }
 
   std::vector<int> sides(const State& state) const {
-    std::vector<int> out(static_cast<std::size_t>(num_seats_));
-    for (int seat = 0; seat < num_seats_; ++seat)
-      out[static_cast<std::size_t>(seat)] = side_of<G>(state, static_cast<Seat>(seat));
+    std::vector<int> out(at(num_seats_));
+    for (int seat = 0; seat < num_seats_; ++seat) out[at(seat)] = side_of<G>(state, static_cast<Seat>(seat));
     return out;
   }
 
@@ -339,7 +328,7 @@ class Worker {
     if constexpr (HasPreferences<G>) {
       auto& edges = tree_[node].edges;
       const auto known = [&](std::uint32_t i) { return edges[i].preference != Edge::kUnknown; };
-      if (std::all_of(indices_.begin(), indices_.end(), known)) return;
+      if (std::ranges::all_of(indices_, known)) return;
       preferences_.resize(legal_.size());
       G::preferences(state_of(), tree_[node].seat, legal_, preferences_);
       for (std::size_t k = 0; k < indices_.size(); ++k)
@@ -407,7 +396,7 @@ class Worker {
   }
 
   std::vector<double> utilities(const State& state) const {
-    std::vector<double> out(static_cast<std::size_t>(num_seats_));
+    std::vector<double> out(at(num_seats_));
     state.returns(out.data());
     for (double& value : out)
       value = options_.utility == Utility::sign ? static_cast<double>((value > 0) - (value < 0))
@@ -419,7 +408,7 @@ class Worker {
     for (const auto& step : path_) {
       Edge& e = edge(step);
       ++e.visits;
-      e.total += utilities[static_cast<std::size_t>(step.seat)];
+      e.total += utilities[at(step.seat)];
       ++tree_[step.node].visits;
     }
   }
