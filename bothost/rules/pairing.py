@@ -15,8 +15,8 @@ def rule_choice(
 
     The weights are in points of the game. ``deny``: of a pool card's worth to the opponent. ``keep``: of the hand
     card's worth. ``promise``: of a set's bonus, times the square of its completed share. ``force_from``: worth of a
-    pair of any colours from which skill B is used. Raises ValueError if the seat is not asked, TypeError for a view of
-    another game.
+    pair of any colours from which skill B is used; infinity: never for its worth. Raises ValueError if the seat is not
+    asked or another weight is not within -1,000 and 1,000, TypeError for a view of another game.
     """
     return _native.pairing_rule_choice(native_view(view, "pairing"), deny, keep, promise, force_from)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -63,6 +64,17 @@ def test_weights_decide(weights: dict[str, float], says: str | None) -> None:
     action, reason = rule_choice(first, **weights)
     assert (GAME.notation(action) == "enter:B") == (says is not None)
     assert says is None or reason.startswith(says)
+
+
+@pytest.mark.parametrize("weight", ["deny", "keep", "promise", "force_from"])
+def test_weights_must_be_numbers_of_moderate_size(weight: str) -> None:
+    view = next(positions(GAME, 1))
+    for bad in (math.nan, math.inf, -1e308):
+        if weight == "force_from" and not math.isnan(bad):
+            assert view.is_legal(rule_choice(view, force_from=bad)[0])
+            continue
+        with pytest.raises(ValueError, match=r"1000|must be a number"):
+            rule_choice(view, **{weight: bad})
 
 
 def test_batch_environments_offer_it() -> None:

@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -24,18 +25,17 @@ ActionList valued(const Pairing::View& view, const std::optional<ActionArray>& w
   ActionList out(span.begin(), span.end());
   if (out.empty()) throw InvalidInput("actions: there are none");
   ActionList sorted = out;
-  std::sort(sorted.begin(), sorted.end());
-  if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
-    throw InvalidInput("actions: one is there twice");
+  std::ranges::sort(sorted);
+  if (std::ranges::adjacent_find(sorted) != sorted.end()) throw InvalidInput("actions: one is there twice");
   for (const Action action : out)
-    if (std::find(legal.begin(), legal.end(), action) == legal.end())
+    if (std::ranges::find(legal, action) == legal.end())
       throw InvalidInput("actions: " + std::to_string(action) + " is not legal here");
   return out;
 }
 
 nb::object rule_returns(const AnyView& view, nb::handle deals_object, nb::handle seed_object,
                         const std::optional<ActionArray>& wanted) {
-  const auto rows = static_cast<std::size_t>(within(deals_object, "deals", 1, 100'000));
+  const auto rows = at(within(deals_object, "deals", 1, 100'000));
   Rng rng(seed(seed_object));
   // A copy: another thread may fold events into `view` meanwhile.
   const Pairing::View own = asked_view<Pairing>(view);
@@ -49,6 +49,9 @@ nb::object rule_returns(const AnyView& view, nb::handle deals_object, nb::handle
 void bind_pairing(nb::module_& m) {
   m.def("pairing_rule_choice",
         [](const AnyView& view, double deny, double keep, double promise, double force_from) {
+          for (const double weight : {deny, keep, promise})
+            if (!(std::abs(weight) <= 1000)) throw InvalidInput("a weight is not within -1000 .. 1000");
+          if (std::isnan(force_from)) throw InvalidInput("force_from must be a number");
           const auto choice = pairing::choose(asked_view<Pairing>(view), {deny, keep, promise, force_from});
           return nb::make_tuple(choice.action, choice.reason.text());
         });
