@@ -1,6 +1,8 @@
 // A small, fast, seedable generator whose streams are part of the replay contract.
 #pragma once
+#include <cmath>
 #include <cstdint>
+#include <numbers>
 #include <utility>
 
 namespace bothost {
@@ -55,6 +57,13 @@ class Rng {
 
   /// Uniform in [0, 1).
   double uniform() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
+
+  /// Two numbers of a standard normal distribution (Box and Muller, 1958).
+  std::pair<double, double> normals() {
+    const auto above_0 = [this] { return (static_cast<double>(next() >> 11) + 0.5) * 0x1p-53; };
+    const double radius = std::sqrt(-2 * std::log(above_0())), angle = 2 * std::numbers::pi * above_0();
+    return {radius * std::cos(angle), radius * std::sin(angle)};
+  }
 
   /// Fisher-Yates shuffle of [first, last).
   template <class It>

@@ -23,11 +23,6 @@ void accumulate(float* to, float scale, const float* from, std::size_t n) {
   for (std::size_t f = 0; f < n; ++f) to[f] += scale * from[f];
 }
 
-double standard_normal(Rng& rng) {
-  const auto uniform = [&] { return (static_cast<double>(rng.next() >> 11) + 0.5) * 0x1p-53; };
-  return std::sqrt(-2 * std::log(uniform())) * std::cos(2 * M_PI * uniform());
-}
-
 /// One AdaGrad step of a row of numbers.
 void descend(float* values, float* squares, const float* gradient, std::size_t n, float rate) {
   for (std::size_t f = 0; f < n; ++f) {
@@ -58,7 +53,7 @@ struct ConditionalMachine::Scratch {
         own(width),
         slots(shape.rows(), -1),
         seen(shape.rows(), 0) {
-    const auto rectified = static_cast<std::size_t>(shape.rectified);
+    const auto rectified = at(shape.rectified);
     bias.assign(rectified, 0);
     readout.assign(rectified, 0);
   }
@@ -72,7 +67,7 @@ struct ConditionalMachine::Scratch {
       weight.push_back(0);
       gradient.resize(gradient.size() + width, 0.0f);
     }
-    return &gradient[static_cast<std::size_t>(slots[feature]) * width];
+    return &gradient[at(slots[feature]) * width];
   }
 
   std::size_t width;
@@ -89,16 +84,16 @@ struct ConditionalMachine::Scratch {
 
 ConditionalMachine::ConditionalMachine(const ConditionalShape& shape, std::uint64_t seed, float deviation)
     : shape_(shape) {
-  const auto rectified = static_cast<std::size_t>(shape.rectified);
-  weights.assign(static_cast<std::size_t>(shape.choices), 0);
+  const auto rectified = at(shape.rectified);
+  weights.assign(at(shape.choices), 0);
   factors.assign(shape.rows() * shape.width(), 0);
   bias.assign(rectified, 0);
   readout.assign(rectified, 0);
   Rng rng(seed);
-  const auto drawn = static_cast<std::size_t>(shape.positions + shape.choices) * shape.width();
-  for (std::size_t n = 0; n < drawn; ++n) factors[n] = deviation * static_cast<float>(standard_normal(rng));
+  const auto drawn = at(shape.positions + shape.choices) * shape.width();
+  for (std::size_t n = 0; n < drawn; ++n) factors[n] = deviation * static_cast<float>(rng.normals().first);
   for (auto& c : readout)
-    c = static_cast<float>(standard_normal(rng) / std::sqrt(static_cast<double>(rectified)));
+    c = static_cast<float>(rng.normals().first / std::sqrt(static_cast<double>(rectified)));
   weight_squares.assign(weights.size(), 0);
   factor_squares.assign(factors.size(), 0);
   bias_squares.assign(rectified, 0);
@@ -113,16 +108,15 @@ void ConditionalMachine::anchor() {
 }
 
 void ConditionalMachine::forward(const ChoiceSamples& s, std::size_t index, Scratch& scratch) const {
-  const std::size_t width = shape_.width(), k = static_cast<std::size_t>(shape_.quadratic),
-                    rectified = static_cast<std::size_t>(shape_.rectified),
-                    base = static_cast<std::size_t>(shape_.positions);
+  const std::size_t width = shape_.width(), k = at(shape_.quadratic), rectified = at(shape_.rectified),
+                    base = at(shape_.positions);
   float* const sum = scratch.sum.data();
   std::fill_n(sum, width, 0.0f);
-  for (const auto i : s.samples.features[index]) add(sum, row(static_cast<std::size_t>(i)), width);
+  for (const auto i : s.samples.features[index]) add(sum, row(at(i)), width);
   if (!s.players.empty() && s.players[index] >= 0)
-    add(sum, row(base + static_cast<std::size_t>(shape_.choices + s.players[index])), width);
+    add(sum, row(base + at(shape_.choices + s.players[index])), width);
   const std::size_t n = s.samples.legal[index].size();
-  const auto first = static_cast<std::size_t>(s.samples.legal.offsets[index]);
+  const auto first = at(s.samples.legal.offsets[index]);
   scratch.scores.resize(n);
   scratch.candidates.resize(n * width);
   scratch.activations.resize(n * rectified);
@@ -131,8 +125,8 @@ void ConditionalMachine::forward(const ChoiceSamples& s, std::size_t index, Scra
     std::fill_n(own, width, 0.0f);
     float score = 0, squares = 0;
     for (const auto j : s.choices[first + q]) {
-      const float* const v = row(base + static_cast<std::size_t>(j));
-      score += weights[static_cast<std::size_t>(j)];
+      const float* const v = row(base + at(j));
+      score += weights[at(j)];
       if (j >= shape_.embedded) continue;
       squares += dot(v, v, k);
       add(own, v, width);
@@ -146,10 +140,9 @@ void ConditionalMachine::forward(const ChoiceSamples& s, std::size_t index, Scra
 
 void ConditionalMachine::backward(const ChoiceSamples& s, std::size_t index, bool players_only,
                                   Scratch& scratch) const {
-  const std::size_t width = shape_.width(), k = static_cast<std::size_t>(shape_.quadratic),
-                    rectified = static_cast<std::size_t>(shape_.rectified),
-                    base = static_cast<std::size_t>(shape_.positions);
-  const auto first = static_cast<std::size_t>(s.samples.legal.offsets[index]);
+  const std::size_t width = shape_.width(), k = at(shape_.quadratic), rectified = at(shape_.rectified),
+                    base = at(shape_.positions);
+  const auto first = at(s.samples.legal.offsets[index]);
   float *const shared = scratch.shared.data(), *const own = scratch.own.data();
   std::fill_n(shared, width, 0.0f);
   ++scratch.sample;
@@ -170,14 +163,14 @@ void ConditionalMachine::backward(const ChoiceSamples& s, std::size_t index, boo
     add(scratch.bias.data(), own + k, rectified);
     accumulate(scratch.readout.data(), g, active, rectified);
     for (const auto j : s.choices[first + q]) {
-      const std::size_t feature = base + static_cast<std::size_t>(j);
+      const std::size_t feature = base + at(j);
       float* const to = scratch.of(feature);
       const float* const v = row(feature);
       if (j < shape_.embedded) {
         for (std::size_t f = 0; f < k; ++f) to[f] += own[f] - g * v[f];
         add(to + k, own + k, rectified);
       }
-      const auto slot = static_cast<std::size_t>(scratch.slots[feature]);
+      const auto slot = at(scratch.slots[feature]);
       scratch.weight[slot] += g;
       if (scratch.seen[feature] != scratch.sample) scratch.uses[slot] += 1;
       scratch.seen[feature] = scratch.sample;
@@ -185,17 +178,15 @@ void ConditionalMachine::backward(const ChoiceSamples& s, std::size_t index, boo
   }
   const auto give = [&](std::size_t feature) {
     add(scratch.of(feature), shared, width);
-    scratch.uses[static_cast<std::size_t>(scratch.slots[feature])] += 1;
+    scratch.uses[at(scratch.slots[feature])] += 1;
   };
-  if (!s.players.empty() && s.players[index] >= 0)
-    give(base + static_cast<std::size_t>(shape_.choices + s.players[index]));
+  if (!s.players.empty() && s.players[index] >= 0) give(base + at(shape_.choices + s.players[index]));
   if (players_only) return;
-  for (const auto i : s.samples.features[index]) give(static_cast<std::size_t>(i));
+  for (const auto i : s.samples.features[index]) give(at(i));
 }
 
 void ConditionalMachine::step(const ConditionalSteps& steps, Scratch& scratch) {
-  const std::size_t width = shape_.width(), base = static_cast<std::size_t>(shape_.positions),
-                    choices = static_cast<std::size_t>(shape_.choices);
+  const std::size_t width = shape_.width(), base = at(shape_.positions), choices = at(shape_.choices);
   for (std::size_t slot = 0; slot < scratch.touched.size(); ++slot) {
     const std::size_t feature = scratch.touched[slot];
     scratch.slots[feature] = -1;
@@ -221,8 +212,8 @@ void ConditionalMachine::step(const ConditionalSteps& steps, Scratch& scratch) {
   if (steps.players_only) return;
   descend(bias.data(), bias_squares.data(), scratch.bias.data(), bias.size(), steps.rate);
   descend(readout.data(), readout_squares.data(), scratch.readout.data(), readout.size(), steps.rate);
-  std::fill(scratch.bias.begin(), scratch.bias.end(), 0.0f);
-  std::fill(scratch.readout.begin(), scratch.readout.end(), 0.0f);
+  std::ranges::fill(scratch.bias, 0.0f);
+  std::ranges::fill(scratch.readout, 0.0f);
 }
 
 double ConditionalMachine::train(const ChoiceSamples& samples, std::span<const std::int64_t> order,
@@ -231,10 +222,9 @@ double ConditionalMachine::train(const ChoiceSamples& samples, std::span<const s
   double loss = 0;
   int waiting = 0;
   for (const auto each : order)
-    if (each < 0 || static_cast<std::size_t>(each) >= samples.size())
-      throw InvalidInput("order: an index is out of range");
+    if (each < 0 || at(each) >= samples.size()) throw InvalidInput("order: an index is out of range");
   for (const auto each : order) {
-    const auto s = static_cast<std::size_t>(each);
+    const auto s = at(each);
     forward(samples, s, scratch);
     loss += differentiate(samples.samples, s, scratch.scores.data());
     backward(samples, s, steps.players_only, scratch);
@@ -251,7 +241,7 @@ double ConditionalMachine::probabilities(const ChoiceSamples& samples, float* ou
   double loss = 0;
   for (std::size_t s = 0; s < samples.size(); ++s) {
     forward(samples, s, scratch);
-    std::copy(scratch.scores.begin(), scratch.scores.end(), out);
+    std::ranges::copy(scratch.scores, out);
     loss += normalize(samples.samples, s, out);
     out += scratch.scores.size();
   }

@@ -20,8 +20,8 @@ struct ConditionalShape {
   int positions, choices, players, quadratic, rectified;
   /// Candidates' features from this one on have a weight only, no factors.
   int embedded;
-  std::size_t width() const { return static_cast<std::size_t>(quadratic + rectified); }
-  std::size_t rows() const { return static_cast<std::size_t>(positions + choices + players); }
+  std::size_t width() const { return at(quadratic + rectified); }
+  std::size_t rows() const { return at(positions + choices + players); }
 };
 
 /// Decisions whose candidates have features of their own.

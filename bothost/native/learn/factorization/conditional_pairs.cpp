@@ -38,7 +38,7 @@ class PairTable {
  public:
   PairTable(const ConditionalMachine& machine, std::size_t candidates)
       : machine_(machine),
-        positions_(static_cast<std::size_t>(machine.shape().positions)),
+        positions_(at(machine.shape().positions)),
         candidates_(candidates),
         places_((positions_ + candidates) * candidates, -1) {}
 
@@ -49,20 +49,19 @@ class PairTable {
       place = static_cast<std::int32_t>(all_.size());
       all_.push_back(made(i, j));
     }
-    return all_[static_cast<std::size_t>(place)];
+    return all_[at(place)];
   }
 
   template <class Use>
   void each(Use use) const {
     for (std::size_t i = 0; i < positions_ + candidates_; ++i)
       for (std::size_t j = 0; j < candidates_; ++j)
-        if (const auto place = places_[i * candidates_ + j]; place >= 0)
-          use(i, j, all_[static_cast<std::size_t>(place)]);
+        if (const auto place = places_[i * candidates_ + j]; place >= 0) use(i, j, all_[at(place)]);
   }
 
  private:
   Ablated made(std::size_t i, std::size_t j) const {
-    const auto k = static_cast<std::size_t>(machine_.shape().quadratic);
+    const auto k = at(machine_.shape().quadratic);
     const float *const a = machine_.row(i), *const b = machine_.row(positions_ + j);
     Ablated out;
     for (std::size_t f = 0; f < k; ++f) out.term += static_cast<double>(a[f]) * static_cast<double>(b[f]);
@@ -112,8 +111,7 @@ double ablated_both(double q, double all, double factor, double factor_of_all) {
 
 ConditionalPairs conditional_pair_losses(const ConditionalMachine& machine, const ChoiceSamples& s) {
   const auto& shape = machine.shape();
-  const auto positions = static_cast<std::size_t>(shape.positions),
-             choices = static_cast<std::size_t>(shape.choices);
+  const auto positions = at(shape.positions), choices = at(shape.choices);
   PairTable table(machine, choices);
   Mass alone(choices), together(choices * choices);
   std::vector<float> probabilities(s.samples.legal.items.size());
@@ -123,7 +121,7 @@ ConditionalPairs conditional_pair_losses(const ConditionalMachine& machine, cons
   out.base = machine.probabilities(s, probabilities.data());
   for (std::size_t index = 0; index < s.size(); ++index) {
     const auto legal = s.samples.legal[index];
-    const auto first = static_cast<std::size_t>(s.samples.legal.offsets[index]);
+    const auto first = at(s.samples.legal.offsets[index]);
     alone.clear();
     together.clear();
     for (std::size_t q = 0; q < legal.size(); ++q) {
@@ -131,10 +129,9 @@ ConditionalPairs conditional_pair_losses(const ConditionalMachine& machine, cons
       const bool is_chosen = legal[q] == s.samples.labels[index];
       const auto own = s.choices[first + q];
       for (std::size_t m = 0; m < own.size(); ++m) {
-        const auto j = static_cast<std::size_t>(own[m]);
+        const auto j = at(own[m]);
         alone.put(j, p, is_chosen);
-        for (std::size_t n = 0; n < m; ++n)
-          together.put(static_cast<std::size_t>(own[n]) * choices + j, p, is_chosen);
+        for (std::size_t n = 0; n < m; ++n) together.put(at(own[n]) * choices + j, p, is_chosen);
       }
     }
     for (const auto j : alone.touched) {
@@ -144,7 +141,7 @@ ConditionalPairs conditional_pair_losses(const ConditionalMachine& machine, cons
     }
     for (const auto i : s.samples.features[index])
       for (const auto j : alone.touched) {
-        Ablated& pair = table.of(static_cast<std::size_t>(i), j);
+        Ablated& pair = table.of(at(i), j);
         const double q = std::min(1.0, static_cast<double>(alone.sum[j]));
         ++pair.uses;
         pair.pair.times(1 - q + q * pair.drop);
@@ -152,10 +149,10 @@ ConditionalPairs conditional_pair_losses(const ConditionalMachine& machine, cons
         pair.second.times((1 - q + q * pair.drop * pair.drop_second) / (1 - q + q * pair.drop_second));
         if (alone.chosen[j]) pair.pair.plus(pair.term), pair.second.plus(pair.term);
       }
-    for (const auto at : together.touched) {
-      const std::size_t i = at / choices, j = at % choices;
+    for (const auto both : together.touched) {
+      const std::size_t i = both / choices, j = both % choices;
       Ablated& pair = table.of(positions + i, j);
-      const double q = std::min(1.0, static_cast<double>(together.sum[at]));
+      const double q = std::min(1.0, static_cast<double>(together.sum[both]));
       const double by_i = std::min(1.0, static_cast<double>(alone.sum[i])),
                    by_j = std::min(1.0, static_cast<double>(alone.sum[j]));
       ++pair.uses;
@@ -164,7 +161,7 @@ ConditionalPairs conditional_pair_losses(const ConditionalMachine& machine, cons
                         ablated_both(0, by_j, 1, pair.drop_second));
       pair.first.times(ablated_both(q, by_i, pair.drop, pair.drop_first) /
                        ablated_both(0, by_i, 1, pair.drop_first));
-      if (together.chosen[at])
+      if (together.chosen[both])
         pair.pair.plus(pair.term), pair.second.plus(pair.term), pair.first.plus(pair.term);
     }
   }
@@ -181,10 +178,10 @@ ConditionalPairs conditional_pair_losses(const ConditionalMachine& machine, cons
 
 void extend_choices(int positions, int choices, std::span<const std::int32_t> pairs, const ChoiceSamples& s,
                     std::vector<std::int64_t>& offsets, std::vector<std::int32_t>& items) {
-  const auto base = static_cast<std::size_t>(positions + choices), count = pairs.size() / 2;
+  const auto base = at(positions + choices), count = pairs.size() / 2;
   for (std::size_t n = 0; n < count; ++n) {
     const auto first = pairs[2 * n], second = pairs[2 * n + 1];
-    if (first < 0 || first >= second || second < positions || static_cast<std::size_t>(second) >= base + n)
+    if (first < 0 || first >= second || second < positions || at(second) >= base + n)
       throw InvalidInput(
           "a combination must be of two features that come before it, in ascending order, the second of "
           "candidates");
@@ -193,25 +190,23 @@ void extend_choices(int positions, int choices, std::span<const std::int32_t> pa
   offsets.assign(1, 0);
   items.clear();
   for (std::size_t index = 0; index < s.size(); ++index) {
-    const auto first = static_cast<std::size_t>(s.samples.legal.offsets[index]);
-    for (const auto i : s.samples.features[index]) known[static_cast<std::size_t>(i)] = 1;
+    const auto first = at(s.samples.legal.offsets[index]);
+    for (const auto i : s.samples.features[index]) known[at(i)] = 1;
     for (std::size_t q = 0; q < s.samples.legal[index].size(); ++q) {
       const auto own = s.choices[first + q];
-      for (const auto j : own) known[static_cast<std::size_t>(positions + j)] = 1;
+      for (const auto j : own) known[at(positions + j)] = 1;
       items.insert(items.end(), own.begin(), own.end());
       const std::size_t begin = items.size();
       for (std::size_t n = 0; n < count; ++n)
-        if (known[static_cast<std::size_t>(pairs[2 * n])] &&
-            known[static_cast<std::size_t>(pairs[2 * n + 1])]) {
+        if (known[at(pairs[2 * n])] && known[at(pairs[2 * n + 1])]) {
           known[base + n] = 1;
           items.push_back(static_cast<std::int32_t>(choices + static_cast<int>(n)));
         }
-      for (std::size_t at = begin; at < items.size(); ++at)
-        known[static_cast<std::size_t>(positions + items[at])] = 0;
-      for (const auto j : own) known[static_cast<std::size_t>(positions + j)] = 0;
+      for (std::size_t n = begin; n < items.size(); ++n) known[at(positions + items[n])] = 0;
+      for (const auto j : own) known[at(positions + j)] = 0;
       offsets.push_back(static_cast<std::int64_t>(items.size()));
     }
-    for (const auto i : s.samples.features[index]) known[static_cast<std::size_t>(i)] = 0;
+    for (const auto i : s.samples.features[index]) known[at(i)] = 0;
   }
 }
 

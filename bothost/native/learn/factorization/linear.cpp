@@ -47,16 +47,16 @@ class Pass {
   void gradient(const std::vector<float>& by_scores, const LinearView& out) {
     for (std::size_t begin = 0; begin < classes_; begin += kTogether) {
       const std::size_t end = std::min(begin + kTogether, classes_);
-      std::fill(columns_.begin(), columns_.end(), 0.0f);
+      std::ranges::fill(columns_, 0.0f);
       for (std::size_t r = begin; r < end; ++r) {
         float* const g = column(r - begin);
         float total = 0;
-        for (const auto [sample, at] : places_[r]) {
-          const float by_score = by_scores[at];
+        for (const auto [sample, place] : places_[r]) {
+          const float by_score = by_scores[place];
           total += by_score;
           for (const auto i : s_.features[sample]) g[i] += by_score;
           if (own_)
-            for (const auto i : alternatives_[at]) g[features_ + static_cast<std::size_t>(i)] += by_score;
+            for (const auto i : alternatives_[place]) g[features_ + at(i)] += by_score;
         }
         out.bias[r] = total;
       }
@@ -96,9 +96,8 @@ double linear_loss(const LinearModel& model, const Samples& samples, const Rows&
   std::vector<float> scores(samples.legal.items.size());
   pass.scores(model, scores.data());
   double loss = 0;
-  for (std::size_t s = 0; s < samples.size(); ++s) {
+  for (std::size_t s = 0; s < samples.size(); ++s)
     loss += differentiate(samples, s, scores.data() + samples.legal.offsets[s]);
-  }
   pass.gradient(scores, gradient);
   return loss;
 }

@@ -14,13 +14,6 @@ constexpr float kTiny = 1e-8f;
 
 float squared_norm(const float* a, std::size_t n) { return dot(a, a, n); }
 
-/// Two numbers of a standard normal distribution (Box and Muller 1958).
-std::pair<float, float> normals(Rng& rng) {
-  const auto uniform = [&] { return (static_cast<double>(rng.next() >> 11) + 0.5) * 0x1p-53; };
-  const double radius = std::sqrt(-2 * std::log(uniform())), angle = 2 * M_PI * uniform();
-  return {static_cast<float>(radius * std::cos(angle)), static_cast<float>(radius * std::sin(angle))};
-}
-
 void adagrad(float& parameter, float& squares, float gradient, float rate) {
   squares += gradient * gradient;
   parameter -= rate * gradient / (std::sqrt(squares) + kTiny);
@@ -30,10 +23,10 @@ void adagrad(float& parameter, float& squares, float gradient, float rate) {
 
 struct Machine::Scratch {
   explicit Scratch(const Shape& shape)
-      : scores(static_cast<std::size_t>(shape.classes)),
-        sums(static_cast<std::size_t>(shape.classes) * static_cast<std::size_t>(shape.factors)),
-        pairs(static_cast<std::size_t>(shape.factors)),
-        gradient(static_cast<std::size_t>(shape.factors)) {}
+      : scores(at(shape.classes)),
+        sums(at(shape.classes) * at(shape.factors)),
+        pairs(at(shape.factors)),
+        gradient(at(shape.factors)) {}
   /// Scores of the legal classes, then their probabilities, then the gradient of the loss by the scores.
   std::vector<float> scores;
   /// Per-class factors: the sum over the features, a row for each legal class. Shared: one row.
@@ -44,16 +37,16 @@ struct Machine::Scratch {
 };
 
 Machine::Machine(const Shape& shape, std::uint64_t seed, float deviation) : shape_(shape) {
-  const auto t = static_cast<std::size_t>(shape.features), r = classes();
+  const auto t = at(shape.features), r = classes();
   bias.assign(r, 0);
   weights.assign(t * r, 0);
   factors.assign(shape.shared ? t * k() : t * r * k(), 0);
   if (shape.shared) mixing.assign(r * k(), 1);
   Rng rng(seed);
   for (std::size_t n = 0; n < factors.size(); n += 2) {
-    const auto [a, b] = normals(rng);
-    factors[n] = deviation * a;
-    if (n + 1 < factors.size()) factors[n + 1] = deviation * b;
+    const auto [a, b] = rng.normals();
+    factors[n] = deviation * static_cast<float>(a);
+    if (n + 1 < factors.size()) factors[n + 1] = deviation * static_cast<float>(b);
   }
   bias_squares.assign(r, 0);
   weight_squares.assign(t * r, 0);
@@ -65,9 +58,9 @@ void Machine::forward(std::span<const std::int32_t> features, std::span<const st
                       Scratch& scratch) const {
   const std::size_t n = legal.size();
   float* const scores = scratch.scores.data();
-  for (std::size_t q = 0; q < n; ++q) scores[q] = bias[static_cast<std::size_t>(legal[q])];
+  for (std::size_t q = 0; q < n; ++q) scores[q] = bias[at(legal[q])];
   for (const auto i : features) {
-    const float* const w = &weights[static_cast<std::size_t>(i) * classes()];
+    const float* const w = &weights[at(i) * classes()];
     for (std::size_t q = 0; q < n; ++q) scores[q] += w[legal[q]];
   }
   if (!k()) return;
@@ -77,14 +70,13 @@ void Machine::forward(std::span<const std::int32_t> features, std::span<const st
     float* const pairs = scratch.pairs.data();
     std::fill_n(pairs, k(), 0.0f);
     for (const auto i : features) {
-      const float* const v = &factors[static_cast<std::size_t>(i) * k()];
+      const float* const v = &factors[at(i) * k()];
       for (std::size_t f = 0; f < k(); ++f) {
         pairs[f] += sums[f] * v[f];
         sums[f] += v[f];
       }
     }
-    for (std::size_t q = 0; q < n; ++q)
-      scores[q] += dot(pairs, &mixing[static_cast<std::size_t>(legal[q]) * k()], k());
+    for (std::size_t q = 0; q < n; ++q) scores[q] += dot(pairs, &mixing[at(legal[q]) * k()], k());
     return;
   }
   std::fill_n(sums, n * k(), 0.0f);
@@ -104,7 +96,7 @@ double Machine::train(const Samples& samples, std::span<const std::int64_t> orde
   Scratch scratch(shape_);
   double loss = 0;
   for (const auto index : order) {
-    const auto s = static_cast<std::size_t>(index);
+    const auto s = at(index);
     if (index < 0 || s >= samples.size()) throw InvalidInput("order: an index is out of range");
     const auto features = samples.features[s], legal = samples.legal[s];
     forward(features, legal, scratch);
@@ -118,14 +110,14 @@ void Machine::step(std::span<const std::int32_t> features, std::span<const std::
                    const Steps& steps, Scratch& scratch) {
   const float* const gradient = scratch.scores.data();
   for (std::size_t q = 0; q < legal.size(); ++q) {
-    const auto r = static_cast<std::size_t>(legal[q]);
+    const auto r = at(legal[q]);
     adagrad(bias[r], bias_squares[r], gradient[q], steps.rate);
   }
   for (const auto i : features) {
-    const std::size_t start = static_cast<std::size_t>(i) * classes();
+    const std::size_t start = at(i) * classes();
     for (std::size_t q = 0; q < legal.size(); ++q) {
-      const std::size_t at = start + static_cast<std::size_t>(legal[q]);
-      adagrad(weights[at], weight_squares[at], gradient[q] + steps.weight_decay * weights[at], steps.rate);
+      const std::size_t own = start + at(legal[q]);
+      adagrad(weights[own], weight_squares[own], gradient[q] + steps.weight_decay * weights[own], steps.rate);
     }
   }
   if (!k()) return;
@@ -134,10 +126,10 @@ void Machine::step(std::span<const std::int32_t> features, std::span<const std::
   for (std::size_t q = 0; q < legal.size(); ++q) {
     const float* const sum = &scratch.sums[q * k()];
     for (const auto i : features) {
-      const std::size_t at = static_cast<std::size_t>(i) * classes() + static_cast<std::size_t>(legal[q]);
-      float* const v = &factors[at * k()];
+      const std::size_t own = at(i) * classes() + at(legal[q]);
+      float* const v = &factors[own * k()];
       for (std::size_t f = 0; f < k(); ++f) g[f] = gradient[q] * (sum[f] - v[f]) + steps.factor_decay * v[f];
-      float& squares = factor_squares[at];
+      float& squares = factor_squares[own];
       squares += squared_norm(g, k()) / static_cast<float>(k());
       const float rate = steps.rate / (std::sqrt(squares) + kTiny);
       for (std::size_t f = 0; f < k(); ++f) v[f] -= rate * g[f];
@@ -149,10 +141,10 @@ void Machine::step_shared(std::span<const std::int32_t> features, std::span<cons
                           const Steps& steps, Scratch& scratch) {
   const auto per_row = static_cast<float>(k());
   std::vector<float>& by_pairs = scratch.gradient;
-  std::fill(by_pairs.begin(), by_pairs.end(), 0.0f);
+  std::ranges::fill(by_pairs, 0.0f);
   const float* const pairs = scratch.pairs.data();
   for (std::size_t q = 0; q < legal.size(); ++q) {
-    const auto r = static_cast<std::size_t>(legal[q]);
+    const auto r = at(legal[q]);
     float* const u = &mixing[r * k()];
     const float g = scratch.scores[q];
     for (std::size_t f = 0; f < k(); ++f) by_pairs[f] += g * u[f];
@@ -163,13 +155,13 @@ void Machine::step_shared(std::span<const std::int32_t> features, std::span<cons
   }
   const float* const sum = scratch.sums.data();
   for (const auto i : features) {
-    float* const v = &factors[static_cast<std::size_t>(i) * k()];
+    float* const v = &factors[at(i) * k()];
     float total = 0;
     const auto gradient = [&](std::size_t f) {
       return by_pairs[f] * (sum[f] - v[f]) + steps.factor_decay * v[f];
     };
     for (std::size_t f = 0; f < k(); ++f) total += gradient(f) * gradient(f);
-    float& squares = factor_squares[static_cast<std::size_t>(i)];
+    float& squares = factor_squares[at(i)];
     squares += total / per_row;
     const float rate = steps.rate / (std::sqrt(squares) + kTiny);
     for (std::size_t f = 0; f < k(); ++f) v[f] -= rate * gradient(f);
@@ -193,7 +185,7 @@ double Machine::probabilities(const Samples& samples, float* out) const {
 /// The factors of one class after the other: those of all features stay in a core's cache.
 double Machine::probabilities_by_class(const Samples& samples, float* out) const {
   const Places places(samples, classes());
-  const auto features = static_cast<std::size_t>(shape_.features);
+  const auto features = at(shape_.features);
   std::vector<float> sum(k()), own(features * k()), alone(features);
   for (std::size_t r = 0; r < classes(); ++r) {
     if (places[r].empty()) continue;
@@ -204,15 +196,15 @@ double Machine::probabilities_by_class(const Samples& samples, float* out) const
       std::copy_n(v, k(), &own[i * k()]);
       alone[i] = weights[i * classes() + r] - squared_norm(v, k()) / 2;
     }
-    for (const auto [sample, at] : places[r]) {
-      std::fill(sum.begin(), sum.end(), 0.0f);
+    for (const auto [sample, place] : places[r]) {
+      std::ranges::fill(sum, 0.0f);
       float score = bias[r];
       for (const auto i : samples.features[sample]) {
-        const float* const v = &own[static_cast<std::size_t>(i) * k()];
-        score += alone[static_cast<std::size_t>(i)];
+        const float* const v = &own[at(i) * k()];
+        score += alone[at(i)];
         for (std::size_t f = 0; f < k(); ++f) sum[f] += v[f];
       }
-      out[at] = score + squared_norm(sum.data(), k()) / 2;
+      out[place] = score + squared_norm(sum.data(), k()) / 2;
     }
   }
   double loss = 0;

@@ -55,10 +55,10 @@ class Machine {
 
   double probabilities_by_class(const Samples& samples, float* out) const;
 
-  std::size_t k() const { return static_cast<std::size_t>(shape_.factors); }
-  std::size_t classes() const { return static_cast<std::size_t>(shape_.classes); }
+  std::size_t k() const { return at(shape_.factors); }
+  std::size_t classes() const { return at(shape_.classes); }
   const float* row(std::int32_t feature, std::int32_t cls) const {
-    return &factors[(static_cast<std::size_t>(feature) * classes() + static_cast<std::size_t>(cls)) * k()];
+    return &factors[(at(feature) * classes() + at(cls)) * k()];
   }
 
   Shape shape_;

@@ -65,9 +65,9 @@ class Scorer {
       : m_(machine),
         s_(samples),
         reading_(reading),
-        features_(static_cast<std::size_t>(machine.shape().features)),
-        classes_(static_cast<std::size_t>(machine.shape().classes)),
-        k_(static_cast<std::size_t>(machine.shape().factors)),
+        features_(at(machine.shape().features)),
+        classes_(at(machine.shape().classes)),
+        k_(at(machine.shape().factors)),
         padded_((features_ + kColumns - 1) / kColumns * kColumns),
         cell_(reading == Reading::nested ? 2 : 1),
         row_(padded_ * cell_) {}
@@ -88,19 +88,15 @@ class Scorer {
  private:
   bool nested() const { return reading_ == Reading::nested; }
 
-  static std::size_t at_offset(const Rows& rows, std::size_t row) {
-    return static_cast<std::size_t>(rows.offsets[row]);
-  }
-  std::size_t feature(std::size_t rank) const { return static_cast<std::size_t>(feature_of_[rank]); }
+  static std::size_t at_offset(const Rows& rows, std::size_t row) { return at(rows.offsets[row]); }
+  std::size_t feature(std::size_t rank) const { return at(feature_of_[rank]); }
 
   void rank() {
     std::vector<std::size_t> uses(features_, 0);
-    for (const auto item : s_.features.items) ++uses[static_cast<std::size_t>(item)];
+    for (const auto item : s_.features.items) ++uses[at(item)];
     feature_of_.resize(features_);
     std::iota(feature_of_.begin(), feature_of_.end(), 0);
-    std::stable_sort(feature_of_.begin(), feature_of_.end(), [&](auto a, auto b) {
-      return uses[static_cast<std::size_t>(a)] > uses[static_cast<std::size_t>(b)];
-    });
+    std::ranges::stable_sort(feature_of_, [&](auto a, auto b) { return uses[at(a)] > uses[at(b)]; });
     rank_of_.resize(features_);
     for (std::size_t r = 0; r < features_; ++r) rank_of_[feature(r)] = static_cast<std::uint16_t>(r);
   }
@@ -116,12 +112,11 @@ class Scorer {
     for (std::size_t s = 0; s < s_.size(); ++s) {
       const auto row = s_.features[s], legal = s_.legal[s];
       const float* const p = &probabilities_[at_offset(s_.legal, s)];
-      const float* const label = &factors_[static_cast<std::size_t>(s_.labels[s]) * padded_];
+      const float* const label = &factors_[at(s_.labels[s]) * padded_];
       for (std::size_t place = 0; place < row.size(); ++place) {
-        const std::size_t i = rank_of_[static_cast<std::size_t>(row[place])];
+        const std::size_t i = rank_of_[at(row[place])];
         float kept = 0;
-        for (std::size_t q = 0; q < legal.size(); ++q)
-          kept += p[q] * factors_[static_cast<std::size_t>(legal[q]) * padded_ + i];
+        for (std::size_t q = 0; q < legal.size(); ++q) kept += p[q] * factors_[at(legal[q]) * padded_ + i];
         kept_[at_offset(s_.features, s) + place] = kept;
         alone_[i] += std::log(static_cast<double>(kept) / static_cast<double>(label[i]));
       }
@@ -133,16 +128,15 @@ class Scorer {
     wanted_.assign(features_ * words(), 0);
     std::vector<std::size_t> order(s_.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
       return std::ranges::lexicographical_compare(s_.legal[a], s_.legal[b]);
     });
     std::vector<std::pair<std::uint16_t, float>> row;
     for (std::size_t n = 0; n < order.size(); ++n) {
       row.clear();
-      for (std::size_t at = at_offset(s_.features, order[n]); at < at_offset(s_.features, order[n] + 1); ++at)
-        row.emplace_back(rank_of_[static_cast<std::size_t>(s_.features.items[at])],
-                         nested() ? kept_[at] : 0.0f);
-      std::sort(row.begin(), row.end());
+      for (std::size_t m = at_offset(s_.features, order[n]); m < at_offset(s_.features, order[n] + 1); ++m)
+        row.emplace_back(rank_of_[at(s_.features.items[m])], nested() ? kept_[m] : 0.0f);
+      std::ranges::sort(row);
       choose(order[n]);
       want(row);
       pack(row);
@@ -199,7 +193,7 @@ class Scorer {
   void want(const std::vector<std::pair<std::uint16_t, float>>& row) {
     std::vector<std::uint64_t>& set = set_;
     set.assign(words(), 0);
-    for (const auto& [r, p] : chosen_) set[static_cast<std::size_t>(r) / 64] |= std::uint64_t{1} << (r % 64);
+    for (const auto& [r, p] : chosen_) set[at(r) / 64] |= std::uint64_t{1} << (r % 64);
     for (const auto& [rank, kept] : row)
       for (std::size_t word = 0; word < words(); ++word) wanted_[rank * words() + word] |= set[word];
   }
@@ -323,15 +317,14 @@ class Scorer {
         sums.met[s.blocks[n] >> kBlockShift] |=
             static_cast<std::uint8_t>(n + 1 < terms.count ? s.blocks[n] : terms.last);
       terms.num_legal = s.num_legal, terms.label = s.label, terms.probabilities = s.probabilities;
-      for (std::uint32_t q = 0; q < s.num_legal; ++q)
-        rows_[q] = x + static_cast<std::size_t>(s.legal[q]) * row_;
+      for (std::uint32_t q = 0; q < s.num_legal; ++q) rows_[q] = x + at(s.legal[q]) * row_;
       if (!nested()) {
         add_pair(terms);
         continue;
       }
       terms.kept = s.kept, terms.kept_of_i = s.kept[use.place];
       for (std::uint32_t q = 0; q < s.num_legal; ++q)
-        scaled_[q] = s.probabilities[q] * factors_[static_cast<std::size_t>(s.legal[q]) * padded_ + i];
+        scaled_[q] = s.probabilities[q] * factors_[at(s.legal[q]) * padded_ + i];
       add_nested(terms);
     }
     for (std::size_t m = 0; m < models(); ++m)
@@ -382,7 +375,7 @@ class Scorer {
   void ascend() {
     std::vector<std::size_t> order(out_.first.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    std::ranges::sort(order, [&](std::size_t a, std::size_t b) {
       return std::pair(out_.first[a], out_.second[a]) < std::pair(out_.first[b], out_.second[b]);
     });
     const auto arrange = [&](auto& values) {

@@ -5,6 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "core/types.h"
+
 namespace bothost::fm {
 
 /// Rows of indices one after the other: row s is items[offsets[s]] .. items[offsets[s + 1] - 1].
@@ -17,8 +19,7 @@ struct Rows {
   /// each ascend within 0 .. limit - 1.
   void check(int limit, const char* what) const;
   std::span<const std::int32_t> operator[](std::size_t row) const {
-    return items.subspan(static_cast<std::size_t>(offsets[row]),
-                         static_cast<std::size_t>(offsets[row + 1] - offsets[row]));
+    return items.subspan(at(offsets[row]), at(offsets[row + 1] - offsets[row]));
   }
 };
 

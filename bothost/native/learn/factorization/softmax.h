@@ -24,8 +24,7 @@ inline double softmax(float* scores, std::size_t n) {
 /// The place of a sample's label among its legal classes.
 inline std::size_t chosen(const Samples& samples, std::size_t s) {
   const auto legal = samples.legal[s];
-  return static_cast<std::size_t>(std::lower_bound(legal.begin(), legal.end(), samples.labels[s]) -
-                                  legal.begin());
+  return at(std::ranges::lower_bound(legal, samples.labels[s]) - legal.begin());
 }
 
 /// Scores of a sample's legal classes to probabilities; returns its cross-entropy, 0 without labels.

@@ -26,7 +26,7 @@ float dot(const float* a, const float* b, int n) {
 std::ptrdiff_t ActionValues::Activations::stride() const { return stride_of(width); }
 
 void ActionValues::Activations::resize(std::size_t rows, bool gradients) {
-  const std::size_t room = rows * static_cast<std::size_t>(stride());
+  const std::size_t room = rows * at(stride());
   if (out.size() < room) out.resize(room);
   if (gradients && gradient.size() < room) gradient.resize(room);
 }
@@ -41,12 +41,12 @@ ActionValues::ActionValues(std::vector<int> trunk, std::vector<int> head, const 
   };
   const auto dense = [&](int in, int out) {
     sizes_.push_back(network::size_of(out, in));
-    sizes_.push_back(static_cast<std::size_t>(out));
+    sizes_.push_back(at(out));
     return Dense{in, out, std::vector<float>(network::size_of(in, stride_of(out))),
                  std::vector<float>(network::size_of(out, stride_of(in))), std::vector<float>(sizes_.back())};
   };
   trunk_table_ = table(trunk_widths_);
-  trunk_bias_.resize(static_cast<std::size_t>(trunk_widths_[1]));
+  trunk_bias_.resize(at(trunk_widths_[1]));
   sizes_.push_back(trunk_bias_.size());
   for (std::size_t l = 2; l < trunk_widths_.size(); ++l)
     trunk_.push_back(dense(trunk_widths_[l - 1], trunk_widths_[l]));
@@ -54,7 +54,7 @@ ActionValues::ActionValues(std::vector<int> trunk, std::vector<int> head, const 
   head_table_ = table(head_widths_);
   for (std::size_t l = 2; l < head_widths_.size(); ++l)
     head_.push_back(dense(head_widths_[l - 1], head_widths_[l]));
-  value_weight_.resize(static_cast<std::size_t>(head_widths_.back()));
+  value_weight_.resize(at(head_widths_.back()));
   sizes_.push_back(value_weight_.size());
   sizes_.push_back(1);
   for (std::size_t l = 1; l < trunk_widths_.size(); ++l) trunk_out_.push_back({trunk_widths_[l], {}, {}});
@@ -66,10 +66,7 @@ void ActionValues::load(std::span<const float* const> parameters) {
   auto next = parameters.begin();
   const auto take = [&](std::vector<float>& into) { std::copy_n(*next++, into.size(), into.data()); };
   const auto take_dense = [&](Dense& layer) {
-    transpose(*next, layer.in, layer.out, layer.in, layer.forward.data(), stride_of(layer.out));
-    for (int row = 0; row < layer.out; ++row)
-      std::copy_n(*next + row * layer.in, layer.in, layer.backward.data() + row * stride_of(layer.in));
-    ++next;
+    load_weight(*next++, layer.in, layer.out, layer.forward.data(), layer.backward.data());
     take(layer.bias);
   };
   take(trunk_table_.rows);
@@ -84,31 +81,24 @@ void ActionValues::load(std::span<const float* const> parameters) {
 
 void ActionValues::multiply(const Dense& layer, const Activations& from, Activations& to, int rows,
                             bool rectify) const {
-  kernels_.multiply({.rows = rows,
-                     .columns = layer.out,
-                     .terms = layer.in,
-                     .a = reinterpret_cast<const std::uint32_t*>(from.out.data()),
-                     .a_row = from.stride(),
-                     .a_term = 1,
-                     .b = reinterpret_cast<const std::uint32_t*>(layer.forward.data()),
-                     .b_term = stride_of(layer.out),
-                     .c = to.out.data(),
-                     .c_row = to.stride(),
-                     .bias = layer.bias.data(),
-                     .rectify = rectify});
+  Product product = forward_product(rows, layer.in, layer.out);
+  product.c = to.out.data();
+  product.bias = layer.bias.data();
+  product.rectify = rectify;
+  network::multiply(kernels_, product, from.out.data(), layer.forward.data());
 }
 
 void ActionValues::compute(const float* positions, int n, const float* moves, const std::int64_t* offsets,
                            float* values) {
   const std::int64_t first = offsets[0];
   const int count = static_cast<int>(offsets[n] - first);
-  for (Activations& layer : trunk_out_) layer.resize(static_cast<std::size_t>(n), false);
-  for (Activations& layer : head_out_) layer.resize(static_cast<std::size_t>(count), false);
-  joined_.resize(static_cast<std::size_t>(n), false);
+  for (Activations& layer : trunk_out_) layer.resize(at(n), false);
+  for (Activations& layer : head_out_) layer.resize(at(count), false);
+  joined_.resize(at(n), false);
   const auto gather = [&](const Nonzeros& x, const Table& table, std::int64_t row, const float* begin,
                           Activations& to) {
-    const auto at = x.begin[static_cast<std::size_t>(row)];
-    kernels_.gather(x.input.data() + at, x.value.data() + at, x.begin[static_cast<std::size_t>(row) + 1] - at,
+    const auto start = x.begin[at(row)];
+    kernels_.gather(x.input.data() + start, x.value.data() + start, x.begin[at(row) + 1] - start,
                     table.rows.data(), table.width, begin, to.row(row), table.width);
   };
 
@@ -132,14 +122,14 @@ void ActionValues::evaluate(const Candidates& all, float* values) {
   positions_ = moves_ = 0;  // there is nothing to go back through
   for (std::size_t i = 0; i < all.n; i += kEvaluated) {
     const std::size_t n = std::min(kEvaluated, all.n - i);
-    const auto first = static_cast<std::size_t>(all.offsets[i]);
-    compute(all.positions + i * static_cast<std::size_t>(inputs()), static_cast<int>(n),
-            all.moves + first * static_cast<std::size_t>(features()), all.offsets + i, values + first);
+    const auto first = at(all.offsets[i]);
+    compute(all.positions + i * at(inputs()), static_cast<int>(n), all.moves + first * at(features()),
+            all.offsets + i, values + first);
   }
 }
 
 void ActionValues::forward(const Candidates& all, float* values, float* representations) {
-  if (all.offsets[all.n] > kMostMoves || all.n > static_cast<std::size_t>(kMostMoves))
+  if (all.offsets[all.n] > kMostMoves || all.n > at(kMostMoves))
     throw InvalidInput("at most " + std::to_string(kMostMoves) + " moves can be learnt from at once");
   compute(all.positions, static_cast<int>(all.n), all.moves, all.offsets, values);
   positions_ = static_cast<int>(all.n);
@@ -152,36 +142,20 @@ void ActionValues::forward(const Candidates& all, float* values, float* represen
 
 void ActionValues::back(const Dense& layer, Activations& from, const Activations& to, int rows, float* weight,
                         float* bias) {
-  const auto* gradient = reinterpret_cast<const std::uint32_t*>(to.gradient.data());
   kernels_.sum_rows(to.gradient.data(), to.stride(), rows, bias, to.width);
-  kernels_.multiply({.rows = layer.out,
-                     .columns = layer.in,
-                     .terms = rows,
-                     .a = gradient,
-                     .a_row = 1,
-                     .a_term = to.stride(),
-                     .b = reinterpret_cast<const std::uint32_t*>(from.out.data()),
-                     .b_term = from.stride(),
-                     .c = weight,
-                     .c_row = layer.in,
-                     .add = true});
-  kernels_.multiply({.rows = rows,
-                     .columns = layer.in,
-                     .terms = layer.out,
-                     .a = gradient,
-                     .a_row = to.stride(),
-                     .a_term = 1,
-                     .b = reinterpret_cast<const std::uint32_t*>(layer.backward.data()),
-                     .b_term = stride_of(layer.in),
-                     .c = from.gradient.data(),
-                     .c_row = from.stride(),
-                     .gate = from.out.data()});
+  Product by_weight = weight_product(rows, layer.in, layer.out);
+  by_weight.c = weight;
+  network::multiply(kernels_, by_weight, to.gradient.data(), from.out.data());
+  Product by_inputs = input_product(rows, layer.in, layer.out);
+  by_inputs.c = from.gradient.data();
+  by_inputs.gate = from.out.data();
+  network::multiply(kernels_, by_inputs, to.gradient.data(), layer.backward.data());
 }
 
 void ActionValues::backward(const float* values, const float* representations, std::span<float* const> into) {
-  for (Activations& layer : trunk_out_) layer.resize(static_cast<std::size_t>(positions_), true);
-  for (Activations& layer : head_out_) layer.resize(static_cast<std::size_t>(moves_), true);
-  joined_.resize(static_cast<std::size_t>(positions_), true);
+  for (Activations& layer : trunk_out_) layer.resize(at(positions_), true);
+  for (Activations& layer : head_out_) layer.resize(at(moves_), true);
+  joined_.resize(at(positions_), true);
 
   auto last = into.end();
   *(*--last) += [&] {
@@ -197,7 +171,7 @@ void ActionValues::backward(const float* values, const float* representations, s
     float* const gradient = top.gradient.data() + move * top.stride();
     for (int j = 0; j < representation(); ++j) {
       value_weight[j] += values[move] * out[j];
-      gradient[j] = out[j] > 0 ? own[j] + values[move] * value_weight_[static_cast<std::size_t>(j)] : 0.0f;
+      gradient[j] = out[j] > 0 ? own[j] + values[move] * value_weight_[at(j)] : 0.0f;
     }
   }
   for (std::size_t l = head_.size(); l-- > 0;) {
@@ -207,7 +181,7 @@ void ActionValues::backward(const float* values, const float* representations, s
   const Activations& moves = head_out_[0];
   move_inputs_.scatter(kernels_, moves.gradient.data(), moves.stride(), moves_, features(), *--last,
                        moves.width);
-  for (std::size_t i = 0; i < static_cast<std::size_t>(positions_); ++i) {
+  for (std::size_t i = 0; i < at(positions_); ++i) {
     float* const sums = joined_.gradient.data() + static_cast<std::ptrdiff_t>(i) * joined_.stride();
     std::fill_n(sums, joined_.width, 0.0f);
     kernels_.sum_rows(moves.gradient.data() + offsets_[i] * moves.stride(), moves.stride(),

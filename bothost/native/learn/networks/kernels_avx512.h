@@ -1,11 +1,22 @@
-// Included by the translation units of AVX-512, within a namespace without a name; see kernels_impl.h.
+// A set of kernels of AVX-512, once per translation unit that includes it: see kernels_impl.h. Before, the
+// unit defines
+//   BOTHOST_KERNELS    the name of the function that returns the set
+//   BOTHOST_BFLOAT16   1 where `multiply` takes pairs of bfloat16
+#include "learn/networks/kernels.h"
+
+#ifdef BOTHOST_COMPILES_AVX512
+#include <immintrin.h>
+
+namespace bothost::network {
+namespace {
 
 constexpr int kLanes = 16, kTileVecs = 4, kGatherVecs = 16;
 #include "learn/networks/kernels_impl.h"
 
 bool supported() {
   return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+         (!BOTHOST_BFLOAT16 || __builtin_cpu_supports("avx512bf16"));
 }
 
 int nonzeros(const float* x, int n, std::uint16_t* index, float* value) {
@@ -24,3 +35,21 @@ int nonzeros(const float* x, int n, std::uint16_t* index, float* value) {
   }
   return found;
 }
+
+}  // namespace
+
+const Kernels* BOTHOST_KERNELS() {
+  static constexpr Kernels kernels = kernels_of(BOTHOST_BFLOAT16 ? "avx512_bf16" : "avx512", nonzeros);
+  static const bool here = supported();
+  return here ? &kernels : nullptr;
+}
+
+}  // namespace bothost::network
+
+#else
+
+namespace bothost::network {
+const Kernels* BOTHOST_KERNELS() { return nullptr; }
+}  // namespace bothost::network
+
+#endif

@@ -71,18 +71,12 @@ void rows_of_tiles(const Product& p, int column) {
   int row = 0;
   for (; row + 6 <= p.rows; row += 6) tile<6, kVecs>(p, row, column);
   switch (p.rows - row) {
-    case 1:
-      return tile<1, kVecs>(p, row, column);
-    case 2:
-      return tile<2, kVecs>(p, row, column);
-    case 3:
-      return tile<3, kVecs>(p, row, column);
-    case 4:
-      return tile<4, kVecs>(p, row, column);
-    case 5:
-      return tile<5, kVecs>(p, row, column);
-    default:
-      return;
+    case 1: return tile<1, kVecs>(p, row, column);
+    case 2: return tile<2, kVecs>(p, row, column);
+    case 3: return tile<3, kVecs>(p, row, column);
+    case 4: return tile<4, kVecs>(p, row, column);
+    case 5: return tile<5, kVecs>(p, row, column);
+    default: return;
   }
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "learn/networks/kernels.h"
+
 namespace bothost::network {
 
 /// Widths are padded to this, so that every instruction set has whole vectors.
@@ -10,9 +12,12 @@ constexpr int kWidest = 16;
 constexpr int kMostInputs = 65535 - kWidest;
 constexpr int kMostHidden = 8192;
 
+/// A width in whole vectors.
+constexpr int padded(int width) { return (width + kWidest - 1) / kWidest * kWidest; }
+
 /// Rows lie this far apart: were it a power of two, the rows of a product's operand would share few cache
 /// sets.
-constexpr std::ptrdiff_t stride_of(int width) { return (width + kWidest - 1) / kWidest * kWidest + kWidest; }
+constexpr std::ptrdiff_t stride_of(int width) { return padded(width) + kWidest; }
 
 constexpr std::size_t size_of(std::ptrdiff_t rows, std::ptrdiff_t stride) {
   return static_cast<std::size_t>(rows * stride);
@@ -32,6 +37,53 @@ void transpose(const T* in, std::ptrdiff_t in_stride, int rows, int columns, T* 
           else
             out[j * out_stride + i] = in[i * in_stride + j];
         }
+}
+
+/// A layer's weight (out, in) as the forward and input products read it.
+inline void load_weight(const float* weight, int in, int out, float* forward, float* backward) {
+  transpose(weight, in, out, in, forward, stride_of(out));
+  for (int row = 0; row < out; ++row) std::copy_n(weight + row * in, in, backward + row * stride_of(in));
+}
+
+// Products of a layer whose inputs (rows, in) and outputs (rows, out) lie stride_of(in) and stride_of(out)
+// apart. `multiply` adds where the operands lie; where the product goes, the caller.
+
+inline void multiply(const Kernels& kernels, Product product, const void* a, const void* b) {
+  product.a = static_cast<const std::uint32_t*>(a);
+  product.b = static_cast<const std::uint32_t*>(b);
+  kernels.multiply(product);
+}
+
+/// The outputs: inputs times the weight as [in][out].
+inline Product forward_product(int rows, int in, int out) {
+  return {.rows = rows,
+          .columns = padded(out),
+          .terms = in,
+          .a_row = stride_of(in),
+          .a_term = 1,
+          .b_term = stride_of(out),
+          .c_row = stride_of(out)};
+}
+/// The gradient of the weight (out, in), which is added to: that of the outputs times the inputs.
+inline Product weight_product(int rows, int in, int out) {
+  return {.rows = out,
+          .columns = in,
+          .terms = rows,
+          .a_row = 1,
+          .a_term = stride_of(out),
+          .b_term = stride_of(in),
+          .c_row = in,
+          .add = true};
+}
+/// The gradient of the inputs: that of the outputs times the weight as [out][in].
+inline Product input_product(int rows, int in, int out) {
+  return {.rows = rows,
+          .columns = in,
+          .terms = out,
+          .a_row = stride_of(out),
+          .a_term = 1,
+          .b_term = stride_of(in),
+          .c_row = stride_of(in)};
 }
 
 }  // namespace bothost::network

@@ -21,7 +21,7 @@ Mlp::Mlp(std::vector<int> widths, bool bf16, const Kernels& kernels, ScorerSizes
     throw InvalidInput("scorer: its hidden width must be a multiple of 16, beside at least one action");
   scorer_weight_.resize(size_of(scorer_.features, scorer_.hidden));
   scorer_gradient_.resize(scorer_weight_.size());
-  scorer_out_.resize(static_cast<std::size_t>(scorer_.hidden));
+  scorer_out_.resize(at(scorer_.hidden));
   units_.resize(size_of(actions(), scorer_.hidden));
 
   const int hidden = widths_[1];
@@ -29,16 +29,16 @@ Mlp::Mlp(std::vector<int> widths, bool bf16, const Kernels& kernels, ScorerSizes
   first_.resize(size_of(inputs(), first_stride_));
   if (bf16_) first_folded_.resize(first_.size() / 2);
   first_gradient_.resize(size_of(inputs(), hidden));
-  first_bias_.resize(static_cast<std::size_t>(first_stride_));
+  first_bias_.resize(at(first_stride_));
   hidden_gradient_.resize(size_of(kChunk, stride_of(hidden)));
   for (std::size_t l = 1; l + 1 < widths_.size(); ++l) {
     Dense layer{};
     layer.in = widths_[l];
     layer.out = widths_[l + 1];
-    layer.padded = (layer.out + kWidest - 1) / kWidest * kWidest;
+    layer.padded = padded(layer.out);
     layer.in_stride = stride_of(layer.in);
     layer.out_stride = stride_of(layer.out);
-    layer.bias.resize(static_cast<std::size_t>(layer.padded));
+    layer.bias.resize(at(layer.padded));
     layer.inputs.resize(size_of(kChunk, layer.in_stride));
     layer.outputs.resize(size_of(kChunk, layer.out_stride));
     if (bf16_) {
@@ -76,9 +76,7 @@ void Mlp::load(std::span<const Layer<const float>> layers, Scorer<const float> s
 void Mlp::load_dense(Dense& layer, const Layer<const float>& from) {
   std::copy_n(from.bias, layer.out, layer.bias.data());
   if (!bf16_) {
-    transpose(from.weight, layer.in, layer.out, layer.in, layer.forward.data(), layer.out_stride);
-    for (int row = 0; row < layer.out; ++row)
-      std::copy_n(from.weight + row * layer.in, layer.in, layer.backward.data() + row * layer.in_stride);
+    load_weight(from.weight, layer.in, layer.out, layer.forward.data(), layer.backward.data());
     return;
   }
   kernels_.narrow(from.weight, layer.in, layer.out, layer.in, layer.narrow.data(),
@@ -88,20 +86,14 @@ void Mlp::load_dense(Dense& layer, const Layer<const float>& from) {
             layer.in / 2, layer.forward_pairs.data(), layer.out_stride);
 }
 
-void Mlp::multiply(Product product, const void* a, const void* b) const {
-  product.a = static_cast<const std::uint32_t*>(a);
-  product.b = static_cast<const std::uint32_t*>(b);
-  kernels_.multiply(product);
-}
-
 void Mlp::forward_chunk(const float* observations, int n) {
   nonzeros_.find(kernels_, observations, n, inputs(), row());
   Dense& second = dense_.front();
   for (int i = 0; i < n; ++i) {
-    const auto at = nonzeros_.begin[static_cast<std::size_t>(i)];
-    const int found = nonzeros_.begin[static_cast<std::size_t>(i) + 1] - at;
-    const std::uint16_t* const index = nonzeros_.input.data() + at;
-    const float* const value = nonzeros_.value.data() + at;
+    const auto start = nonzeros_.begin[at(i)];
+    const int found = nonzeros_.begin[at(i) + 1] - start;
+    const std::uint16_t* const index = nonzeros_.input.data() + start;
+    const float* const value = nonzeros_.value.data() + start;
     float* sums = second.inputs.data() + i * second.in_stride;  // rows have room for first_stride_
     if (bf16_)
       kernels_.gather_folded(index, value, found, first_folded_.data(), first_stride_ / 2, first_bias_.data(),
@@ -113,25 +105,19 @@ void Mlp::forward_chunk(const float* observations, int n) {
   for (std::size_t l = 0; l < dense_.size(); ++l) {
     Dense& layer = dense_[l];
     const bool last = l + 1 == dense_.size();
-    Product product{.rows = n,
-                    .columns = layer.padded,
-                    .a_row = layer.in_stride,
-                    .a_term = 1,
-                    .b_term = layer.out_stride,
-                    .c_row = layer.out_stride,
-                    .bias = layer.bias.data(),
-                    .rectify = !last};
+    Product product = forward_product(n, layer.in, layer.out);
+    product.bias = layer.bias.data();
+    product.rectify = !last;
     // A hidden layer's outputs are the next one's inputs, with the same stride.
     product.c = last ? layer.outputs.data() : dense_[l + 1].inputs.data();
     if (bf16_) {
       kernels_.narrow(layer.inputs.data(), layer.in_stride, n, layer.in, layer.narrow_inputs.data(),
                       layer.input_pairs.data(), layer.in_stride);
-      product.terms = layer.in / 2;
+      product.terms /= 2;
       product.a_row /= 2;
-      multiply(product, layer.narrow_inputs.data(), layer.forward_pairs.data());
+      multiply(kernels_, product, layer.narrow_inputs.data(), layer.forward_pairs.data());
     } else {
-      product.terms = layer.in;
-      multiply(product, layer.inputs.data(), layer.forward.data());
+      multiply(kernels_, product, layer.inputs.data(), layer.forward.data());
     }
   }
 }
@@ -143,38 +129,25 @@ void Mlp::backward_chunk(int n, std::span<const Layer<float>> into) {
     std::array<float, kMostHidden + kWidest> sums;
     std::fill_n(sums.data(), layer.padded, 0.0f);
     kernels_.sum_rows(layer.outputs.data(), layer.out_stride, n, sums.data(), layer.padded);
-    for (int j = 0; j < layer.out; ++j) gradient.bias[j] += sums[static_cast<std::size_t>(j)];
+    for (int j = 0; j < layer.out; ++j) gradient.bias[j] += sums[at(j)];
 
-    Product weights{.rows = layer.out,
-                    .columns = layer.in,
-                    .terms = n,
-                    .a_row = 1,
-                    .a_term = layer.out_stride,
-                    .b_term = layer.in_stride,
-                    .c = gradient.weight,
-                    .c_row = layer.in,
-                    .add = true};
-    Product inputs{.rows = n,
-                   .columns = layer.in,
-                   .terms = layer.out,
-                   .a_row = layer.out_stride,
-                   .a_term = 1,
-                   .b_term = layer.in_stride,
-                   .gate = layer.inputs.data()};
+    Product weights = weight_product(n, layer.in, layer.out);
+    weights.c = gradient.weight;
+    Product inputs = input_product(n, layer.in, layer.out);
+    inputs.gate = layer.inputs.data();
     // The gradient of the layer's inputs belongs to the sums that made them, in the layer before.
     inputs.c = l > 0 ? dense_[l - 1].outputs.data() : hidden_gradient_.data();
-    inputs.c_row = layer.in_stride;
     if (bf16_) {
       kernels_.narrow(layer.outputs.data(), layer.out_stride, n, layer.padded, layer.narrow_outputs.data(),
                       layer.output_pairs.data(), layer.out_stride);
       weights.terms = (n + 1) / 2;
-      multiply(weights, layer.output_pairs.data(), layer.input_pairs.data());
+      multiply(kernels_, weights, layer.output_pairs.data(), layer.input_pairs.data());
       inputs.terms = (layer.out + 1) / 2;
       inputs.a_row /= 2;
-      multiply(inputs, layer.narrow_outputs.data(), layer.backward_pairs.data());
+      multiply(kernels_, inputs, layer.narrow_outputs.data(), layer.backward_pairs.data());
     } else {
-      multiply(weights, layer.outputs.data(), layer.inputs.data());
-      multiply(inputs, layer.outputs.data(), layer.backward.data());
+      multiply(kernels_, weights, layer.outputs.data(), layer.inputs.data());
+      multiply(kernels_, inputs, layer.outputs.data(), layer.backward.data());
     }
   }
   const int hidden = widths_[1];
@@ -195,7 +168,7 @@ void Mlp::score(const float* observation, const bool* legal, float* outputs) {
     float* units = units_.data() + action * hidden;
     kernels_.gather(index.data(), value.data(), found, scorer_weight_.data(), hidden, context, units, hidden);
     float sum = 0.0f;
-    for (int j = 0; j < hidden; ++j) sum += units[j] * scorer_out_[static_cast<std::size_t>(j)];
+    for (int j = 0; j < hidden; ++j) sum += units[j] * scorer_out_[at(j)];
     outputs[action] += sum;
   }
 }
@@ -211,14 +184,13 @@ void Mlp::score_backward(const float* observation, const bool* legal, float* out
     const float* x = observation + inputs() + action * features;
     for (int j = 0; j < hidden; ++j) {
       into.out[j] += outputs[action] * units[j];
-      slope[static_cast<std::size_t>(j)] =
-          units[j] > 0.0f ? outputs[action] * scorer_out_[static_cast<std::size_t>(j)] : 0.0f;
-      context[j] += slope[static_cast<std::size_t>(j)];
+      slope[at(j)] = units[j] > 0.0f ? outputs[action] * scorer_out_[at(j)] : 0.0f;
+      context[j] += slope[at(j)];
     }
     for (int f = 0; f < features; ++f) {
       if (x[f] == 0.0f) continue;
       float* gradient = scorer_gradient_.data() + f * hidden;
-      for (int j = 0; j < hidden; ++j) gradient[j] += x[f] * slope[static_cast<std::size_t>(j)];
+      for (int j = 0; j < hidden; ++j) gradient[j] += x[f] * slope[at(j)];
     }
   }
 }
@@ -226,7 +198,7 @@ void Mlp::score_backward(const float* observation, const bool* legal, float* out
 void Mlp::forward(const float* observations, std::size_t n, float* outputs) {
   for (std::size_t i = 0; i < n; i += kChunk) {
     const int some = static_cast<int>(std::min<std::size_t>(kChunk, n - i));
-    const float* rows = observations + i * static_cast<std::size_t>(row());
+    const float* rows = observations + i * at(row());
     forward_chunk(rows, some);
     for (int k = 0; k < some; ++k, outputs += actions() + 1) {
       score(rows + static_cast<std::ptrdiff_t>(k) * row(), nullptr, outputs_of(k));
@@ -237,38 +209,37 @@ void Mlp::forward(const float* observations, std::size_t n, float* outputs) {
 
 void Mlp::act(const float* observations, const bool* masks, const float* uniform, std::size_t n,
               std::int64_t* chosen, float* chosen_log_probs, float* values) {
-  const auto width = static_cast<std::size_t>(actions());
+  const auto width = at(actions());
   std::array<float, kMostActions + kWidest> log_probs;
   for (std::size_t i = 0; i < n; ++i) {
     const auto within = static_cast<int>(i % kChunk);
     if (within == 0)
-      forward_chunk(observations + i * static_cast<std::size_t>(row()),
-                    static_cast<int>(std::min<std::size_t>(kChunk, n - i)));
+      forward_chunk(observations + i * at(row()), static_cast<int>(std::min<std::size_t>(kChunk, n - i)));
     const bool* legal = masks + i * width;
     float* outputs = outputs_of(within);
-    score(observations + i * static_cast<std::size_t>(row()), legal, outputs);
+    score(observations + i * at(row()), legal, outputs);
     const int action = kernels_.draw(outputs, legal, actions(), uniform[i], log_probs.data());
     chosen[i] = action;
-    chosen_log_probs[i] = log_probs[static_cast<std::size_t>(action)];
+    chosen_log_probs[i] = log_probs[at(action)];
     values[i] = outputs[width];
   }
 }
 
 Terms Mlp::gradients(const Minibatch& batch, const Objective& objective, std::span<const Layer<float>> into,
                      Scorer<float> into_scorer) {
-  const auto width = static_cast<std::size_t>(actions());
+  const auto width = at(actions());
   const float weight = 1.0f / static_cast<float>(batch.samples);
   std::array<double, 5> sums{};
-  std::fill(first_gradient_.begin(), first_gradient_.end(), 0.0f);
-  std::fill(scorer_gradient_.begin(), scorer_gradient_.end(), 0.0f);
+  std::ranges::fill(first_gradient_, 0.0f);
+  std::ranges::fill(scorer_gradient_, 0.0f);
   for (std::size_t i = 0; i < batch.samples; i += kChunk) {
     const int n = static_cast<int>(std::min<std::size_t>(kChunk, batch.samples - i));
-    forward_chunk(batch.observations + i * static_cast<std::size_t>(row()), n);
+    forward_chunk(batch.observations + i * at(row()), n);
     for (int k = 0; k < n; ++k) {
-      const std::size_t at = i + static_cast<std::size_t>(k);
-      const Sample sample{batch.masks + at * width, static_cast<int>(batch.actions[at]), batch.log_probs[at],
-                          batch.advantages[at], batch.returns[at]};
-      const float* observation = batch.observations + at * static_cast<std::size_t>(row());
+      const std::size_t own = i + at(k);
+      const Sample sample{batch.masks + own * width, static_cast<int>(batch.actions[own]),
+                          batch.log_probs[own], batch.advantages[own], batch.returns[own]};
+      const float* observation = batch.observations + own * at(row());
       score(observation, sample.legal, outputs_of(k));
       const Terms terms = kernels_.objective(outputs_of(k), actions(), sample, objective, weight);
       score_backward(observation, sample.legal, outputs_of(k), into_scorer);

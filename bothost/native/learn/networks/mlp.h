@@ -94,7 +94,6 @@ class Mlp {
   /// Fills the layers' inputs and the last one's outputs, for n <= kChunk samples.
   void forward_chunk(const float* observations, int n);
   void backward_chunk(int n, std::span<const Layer<float>> into);
-  void multiply(Product product, const void* a, const void* b) const;
   /// Adds the scorer to the logits of legal actions (all of them if null), which keeps its hidden units.
   void score(const float* observation, const bool* legal, float* outputs);
   /// The gradients of the scorer, and those of the context in place of it, from those of the logits.
