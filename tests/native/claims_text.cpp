@@ -57,18 +57,12 @@ using namespace claims;
 std::string Claims::Event::text() const {
   const std::string who = seat == kNobody ? "-" : std::to_string(seat);
   switch (kind) {
-    case Kind::deal:
-      return "deal " + who + " " + hand_text(hands.at(0)) + " " + std::to_string(value);
-    case Kind::discard:
-      return "discard " + who + " " + std::to_string(value);
-    case Kind::answer:
-      return "answer " + who + " " + answer_word(value);
-    case Kind::take:
-      return "take " + who + " " + answer_word(value);
-    case Kind::none:
-      return "none -";
-    case Kind::reveal:
-      break;
+    case Kind::deal: return "deal " + who + " " + hand_text(hands.at(0)) + " " + std::to_string(value);
+    case Kind::discard: return "discard " + who + " " + std::to_string(value);
+    case Kind::answer: return "answer " + who + " " + answer_word(value);
+    case Kind::take: return "take " + who + " " + answer_word(value);
+    case Kind::none: return "none -";
+    case Kind::reveal: break;
   }
   std::string out = "reveal - ";
   for (std::size_t s = 0; s < hands.size(); ++s) out += (s ? "," : "") + hand_text(hands[s]);

@@ -56,22 +56,12 @@ Claims::Hand Claims::View::laid_down() const {
 void Claims::View::observe(const Event& event) {
   refuse(dealt_ == (event.kind == Event::Kind::deal), "the deal is the first event, and only that");
   switch (event.kind) {
-    case Event::Kind::deal:
-      on_deal(event);
-      break;
-    case Event::Kind::discard:
-      on_discard(event);
-      break;
-    case Event::Kind::answer:
-      on_answer(event);
-      break;
+    case Event::Kind::deal: on_deal(event); break;
+    case Event::Kind::discard: on_discard(event); break;
+    case Event::Kind::answer: on_answer(event); break;
     case Event::Kind::take:
-    case Event::Kind::none:
-      on_outcome(event);
-      break;
-    case Event::Kind::reveal:
-      on_reveal(event);
-      break;
+    case Event::Kind::none: on_outcome(event); break;
+    case Event::Kind::reveal: on_reveal(event); break;
   }
   ++seq_;
 }

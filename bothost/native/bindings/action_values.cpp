@@ -57,34 +57,34 @@ struct ActionValues {
 
 void load(ActionValues& self, const std::vector<Floats>& arrays) {
   const auto parameters = self.parameters<const float>(arrays);
-  const auto held = self.busy.hold();
-  nb::gil_scoped_release release;
-  self.native.load(parameters);
+  self.busy.run([&] { self.native.load(parameters); });
 }
 
 nb::object evaluate(ActionValues& self, const Floats& positions, const Floats& moves,
                     const Offsets& offsets) {
   const auto candidates = self.candidates(positions, moves, offsets);
   std::vector<float> values(moves.shape(0));
-  const auto held = self.busy.hold();
-  self.learnt_from = 0;
-  without_gil([&] { self.native.evaluate(candidates, values.data()); });
+  self.busy.run([&] {
+    self.learnt_from = 0;
+    self.native.evaluate(candidates, values.data());
+  });
   return array_of(std::move(values));
 }
 
 nb::object forward(ActionValues& self, const Floats& positions, const Floats& moves, const Offsets& offsets) {
   const auto candidates = self.candidates(positions, moves, offsets);
-  const std::size_t m = moves.shape(0), width = static_cast<std::size_t>(self.native.representation());
+  const std::size_t m = moves.shape(0), width = at(self.native.representation());
   std::vector<float> values(m), representations(m * width);
-  const auto held = self.busy.hold();
-  without_gil([&] { self.native.forward(candidates, values.data(), representations.data()); });
-  self.learnt_from = m;
+  self.busy.run([&] {
+    self.native.forward(candidates, values.data(), representations.data());
+    self.learnt_from = m;
+  });
   return nb::make_tuple(array_of(std::move(values)), array_of(std::move(representations), {m, width}));
 }
 
 void backward(ActionValues& self, const Floats& values, const Floats& representations,
               const std::vector<Array<float>>& into) {
-  const auto width = static_cast<std::size_t>(self.native.representation());
+  const auto width = at(self.native.representation());
   const auto gradients = self.parameters<float>(into);
   const auto held = self.busy.hold();
   if (!has_shape(values, {self.learnt_from}) || !has_shape(representations, {self.learnt_from, width}))

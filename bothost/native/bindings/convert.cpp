@@ -20,11 +20,11 @@ Json tree(nb::handle object, int depth) {
     Py_ssize_t size = 0;
     const char* text = PyUnicode_AsUTF8AndSize(o, &size);
     if (!text) throw nb::python_error();
-    return std::string(text, static_cast<std::size_t>(size));
+    return std::string(text, at(size));
   }
   if (PyDict_Check(o)) {
     JsonObject out;
-    out.reserve(static_cast<std::size_t>(PyDict_Size(o)));
+    out.reserve(at(PyDict_Size(o)));
     for (const auto& [key, value] : nb::borrow<nb::dict>(object)) {
       if (!PyUnicode_Check(key.ptr())) throw nb::type_error("JSON: keys of an object must be strings");
       out.emplace_back(tree(key, depth).text("key"), tree(value, depth + 1));
@@ -102,9 +102,11 @@ nb::list pairs_to(const std::vector<std::pair<Seat, Action>>& pairs) {
   return out;
 }
 
-FloatOut::FloatOut(nb::handle out, std::span<const std::size_t> leading, const Block& block) {
+FloatOut::FloatOut(const AnyGame& game, std::string_view name, Block::Of of, nb::handle out,
+                   std::span<const std::size_t> leading)
+    : block(game.block_index(name, of)) {
   std::vector<std::size_t> shape(leading.begin(), leading.end());
-  for (const int d : block.shape) shape.push_back(static_cast<std::size_t>(d));
+  for (const int d : game.blocks()[at(block)].shape) shape.push_back(at(d));
   if (out.is_none()) {
     data = new float[std::accumulate(shape.begin(), shape.end(), std::size_t{1}, std::multiplies<>())]();
     nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<float*>(p); });
@@ -117,7 +119,7 @@ FloatOut::FloatOut(nb::handle out, std::span<const std::size_t> leading, const B
   if (!has_shape(given, shape)) {
     std::string want;
     for (const std::size_t d : shape) want += std::to_string(d) + ", ";
-    throw InvalidInput("out: block \"" + block.name + "\" needs shape (" + want + ")");
+    throw InvalidInput("out: block \"" + std::string(name) + "\" needs shape (" + want + ")");
   }
   if (reinterpret_cast<std::uintptr_t>(given.data()) % alignof(float) != 0)
     throw InvalidInput("out: the array's memory is not aligned");

@@ -55,9 +55,13 @@ nb::object array_of(std::vector<T> values) {
   return array_of(std::move(values), {n});
 }
 
-/// Memory for a block with the given leading axes: `out` itself after a check of its shape, or a new array.
+/// Memory for the block `name` with the given leading axes: `out` itself after a check of its shape, or a new
+/// array.
 struct FloatOut {
-  FloatOut(nb::handle out, std::span<const std::size_t> leading, const Block& block);
+  FloatOut(const AnyGame& game, std::string_view name, Block::Of of, nb::handle out,
+           std::span<const std::size_t> leading = {});
+  /// The block's index.
+  int block;
   nb::object array;
   float* data;
 };
@@ -94,7 +98,7 @@ std::span<const T> span_of(const nb::ndarray<const T, Options...>& array) {
 template <class AnyArray>
 bool has_shape(const AnyArray& array, const std::vector<std::size_t>& shape) {
   return std::equal(shape.begin(), shape.end(), array.shape_ptr(), array.shape_ptr() + array.ndim(),
-                    [](std::size_t a, std::int64_t b) { return a == static_cast<std::size_t>(b); });
+                    [](std::size_t a, std::int64_t b) { return a == at(b); });
 }
 
 /// How many rows of so many numbers there are. Throws InvalidInput, which begins with `what`, for another
@@ -104,6 +108,49 @@ std::size_t rows_of(const AnyArray& array, int columns, const char* what) {
   if (array.ndim() != 2 || array.shape(1) != at(columns))
     throw InvalidInput(std::string(what) + ": shape (n, " + std::to_string(columns) + ") is needed");
   return array.shape(0);
+}
+
+/// How Python passes a parameter of the core.
+template <class T>
+struct Parameter {
+  using Type = T;
+  static T of(T given) { return given; }
+};
+template <class T, T (*convert)(nb::handle)>
+struct FromAnyObject {
+  using Type = nb::handle;
+  static T of(nb::handle given) { return convert(given); }
+};
+template <>
+struct Parameter<std::int64_t> : FromAnyObject<std::int64_t, integer> {};
+template <>
+struct Parameter<std::uint64_t> : FromAnyObject<std::uint64_t, seed> {};
+template <>
+struct Parameter<const Json&> : FromAnyObject<Json, json_from> {};
+template <class T>
+struct Parameter<std::span<const T>> {
+  using Type = const List<T>&;
+  static std::span<const T> of(const List<T>& given) { return span_of(given); }
+};
+
+inline nb::object result_of(const Json& json) { return json_to(json); }
+template <class T>
+T result_of(T result) {
+  return result;
+}
+
+template <class C, class R, class... A>
+constexpr auto bound(R (C::*member)(A...) const) {
+  return [member](const C& self, typename Parameter<A>::Type... given) {
+    return result_of((self.*member)(Parameter<A>::of(given)...));
+  };
+}
+/// A member function of the core as Python calls it.
+template <class C, class R, class... A>
+constexpr auto bound(R (C::*member)(A...)) {
+  return [member](C& self, typename Parameter<A>::Type... given) {
+    return (self.*member)(Parameter<A>::of(given)...);
+  };
 }
 
 /// What `work` returns, computed without the GIL.

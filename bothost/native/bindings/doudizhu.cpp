@@ -7,12 +7,10 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
-#include <algorithm>
-#include <cmath>
-
 #include "bindings/afterstates.h"
 #include "bindings/bind.h"
 #include "bindings/convert.h"
+#include "core/options.h"
 #include "doudizhu/afterstates.h"
 #include "doudizhu/analysis.h"
 #include "doudizhu/policy.h"
@@ -33,13 +31,13 @@ const Move& move_of(nb::handle action) {
 
 nb::tuple describe(nb::handle action) {
   const Move& m = move_of(action);
-  return nb::make_tuple(to_text(m.cards), to_text(m.body), kKindNames[static_cast<std::size_t>(m.kind)],
-                        static_cast<int>(m.rank), static_cast<int>(m.length), static_cast<int>(m.needs));
+  return nb::make_tuple(to_text(m.cards), to_text(m.body), kKindNames[at(m.kind)], static_cast<int>(m.rank),
+                        static_cast<int>(m.length), static_cast<int>(m.needs));
 }
 
 nb::object abstract_map() {
   const auto& u = Universe::get();
-  std::vector<std::int16_t> out(static_cast<std::size_t>(u.num_actions()));
+  std::vector<std::int16_t> out(at(u.num_actions()));
   for (std::size_t i = 0; i < out.size(); ++i) {
     const auto a = u[static_cast<Action>(i)].abstract;
     out[i] = static_cast<std::int16_t>(a == kNoAbstract ? -1 : a);
@@ -55,26 +53,20 @@ nb::tuple choice_of(const AnyView& view) {
 
 /// Habits by their names, and the other members of Style by theirs.
 Style style_of(const Json& json) {
+  OptionReader read(json);
   Style style;
-  for (const auto& [key, value] : json.object("style")) {
-    const auto habit = std::find(kHabitNames.begin(), kHabitNames.end(), key);
-    if (key == "bombs_from") {
-      style.bombs_from = static_cast<int>(value.integer(key, 0, 20));
-    } else if (key == "sees_wins") {
-      style.sees_wins = value.boolean(key);
-    } else {
-      const double number = value.number(key);
-      if (!(std::abs(number) <= 1000)) throw InvalidInput(key + " is not within -1000 .. 1000");
-      if (habit != kHabitNames.end())
-        style.habits[static_cast<std::size_t>(habit - kHabitNames.begin())] = number;
-      else if (key == "bid")
-        style.bid = number;
-      else if (key == "temperature" && number >= 0)
-        style.temperature = number;
-      else
-        throw InvalidInput(key + " is no part of a style, or negative");
-    }
-  }
+  const auto number = [&](std::string_view name, double& out, double least = -1000) {
+    read(name, out);
+    if (!(out >= least && out <= 1000))
+      throw InvalidInput(std::string(name) + " is not within " + std::to_string(static_cast<int>(least)) +
+                         " .. 1000");
+  };
+  for (std::size_t i = 0; i < kHabitNames.size(); ++i) number(kHabitNames[i], style.habits[i]);
+  read("bombs_from", style.bombs_from, 0, 20);
+  number("bid", style.bid);
+  read("sees_wins", style.sees_wins);
+  number("temperature", style.temperature, 0);
+  read.refuse_others("a style");
   return style;
 }
 

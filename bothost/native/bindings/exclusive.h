@@ -3,6 +3,7 @@
 #include <atomic>
 #include <string>
 
+#include "bindings/convert.h"
 #include "core/types.h"
 
 namespace bothost::python {
@@ -26,6 +27,12 @@ class Exclusive {
   explicit Exclusive(const char* what) : what_(what) {}
   /// While it lives, no other thread holds it. Throws InvalidInput if one does.
   [[nodiscard]] Hold hold() { return Hold(busy_, what_); }
+  /// What `work` returns, computed without the GIL while no other thread holds it.
+  template <class Work>
+  auto run(Work&& work) {
+    const auto held = hold();
+    return without_gil(work);
+  }
 
  private:
   const char* what_;

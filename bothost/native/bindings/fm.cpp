@@ -169,33 +169,25 @@ void bind_conditional(nb::module_& m) {
               nb::handle batch, bool players_only) {
              const auto samples = self.samples(features, legal, choices, players, &labels);
              const fm::ConditionalSteps steps{rate, decay, size_of(batch, 1, 1 << 16, "batch"), players_only};
-             const auto hold = self.busy.hold();
-             nb::gil_scoped_release release;
-             return self.model.train(samples, span_of(order), steps);
+             return self.busy.run([&] { return self.model.train(samples, span_of(order), steps); });
            })
       .def("probabilities",
            [](Conditional& self, const Sparse& features, const Sparse& legal, const Sparse& choices,
               const Indices& players) {
              const auto samples = self.samples(features, legal, choices, players, nullptr);
              std::vector<float> out(samples.samples.legal.items.size());
-             const auto hold = self.busy.hold();
-             without_gil([&] { self.model.probabilities(samples, out.data()); });
+             self.busy.run([&] { self.model.probabilities(samples, out.data()); });
              return array_of(std::move(out));
            })
       .def("pair_losses",
            [](Conditional& self, const Sparse& features, const Sparse& legal, const Sparse& choices,
               const Indices& players, const Indices& labels) {
              const auto samples = self.samples(features, legal, choices, players, &labels);
-             const auto hold = self.busy.hold();
-             auto out = without_gil([&] { return fm::conditional_pair_losses(self.model, samples); });
+             auto out = self.busy.run([&] { return fm::conditional_pair_losses(self.model, samples); });
              return nb::make_tuple(out.base, array_of(std::move(out.first)), array_of(std::move(out.second)),
                                    array_of(std::move(out.smallest)));
            })
-      .def("anchor",
-           [](Conditional& self) {
-             const auto hold = self.busy.hold();
-             self.model.anchor();
-           })
+      .def("anchor", [](Conditional& self) { self.busy.run([&] { self.model.anchor(); }); })
       .def("parameters", &parameters_of<Conditional>)
       .def("load", &load<Conditional>);
   m.def("extend_choices", [](nb::handle positions, nb::handle choices, const Indices& pairs,
@@ -231,16 +223,14 @@ void bind_fm(nb::module_& m) {
            [](Machine& self, const Sparse& features, const Sparse& legal, const Indices& labels,
               const Offsets& order, float rate, float factor_decay, float weight_decay) {
              const auto samples = self.samples(features, legal, &labels);
-             const auto hold = self.busy.hold();
-             nb::gil_scoped_release release;
-             return self.model.train(samples, span_of(order), {rate, factor_decay, weight_decay});
+             const fm::Steps steps{rate, factor_decay, weight_decay};
+             return self.busy.run([&] { return self.model.train(samples, span_of(order), steps); });
            })
       .def("probabilities",
            [](Machine& self, const Sparse& features, const Sparse& legal) {
              const auto samples = self.samples(features, legal, nullptr);
-             const auto hold = self.busy.hold();
              std::vector<float> out(samples.legal.items.size());
-             without_gil([&] { self.model.probabilities(samples, out.data()); });
+             self.busy.run([&] { self.model.probabilities(samples, out.data()); });
              return array_of(std::move(out));
            })
       .def("parameters", &parameters_of<Machine>)
@@ -248,10 +238,9 @@ void bind_fm(nb::module_& m) {
       .def("pair_losses", [](Machine& self, const Sparse& features, const Sparse& legal,
                              const Indices& labels, const std::string& reading) {
         const auto samples = self.samples(features, legal, &labels);
-        const auto hold = self.busy.hold();
         constexpr std::array<std::string_view, 3> kReadings{"pair", "nested", "separate"};
-        const auto read = static_cast<fm::Reading>(Json(reading).one_of("reading", kReadings));
-        auto out = without_gil([&] { return fm::pair_losses(self.model, samples, read); });
+        const auto read = Json(reading).one_of<fm::Reading>("reading", kReadings);
+        auto out = self.busy.run([&] { return fm::pair_losses(self.model, samples, read); });
         nb::list losses;
         for (auto& each : out.losses)
           if (losses.size() == 0 || read != fm::Reading::pair) losses.append(array_of(std::move(each)));

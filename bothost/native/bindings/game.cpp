@@ -34,19 +34,17 @@ nb::tuple seats_to(SeatMask mask) {
 }
 
 nb::object encode_view(const AnyView& view, std::string_view name, nb::handle out) {
-  const int block = view.game().block_index(name, Block::Of::view);
-  FloatOut floats(out, {}, view.game().blocks()[static_cast<std::size_t>(block)]);
-  view.encode(block, floats.data);
+  FloatOut floats(view.game(), name, Block::Of::view, out);
+  view.encode(floats.block, floats.data);
   return floats.array;
 }
 
 nb::object encode_actions(const AnyView& view, std::string_view name, const ActionArray& actions,
                           nb::handle out) {
-  const int block = view.game().block_index(name, Block::Of::action);
   const std::size_t n = actions.shape(0);
   for (const Action action : span_of(actions)) view.game().checked_action(action);
-  FloatOut floats(out, {&n, 1}, view.game().blocks()[static_cast<std::size_t>(block)]);
-  view.encode_actions(block, span_of(actions), floats.data);
+  FloatOut floats(view.game(), name, Block::Of::action, out, {&n, 1});
+  view.encode_actions(floats.block, span_of(actions), floats.data);
   return floats.array;
 }
 
@@ -101,7 +99,7 @@ void bind_block(nb::module_& m) {
 void bind_view(nb::module_& m) {
   nb::class_<AnyView> view(m, "View", "What one seat may know. Mutable; clone before sharing.");
   view.def_prop_ro("game", [](const AnyView& v) { return game_of(v.game()); })
-      .def_prop_ro("seat", [](const AnyView& v) { return static_cast<int>(v.seat()); })
+      .def_prop_ro("seat", &AnyView::seat)
       .def_prop_ro("seq", &AnyView::seq)
       .def_prop_ro("asked", &AnyView::asked)
       .def_prop_ro("to_act",
@@ -110,16 +108,14 @@ void bind_view(nb::module_& m) {
                      return seat == kNobody ? nb::none() : nb::object(nb::int_(static_cast<int>(seat)));
                    })
       .def_prop_ro("terminal", &AnyView::terminal)
-      .def_prop_ro("phase", [](const AnyView& v) { return std::string(v.phase()); })
+      .def_prop_ro("phase", &AnyView::phase)
       .def("legal",
            [](const AnyView& v) {
              ActionList& list = erased::scratch();
              v.legal(list);
              return array_of(list);
            })
-      .def(
-          "is_legal", [](const AnyView& v, nb::handle a) { return v.is_legal(integer(a)); },
-          nb::arg("action"))
+      .def("is_legal", bound(&AnyView::is_legal), nb::arg("action"))
       .def("observe", &AnyView::observe, nb::arg("event"))
       .def(
           "observe_all",
@@ -131,8 +127,7 @@ void bind_view(nb::module_& m) {
             }
           },
           nb::arg("events"))
-      .def(
-          "apply", [](AnyView& v, nb::handle a) { v.apply(integer(a)); }, nb::arg("action"))
+      .def("apply", bound(&AnyView::apply), nb::arg("action"))
       .def(
           "notation", [](const AnyView& v, nb::handle a) { return v.game().notation(integer(a)); },
           nb::arg("action"))
@@ -154,7 +149,7 @@ void bind_view(nb::module_& m) {
              const std::string data = v.to_bytes();
              return nb::bytes(data.data(), data.size());
            })
-      .def("to_json", [](const AnyView& v) { return json_to(v.to_json()); })
+      .def("to_json", bound(&AnyView::to_json))
       .def("hash", [](const AnyView& v) { return fnv1a(v.to_bytes()); })
       .def("clone", &AnyView::clone)
       .def("__copy__", &AnyView::clone)
@@ -176,7 +171,7 @@ void bind_state(nb::module_& m) {
       .def_prop_ro("to_act", [](const AnyState& s) { return seats_to(s.to_act()); })
       .def_prop_ro("terminal", &AnyState::terminal)
       .def_prop_ro("returns", [](const AnyState& s) { return nb::tuple(nb::cast(s.returns())); })
-      .def_prop_ro("deal", [](const AnyState& s) { return json_to(s.deal()); })
+      .def_prop_ro("deal", bound(&AnyState::deal))
       .def_prop_ro("actions", [](const AnyState& s) { return pairs_to(s.actions()); })
       .def(
           "legal",
@@ -186,17 +181,9 @@ void bind_state(nb::module_& m) {
             return array_of(list);
           },
           nb::arg("seat"))
-      .def(
-          "apply", [](AnyState& s, nb::handle seat, nb::handle a) { s.apply(integer(seat), integer(a)); },
-          nb::arg("seat"), nb::arg("action"))
-      .def(
-          "events",
-          [](const AnyState& s, nb::handle seat, nb::handle since) {
-            return s.events(integer(seat), integer(since));
-          },
-          nb::arg("seat"), nb::arg("since") = 0)
-      .def(
-          "view", [](const AnyState& s, nb::handle seat) { return s.view(integer(seat)); }, nb::arg("seat"))
+      .def("apply", bound(&AnyState::apply), nb::arg("seat"), nb::arg("action"))
+      .def("events", bound(&AnyState::events), nb::arg("seat"), nb::arg("since") = 0)
+      .def("view", bound(&AnyState::view), nb::arg("seat"))
       .def("clone", &AnyState::clone)
       .def("__copy__", &AnyState::clone)
       .def("__deepcopy__", [](const AnyState& s, nb::handle) { return s.clone(); })
@@ -217,12 +204,15 @@ void bind_state(nb::module_& m) {
       .def(
           "encode",
           [](const Oracle& o, std::string_view name, nb::handle out) {
-            const int block = o.state->game().block_index(name, Block::Of::oracle);
-            FloatOut floats(out, {}, o.state->game().blocks()[static_cast<std::size_t>(block)]);
-            o.state->encode_oracle(o.seat, block, floats.data);
+            FloatOut floats(o.state->game(), name, Block::Of::oracle, out);
+            o.state->encode_oracle(o.seat, floats.block, floats.data);
             return floats.array;
           },
           nb::arg("block"), nb::arg("out") = nb::none());
+}
+
+std::unique_ptr<AnyView> view_from_bytes(const AnyGame& game, const nb::bytes& data) {
+  return game.view_from_bytes({data.c_str(), data.size()});
 }
 
 }  // namespace
@@ -233,8 +223,8 @@ void bind_game(nb::module_& m) {
   bind_view(m);
   bind_state(m);
   nb::class_<AnyGame>(m, "Game", "A game with its rules settled.")
-      .def_prop_ro("name", [](const AnyGame& g) { return std::string(g.name()); })
-      .def_prop_ro("rules", [](const AnyGame& g) { return json_to(g.rules()); })
+      .def_prop_ro("name", &AnyGame::name)
+      .def_prop_ro("rules", bound(&AnyGame::rules))
       .def_prop_ro("num_seats", &AnyGame::num_seats)
       .def_prop_ro("num_actions", &AnyGame::num_actions)
       .def_prop_ro("format_version", &AnyGame::format_version)
@@ -245,43 +235,23 @@ void bind_game(nb::module_& m) {
                        out[block.name.c_str()] = nb::cast(&block, nb::rv_policy::reference);
                      return out;
                    })
-      .def(
-          "new_state", [](const AnyGame& g, nb::handle s) { return g.new_state(seed(s)); }, nb::arg("seed"))
-      .def(
-          "state_from_deal",
-          [](const AnyGame& g, nb::handle deal) { return g.state_from_deal(json_from(deal)); },
-          nb::arg("deal"))
-      .def(
-          "new_view", [](const AnyGame& g, nb::handle seat) { return g.new_view(integer(seat)); },
-          nb::arg("seat"))
-      .def(
-          "view_from_bytes",
-          [](const AnyGame& g, const nb::bytes& data) {
-            return g.view_from_bytes({data.c_str(), data.size()});
-          },
-          nb::arg("data"))
+      .def("new_state", bound(&AnyGame::new_state), nb::arg("seed"))
+      .def("state_from_deal", bound(&AnyGame::state_from_deal), nb::arg("deal"))
+      .def("new_view", bound(&AnyGame::new_view), nb::arg("seat"))
+      .def("view_from_bytes", &view_from_bytes, nb::arg("data"))
       .def(
           "view_json",
           [](const AnyGame& g, const nb::bytes& data) {
             std::string text;
-            append_json(text, g.view_from_bytes({data.c_str(), data.size()})->to_json());
+            append_json(text, view_from_bytes(g, data)->to_json());
             return text;
           },
           nb::arg("data"))
-      .def(
-          "view_from_json",
-          [](const AnyGame& g, nb::handle data) { return g.view_from_json(json_from(data)); },
-          nb::arg("data"))
-      .def(
-          "view_from_snapshot",
-          [](const AnyGame& g, nb::handle data) { return g.view_from_snapshot(json_from(data)); },
-          nb::arg("data"))
+      .def("view_from_json", bound(&AnyGame::view_from_json), nb::arg("data"))
+      .def("view_from_snapshot", bound(&AnyGame::view_from_snapshot), nb::arg("data"))
       .def("replay", &replay, nb::arg("deal"), nb::arg("actions"))
-      .def(
-          "notation", [](const AnyGame& g, nb::handle a) { return g.notation(integer(a)); },
-          nb::arg("action"))
-      .def(
-          "parse", [](const AnyGame& g, std::string_view text) { return g.parse(text); }, nb::arg("text"))
+      .def("notation", bound(&AnyGame::notation), nb::arg("action"))
+      .def("parse", &AnyGame::parse, nb::arg("text"))
       .def("__repr__", [](const AnyGame& g) { return "<Game " + std::string(g.name()) + ">"; });
 }
 

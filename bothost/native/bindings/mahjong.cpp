@@ -177,7 +177,7 @@ void bind_mahjong(nb::module_& m) {
         const auto r = calculate_fans(counts(standing.data() + i * kKinds), {sets.data(), k},
                                       read_win(wins.data() + 8 * i));
         points[i] = static_cast<std::int16_t>(r ? r->points : -1);
-        if (r) std::copy(r->times.begin(), r->times.end(), &times[i * kFans]);
+        if (r) std::ranges::copy(r->times, &times[i * kFans]);
       }
     });
     return nb::make_tuple(array_of(std::move(points)), array_of(std::move(times), {n, kFans}));

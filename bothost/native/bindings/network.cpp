@@ -91,16 +91,13 @@ void check_length(const Array<T>& array, std::size_t n, const char* name) {
 void load(Mlp& self, const std::vector<Floats>& parameters) {
   const auto layers = self.layers<const float>(parameters);
   const auto scorer = self.scorer<const float>(parameters);
-  const auto held = self.busy.hold();
-  nb::gil_scoped_release release;
-  self.native.load(layers, scorer);
+  self.busy.run([&] { self.native.load(layers, scorer); });
 }
 
 nb::object forward(Mlp& self, const Floats& observations) {
   const std::size_t n = self.samples(observations, nullptr), width = at(self.native.actions()) + 1;
   std::vector<float> out(n * width);
-  const auto held = self.busy.hold();
-  without_gil([&] { self.native.forward(observations.data(), n, out.data()); });
+  self.busy.run([&] { self.native.forward(observations.data(), n, out.data()); });
   return array_of(std::move(out), {n, width});
 }
 
@@ -109,8 +106,7 @@ nb::object act(Mlp& self, const Floats& observations, const Masks& masks, const 
   check_length(uniform, n, "uniform");
   std::vector<std::int64_t> actions(n);
   std::vector<float> log_probs(n), values(n);
-  const auto held = self.busy.hold();
-  without_gil([&] {
+  self.busy.run([&] {
     self.native.act(observations.data(), masks.data(), uniform.data(), n, actions.data(), log_probs.data(),
                     values.data());
   });
@@ -143,8 +139,7 @@ nb::object gradients(Mlp& self, const Floats& observations, const Masks& masks, 
                                  log_probs.data(),
                                  advantages.data(),
                                  returns.data()};
-  const auto held = self.busy.hold();
-  const auto terms = without_gil([&] {
+  const auto terms = self.busy.run([&] {
     return self.native.gradients(batch, {clip, value_coef, entropy_coef, kl_coef}, layers, scorer);
   });
   return nb::make_tuple(terms.policy, terms.value, terms.entropy, terms.approx_kl, terms.clipped);

@@ -1,15 +1,12 @@
 // The rule player of Othello.
 #include <nanobind/nanobind.h>
 
-#include <algorithm>
-#include <array>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include "bindings/afterstates.h"
 #include "bindings/bind.h"
 #include "bindings/convert.h"
+#include "core/options.h"
 #include "othello/afterstates.h"
 #include "othello/othello.h"
 #include "othello/search.h"
@@ -26,20 +23,17 @@ othello::SearchLimits limits_of(nb::handle depth, nb::handle solve_from, nb::han
 }
 
 othello::Weights weights_of(const Json& json) {
+  OptionReader read(json);
   othello::Weights weights;
-  const std::array<std::pair<std::string_view, int*>, 7> known{{{"mobility", &weights.mobility},
-                                                                {"frontier", &weights.frontier},
-                                                                {"corners", &weights.corners},
-                                                                {"stability", &weights.stability},
-                                                                {"danger", &weights.danger},
-                                                                {"edges", &weights.edges},
-                                                                {"greed", &weights.greed}}};
-  for (const auto& [key, value] : json.object("weights")) {
-    const auto found =
-        std::find_if(known.begin(), known.end(), [&](const auto& entry) { return entry.first == key; });
-    if (found == known.end()) throw InvalidInput(key + " is no weight");
-    *found->second = static_cast<int>(value.integer(key, -10'000, 10'000));
-  }
+  const auto weight = [&](std::string_view name, int& out) { read(name, out, -10'000, 10'000); };
+  weight("mobility", weights.mobility);
+  weight("frontier", weights.frontier);
+  weight("corners", weights.corners);
+  weight("stability", weights.stability);
+  weight("danger", weights.danger);
+  weight("edges", weights.edges);
+  weight("greed", weights.greed);
+  read.refuse_others("Othello's judgement");
   return weights;
 }
 

@@ -9,6 +9,7 @@
 #include "bindings/bind.h"
 #include "bindings/convert.h"
 #include "bindings/exclusive.h"
+#include "core/options.h"
 #include "core/registry.h"
 #include "search/any_search.h"
 
@@ -17,39 +18,26 @@ namespace bothost::python {
 namespace {
 
 search::Options options_of(const Json& json) {
+  constexpr std::array<std::string_view, 2> kLeaves{"rollout", "evaluator"}, kUtilities{"sign", "points"},
+      kPlayouts{"random", "rule"}, kOthers{"tree", "policy"};
+  OptionReader read(json);
   search::Options o;
-  const std::array<std::pair<std::string_view, double*>, 6> numbers{{{"exploration", &o.exploration},
-                                                                     {"playout_noise", &o.playout_noise},
-                                                                     {"widening", &o.widening},
-                                                                     {"points_scale", &o.points_scale},
-                                                                     {"prior_visits", &o.prior_visits},
-                                                                     {"mixing", &o.mixing}}};
-  using Names = std::array<std::string_view, 2>;
-  for (const auto& [key, value] : json.object("options")) {
-    const auto* number = std::ranges::find(numbers, key, &std::pair<std::string_view, double*>::first);
-    if (number != numbers.end())
-      *number->second = value.number(key);
-    else if (key == "leaf")
-      o.leaf = static_cast<search::Leaf>(value.one_of(key, Names{"rollout", "evaluator"}));
-    else if (key == "utility")
-      o.utility = static_cast<search::Utility>(value.one_of(key, Names{"sign", "points"}));
-    else if (key == "playout")
-      o.playout = static_cast<search::Playout>(value.one_of(key, Names{"random", "rule"}));
-    else if (key == "others")
-      o.others = static_cast<search::Others>(value.one_of(key, Names{"tree", "policy"}));
-    else if (key == "belief")
-      o.belief = static_cast<int>(value.integer(key, 0, 100'000));
-    else if (key == "leaf_moves")
-      o.leaf_moves = static_cast<int>(value.integer(key, 0, 1 << 20));
-    else if (key == "leaf_batch")
-      o.leaf_batch = static_cast<int>(value.integer(key, 1, 4096));
-    else if (key == "threads")
-      o.threads = static_cast<int>(value.integer(key, 1, 256));
-    else if (key == "max_nodes")
-      o.max_nodes = static_cast<std::uint32_t>(value.integer(key, 1, 1 << 28));
-    else
-      throw InvalidInput("a search has no option \"" + key + "\"");
-  }
+  read("exploration", o.exploration);
+  read("leaf", o.leaf, kLeaves);
+  read("playout", o.playout, kPlayouts);
+  read("playout_noise", o.playout_noise);
+  read("others", o.others, kOthers);
+  read("belief", o.belief, 0, 100'000);
+  read("widening", o.widening);
+  read("utility", o.utility, kUtilities);
+  read("points_scale", o.points_scale);
+  read("prior_visits", o.prior_visits);
+  read("mixing", o.mixing);
+  read("leaf_batch", o.leaf_batch, 1, 4096);
+  read("leaf_moves", o.leaf_moves, 0, 1 << 20);
+  read("threads", o.threads, 1, 256);
+  read("max_nodes", o.max_nodes, 1, 1 << 28);
+  read.refuse_others("a search");
   return o;
 }
 
@@ -75,9 +63,16 @@ bool run(Search& self, nb::handle iterations, nb::handle ms) {
                                      std::chrono::duration<double, std::milli>(std::max(0.0, left)));
   }
   if (iterations.is_none() && ms.is_none()) throw InvalidInput("run() needs iterations, ms, or both");
-  const auto held = self.busy.hold();
-  nb::gil_scoped_release release;
-  return self.native->run(until);
+  return self.busy.run([&] { return self.native->run(until); });
+}
+
+/// A member of the search, for one thread at a time.
+template <class R, class... A>
+constexpr auto held(R (search::AnySearch::*member)(A...)) {
+  return [member](Search& self, typename Parameter<A>::Type... given) {
+    const auto hold = self.busy.hold();
+    return (*self.native.*member)(Parameter<A>::of(given)...);
+  };
 }
 
 nb::list leaves(Search& self) {
@@ -109,35 +104,10 @@ void bind_search(nb::module_& m) {
           },
           nb::arg("root"), nb::arg("seed"), nb::arg("options"))
       .def("run", &run, nb::arg("iterations") = nb::none(), nb::arg("ms") = nb::none())
-      .def(
-          "feed",
-          [](Search& self, const List<float>& values) {
-            const auto held = self.busy.hold();
-            self.native->feed(span_of(values));
-          },
-          nb::arg("values").noconvert())
-      .def(
-          "advance",
-          [](Search& self, const AnyView& root, const ActionArray& actions) {
-            const auto held = self.busy.hold();
-            self.native->advance(root, span_of(actions));
-          },
-          nb::arg("root"), nb::arg("actions"))
-      .def(
-          "commit",
-          [](Search& self, nb::handle action) {
-            const auto held = self.busy.hold();
-            self.native->commit(integer(action));
-          },
-          nb::arg("action"))
-      .def(
-          "resample_determinizations",
-          [](Search& self, nb::handle deals) {
-            const auto held = self.busy.hold();
-            self.native->resample_determinizations(
-                static_cast<int>(std::clamp<std::int64_t>(integer(deals), 0, 1 << 20)));
-          },
-          nb::arg("deals"))
+      .def("feed", held(&search::AnySearch::feed), nb::arg("values").noconvert())
+      .def("advance", held(&search::AnySearch::advance), nb::arg("root"), nb::arg("actions"))
+      .def("commit", held(&search::AnySearch::commit), nb::arg("action"))
+      .def("resample_determinizations", held(&search::AnySearch::resample_determinizations), nb::arg("deals"))
       .def_prop_ro("leaves", &leaves)
       .def_prop_ro("root_actions", &root_actions)
       .def_prop_ro("iterations", [](Search& self) { return self.native->iterations(); })

@@ -18,66 +18,54 @@ namespace bothost::python {
 namespace {
 
 /// The environment, and a guard: with the GIL released a second thread could enter while a step is under way.
-class VecEnv {
- public:
-  VecEnv(const AnyGame& game, std::int64_t n, std::uint64_t seed) : env_(game.vec_env(n, seed)) { publish(); }
+struct VecEnv {
+  VecEnv(const AnyGame& game, std::int64_t n, std::uint64_t seed) : env(game.vec_env(n, seed)) { publish(); }
 
-  /// While it lives, no other thread changes the environment.
-  [[nodiscard]] Exclusive::Hold hold() { return busy_.hold(); }
-
-  AnyVecEnv& env() { return *env_; }
-
-  void step(std::span<const Action> actions) {
-    const auto held = busy_.hold();
-    // Copied before the GIL goes, so that no other thread can change them between check and use.
-    actions_.assign(actions.begin(), actions.end());
-    without_gil([&] { env_->step(actions_); });
-    publish();
-  }
-
-  /// The legal ids as the last complete step left them.
-  const std::shared_ptr<Action[]>& legal_ids() const { return ids_; }
-  std::size_t num_legal() const { return num_legal_; }
-
- private:
   void publish() {
-    ids_ = env_->legal_ids();
-    num_legal_ = env_->num_legal();
+    ids = env->legal_ids();
+    num_legal = env->num_legal();
   }
 
-  std::unique_ptr<AnyVecEnv> env_;
-  Exclusive busy_{"VecEnv"};
-  std::vector<Action> actions_;
-  std::shared_ptr<Action[]> ids_;
-  std::size_t num_legal_ = 0;
+  std::unique_ptr<AnyVecEnv> env;
+  Exclusive busy{"VecEnv"};
+  std::vector<Action> actions;
+  /// The legal ids as the last complete step left them.
+  std::shared_ptr<Action[]> ids;
+  std::size_t num_legal = 0;
 };
+
+void step(VecEnv& self, const ActionArray& given) {
+  const auto held = self.busy.hold();
+  // Copied before the GIL goes, so that no other thread can change them between check and use.
+  self.actions.assign(given.data(), given.data() + given.size());
+  without_gil([&] { self.env->step(self.actions); });
+  self.publish();
+}
 
 /// A read-only array over memory that `owner` keeps alive.
 template <class T, class... Shape>
 nb::object array_over(const T* data, nb::handle owner, Shape... shape) {
-  return nb::ndarray<nb::numpy, const T>(data, {static_cast<std::size_t>(shape)...}, owner).cast();
+  return nb::ndarray<nb::numpy, const T>(data, {at(shape)...}, owner).cast();
 }
 
 template <auto values>
 nb::object by_env(nb::handle_t<VecEnv> self) {
-  const auto& all = (nb::cast<VecEnv&>(self).env().*values)();
+  const auto& all = (*nb::cast<VecEnv&>(self).env.*values)();
   return array_over(all.data(), self, all.size());
 }
 
 nb::object legal_ids(VecEnv& self) {
   using Owner = std::shared_ptr<Action[]>;
-  nb::capsule owner(new Owner(self.legal_ids()), [](void* p) noexcept { delete static_cast<Owner*>(p); });
-  return array_over(self.legal_ids().get(), owner, self.num_legal());
+  nb::capsule owner(new Owner(self.ids), [](void* p) noexcept { delete static_cast<Owner*>(p); });
+  return array_over(self.ids.get(), owner, self.num_legal);
 }
 
 void legal_mask(VecEnv& self, const Array<bool>& out) {
-  const auto width = at(self.env().game().num_actions());
+  const auto width = at(self.env->game().num_actions());
   if (width > 512) throw InvalidInput("dense masks are for games of at most 512 actions; use legal_ids");
-  if (!has_shape(out, {self.env().size(), width}))
+  if (!has_shape(out, {self.env->size(), width}))
     throw InvalidInput("out: legal_mask needs shape (n, num_actions)");
-  const auto held = self.hold();
-  nb::gil_scoped_release release;
-  self.env().legal_mask(out.data());
+  self.busy.run([&] { self.env->legal_mask(out.data()); });
 }
 
 using RowArray = List<std::int64_t>;
@@ -102,39 +90,34 @@ std::vector<std::int64_t> rows_of(const AnyVecEnv& env, const std::optional<RowA
 
 std::size_t legal_of(const AnyVecEnv& env, std::span<const std::int64_t> rows) {
   std::size_t count = 0;
-  for (const auto row : rows) {
-    const auto i = static_cast<std::size_t>(row);
-    count += static_cast<std::size_t>(env.offsets()[i + 1] - env.offsets()[i]);
-  }
+  for (const auto row : rows) count += at(env.offsets()[at(row) + 1] - env.offsets()[at(row)]);
   return count;
 }
 
 template <Block::Of kind>
 void encode(VecEnv& self, std::string_view name, nb::handle out, const std::optional<RowArray>& given) {
   if (out.is_none()) throw nb::type_error("out must be an array");
-  const auto held = self.hold();
-  const AnyGame& game = self.env().game();
-  const int block = game.block_index(name, kind);
-  const auto rows = rows_of(self.env(), given);
-  const std::size_t leading = kind == Block::Of::action ? legal_of(self.env(), rows) : rows.size();
-  const FloatOut floats(out, {&leading, 1}, game.blocks()[static_cast<std::size_t>(block)]);
+  const auto held = self.busy.hold();
+  const auto rows = rows_of(*self.env, given);
+  const std::size_t leading = kind == Block::Of::action ? legal_of(*self.env, rows) : rows.size();
+  const FloatOut floats(self.env->game(), name, kind, out, {&leading, 1});
   nb::gil_scoped_release release;
-  if constexpr (kind == Block::Of::view) self.env().encode(block, rows, floats.data);
-  if constexpr (kind == Block::Of::action) self.env().encode_actions(block, rows, floats.data);
+  if constexpr (kind == Block::Of::view) self.env->encode(floats.block, rows, floats.data);
+  if constexpr (kind == Block::Of::action) self.env->encode_actions(floats.block, rows, floats.data);
 }
 
 nb::object deal(VecEnv& self, nb::handle index) {
-  const auto held = self.hold();
+  const auto held = self.busy.hold();
   const auto row = integer(index);
-  check_row(self.env(), row);
-  return json_to(self.env().deal(static_cast<std::size_t>(row)));
+  check_row(*self.env, row);
+  return json_to(self.env->deal(at(row)));
 }
 
 nb::object rule_actions(VecEnv& self, const RowArray& indices) {
-  const auto held = self.hold();
-  const auto rows = rows_of(self.env(), indices);
+  const auto held = self.busy.hold();
+  const auto rows = rows_of(*self.env, indices);
   ActionList actions(rows.size());
-  without_gil([&] { self.env().rule_actions(rows, actions.data()); });
+  without_gil([&] { self.env->rule_actions(rows, actions.data()); });
   return array_of(std::move(actions));
 }
 
@@ -150,24 +133,22 @@ void bind_vec_env(nb::module_& m) {
           nb::arg("game"), nb::arg("n"), nb::arg("seed"))
       .def_prop_ro(
           "game",
-          [](VecEnv& v) { return std::const_pointer_cast<AnyGame>(v.env().game().shared_from_this()); })
-      .def_prop_ro("n", [](VecEnv& v) { return v.env().size(); })
+          [](VecEnv& v) { return std::const_pointer_cast<AnyGame>(v.env->game().shared_from_this()); })
+      .def_prop_ro("n", [](VecEnv& v) { return v.env->size(); })
       .def_prop_ro("seat", &by_env<&AnyVecEnv::seats>)
       .def_prop_ro("legal_offsets", &by_env<&AnyVecEnv::offsets>)
       .def_prop_ro("legal_ids", &legal_ids)
       .def_prop_ro("returns",
                    [](nb::handle_t<VecEnv> self) {
-                     auto& env = nb::cast<VecEnv&>(self).env();
+                     auto& env = *nb::cast<VecEnv&>(self).env;
                      return array_over(env.returns().data(), self, env.size(), env.game().num_seats());
                    })
       .def_prop_ro("done",
                    [](nb::handle_t<VecEnv> self) {
-                     const auto& done = nb::cast<VecEnv&>(self).env().done();
+                     const auto& done = nb::cast<VecEnv&>(self).env->done();
                      return array_over(reinterpret_cast<const bool*>(done.data()), self, done.size());
                    })
-      .def(
-          "step", [](VecEnv& v, const ActionArray& actions) { v.step(span_of(actions)); },
-          nb::arg("actions").noconvert())
+      .def("step", &step, nb::arg("actions").noconvert())
       .def("encode", &encode<Block::Of::view>, nb::arg("block"), nb::arg("out"),
            nb::arg("rows").noconvert() = nb::none())
       .def("encode_actions", &encode<Block::Of::action>, nb::arg("block"), nb::arg("out"),

@@ -81,7 +81,7 @@ def test_presets_and_options() -> None:
     [
         ({"hands": 9}, 'did you mean "hand"'),
         ({"skil_a": 1}, 'did you mean "skill_a"'),
-        ({"preset": "seven"}, 'did you mean "seven-phase"'),
+        ({"preset": "seven"}, '"seven" is not one of seven-phase, four-phase'),
         ({"hand": 0}, "hand: 0 is not within 1 .. 20"),
         ({"hand": 20, "pool": 13}, "need more than 52 cards"),
         ({"deck": 23}, "more than the 22 cards"),

@@ -128,7 +128,7 @@ class AnyVecEnv {
   const std::vector<std::uint8_t>& done() const { return done_; }
   /// A step may move the legal ids into a larger buffer. The shared pointer keeps the old one alive.
   const std::shared_ptr<Action[]>& legal_ids() const { return ids_; }
-  std::size_t num_legal() const { return static_cast<std::size_t>(offsets_.back()); }
+  std::size_t num_legal() const { return at(offsets_.back()); }
 
  protected:
   std::vector<Seat> seat_;

@@ -28,6 +28,11 @@ class ByteWriter {
     varint(s.size());
     out_.append(s);
   }
+  /// A varint; with ByteReader::number, one function can write and read the same fields.
+  template <class T>
+  void number(T v, std::uint64_t) {
+    varint(static_cast<std::uint64_t>(v));
+  }
   std::string take() { return std::move(out_); }
 
  private:
@@ -63,6 +68,11 @@ class ByteReader {
     const auto v = varint();
     if (v > most) throw InvalidInput("count " + std::to_string(v) + " exceeds " + std::to_string(most));
     return v;
+  }
+  /// A count into a member.
+  template <class T>
+  void number(T& v, std::uint64_t most) {
+    v = static_cast<T>(count(most));
   }
   std::string_view text(std::size_t most) {
     const auto n = static_cast<std::size_t>(count(most));

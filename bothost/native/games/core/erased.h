@@ -46,14 +46,12 @@ class ViewOf final : public AnyView {
 
   bool is_legal(std::int64_t action) const override {
     if (action < 0 || action >= game_->num_actions()) return false;
-    if constexpr (requires {
-                    { view_.is_legal(Action{}) } -> std::same_as<bool>;
-                  }) {
+    if constexpr (requires { view_.is_legal(Action{}); }) {
       return view_.is_legal(static_cast<Action>(action));
     } else {
       ActionList& list = scratch();
       view_.legal(list);
-      return std::binary_search(list.begin(), list.end(), static_cast<Action>(action));
+      return std::ranges::binary_search(list, static_cast<Action>(action));
     }
   }
 
@@ -146,7 +144,7 @@ class StateOf final : public AnyState {
   }
 
   std::vector<std::string> events(std::int64_t seat, std::int64_t since) const override {
-    const Stream& stream = streams_[static_cast<std::size_t>(game_->checked_seat(seat))];
+    const Stream& stream = streams_[at(game_->checked_seat(seat))];
     if (since < 0) throw InvalidInput("since: " + std::to_string(since) + " is negative");
     std::vector<std::string> out;
     for (std::size_t i = 0; i < stream.events.size(); ++i)
@@ -171,11 +169,9 @@ class StateOf final : public AnyState {
     std::uint32_t first = 0;  // number of the first event kept
     std::vector<typename G::Event> events;
   };
-  std::size_t seats() const { return static_cast<std::size_t>(game_->num_seats()); }
+  std::size_t seats() const { return at(game_->num_seats()); }
   auto sink() {
-    return [this](Seat to, const typename G::Event& event) {
-      streams_[static_cast<std::size_t>(to)].events.push_back(event);
-    };
+    return [this](Seat to, const typename G::Event& event) { streams_[at(to)].events.push_back(event); };
   }
 
   GamePtr<G> game_;
@@ -231,7 +227,7 @@ class GameOf final : public AnyGame {
     constexpr std::int64_t kMost = 1 << 20;
     if (n < 1 || n > kMost)
       throw InvalidInput("n: " + std::to_string(n) + " is not within 1 .. " + std::to_string(kMost));
-    return std::make_unique<VecEnvOf<G>>(shared_from_this(), rules_, static_cast<std::size_t>(n), seed);
+    return std::make_unique<VecEnvOf<G>>(shared_from_this(), rules_, at(n), seed);
   }
 
   std::string notation(std::int64_t action) const override {

@@ -60,7 +60,7 @@ struct Block {
   /// Number of floats.
   std::size_t size() const {
     std::size_t floats = 1;
-    for (const int d : shape) floats *= static_cast<std::size_t>(d);
+    for (const int d : shape) floats *= at(d);
     return floats;
   }
 };

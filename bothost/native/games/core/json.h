@@ -37,25 +37,26 @@ class Json {
   bool is_null() const { return std::holds_alternative<std::monostate>(v_); }
 
   bool boolean(std::string_view what) const { return get<bool>(what, "true or false"); }
-  /// An integer within [low, high]; `what` names the field in the error.
-  std::int64_t integer(std::string_view what, std::int64_t low, std::int64_t high) const {
+  /// An integer within [low, high], which `T` can hold; `what` names the field in the error.
+  template <class T = std::int64_t>
+  T integer(std::string_view what, std::int64_t low, std::int64_t high) const {
     const auto v = get<std::int64_t>(what, "an integer");
     if (v < low || v > high)
       throw InvalidInput(std::string(what) + ": " + std::to_string(v) + " is not within " +
                          std::to_string(low) + " .. " + std::to_string(high));
-    return v;
+    return static_cast<T>(v);
   }
   double number(std::string_view what) const {
     if (const auto* i = std::get_if<std::int64_t>(&v_)) return static_cast<double>(*i);
     return get<double>(what, "a number");
   }
   const std::string& text(std::string_view what) const { return get<std::string>(what, "a string"); }
-  /// Index of the text in a list of names.
-  template <class Names>
-  int one_of(std::string_view what, const Names& names) const {
+  /// Index of the text in a list of names, or the enumerator of that number.
+  template <class T = int, class Names>
+  T one_of(std::string_view what, const Names& names) const {
     const auto& given = text(what);
-    const auto it = std::find(names.begin(), names.end(), given);
-    if (it != names.end()) return static_cast<int>(it - names.begin());
+    const auto it = std::ranges::find(names, given);
+    if (it != names.end()) return static_cast<T>(it - names.begin());
     std::string known;
     for (const auto& name : names) (known += known.empty() ? "" : ", ") += name;
     throw InvalidInput(std::string(what) + ": \"" + given + "\" is not one of " + known);
@@ -74,6 +75,11 @@ class Json {
   const Json* known(std::string_view key) const {
     const auto* v = find(key);
     return v && !v->is_null() ? v : nullptr;
+  }
+  /// Reads a member within [low, high], unless it is absent or null.
+  template <class T>
+  void read(std::string_view key, T& out, std::int64_t low, std::int64_t high) const {
+    if (const auto* v = known(key)) out = v->integer<T>(key, low, high);
   }
   const Json& at(std::string_view key) const {
     if (const auto* v = find(key)) return *v;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -35,6 +36,12 @@ struct IllegalAction : InvalidInput {
 /// Throws InvalidInput with this reason unless the condition holds.
 inline void require(bool holds, const char* why) {
   if (!holds) throw InvalidInput(why);
+}
+
+/// Throws InvalidInput that quotes what was given, at most 60 characters of it, and says what is wrong with
+/// it.
+[[noreturn]] inline void reject(std::string_view given, std::string_view why) {
+  throw InvalidInput("\"" + std::string(given.substr(0, 60)) + "\" " + std::string(why));
 }
 
 /// A number that is not negative, such as a seat's, or an enumerator, as an index.

@@ -19,7 +19,7 @@ class VecEnvOf final : public AnyVecEnv {
  public:
   VecEnvOf(std::shared_ptr<const AnyGame> game, const typename G::Rules& rules, std::size_t n,
            std::uint64_t seed)
-      : game_(std::move(game)), rules_(rules), num_seats_(static_cast<std::size_t>(rules.num_seats())) {
+      : game_(std::move(game)), rules_(rules), num_seats_(at(rules.num_seats())) {
     seat_.resize(n);
     offsets_.resize(n + 1);
     returns_.resize(n * num_seats_);
@@ -40,7 +40,7 @@ class VecEnvOf final : public AnyVecEnv {
 
   void step(std::span<const Action> actions) override {
     check(actions);
-    std::fill(returns_.begin(), returns_.end(), 0.0F);
+    std::ranges::fill(returns_, 0.0F);
     for (std::size_t i = 0; i < states_.size(); ++i) {
       auto& state = states_[i];
       if (actions[i] == kNoAction) {
@@ -64,28 +64,28 @@ class VecEnvOf final : public AnyVecEnv {
   }
 
   void encode(int block, Rows rows, float* out) const override {
-    const std::size_t floats = G::blocks()[static_cast<std::size_t>(block)].size();
+    const std::size_t floats = G::blocks()[at(block)].size();
     for (const auto row : rows) {
-      const auto i = static_cast<std::size_t>(row);
+      const auto i = at(row);
       G::encode(states_[i].view(seat_[i]), block, out);
       out += floats;
     }
   }
 
   void encode_actions(int block, Rows rows, float* out) const override {
-    const std::size_t floats = G::blocks()[static_cast<std::size_t>(block)].size();
+    const std::size_t floats = G::blocks()[at(block)].size();
     for (const auto row : rows) {
-      const auto i = static_cast<std::size_t>(row);
+      const auto i = at(row);
       G::encode_actions(states_[i].view(seat_[i]), block, legal(i), out);
       out += legal(i).size() * floats;
     }
   }
 
   void legal_mask(bool* out) const override {
-    const auto width = static_cast<std::size_t>(rules_.num_actions());
+    const auto width = at(rules_.num_actions());
     std::memset(out, 0, states_.size() * width * sizeof(bool));
     for (std::size_t i = 0; i < states_.size(); ++i)
-      for (const Action action : legal(i)) out[i * width + static_cast<std::size_t>(action)] = true;
+      for (const Action action : legal(i)) out[i * width + at(action)] = true;
   }
 
   Json deal(std::size_t index) const override { return states_[index].deal(); }
@@ -93,7 +93,7 @@ class VecEnvOf final : public AnyVecEnv {
   void rule_actions([[maybe_unused]] Rows rows, [[maybe_unused]] Action* out) const override {
     if constexpr (HasRulePlayer<G>) {
       for (const auto row : rows) {
-        const auto i = static_cast<std::size_t>(row);
+        const auto i = at(row);
         *out++ = G::rule_action(states_[i].view(seat_[i]));
       }
     } else {
@@ -103,7 +103,7 @@ class VecEnvOf final : public AnyVecEnv {
 
  private:
   std::span<const Action> legal(std::size_t i) const {
-    return {ids_.get() + offsets_[i], static_cast<std::size_t>(offsets_[i + 1] - offsets_[i])};
+    return {ids_.get() + offsets_[i], at(offsets_[i + 1] - offsets_[i])};
   }
 
   void check(std::span<const Action> actions) const {
@@ -113,7 +113,7 @@ class VecEnvOf final : public AnyVecEnv {
     for (std::size_t i = 0; i < actions.size(); ++i) {
       if (actions[i] == kNoAction) continue;
       const auto ids = legal(i);
-      if (!std::binary_search(ids.begin(), ids.end(), actions[i]))
+      if (!std::ranges::binary_search(ids, actions[i]))
         throw IllegalAction("environment " + std::to_string(i) + ": action " + std::to_string(actions[i]) +
                             " is not legal");
     }
@@ -128,7 +128,7 @@ class VecEnvOf final : public AnyVecEnv {
     legal_.clear();
     states_[i].legal(seat_[i], legal_);
     if (legal_.empty()) throw std::logic_error(std::string(G::kName) + ": an asked seat has no legal action");
-    const auto begin = static_cast<std::size_t>(offsets_[i]);
+    const auto begin = at(offsets_[i]);
     if (begin + legal_.size() > capacity_) reserve_ids(2 * (begin + legal_.size()));
     std::memcpy(ids_.get() + begin, legal_.data(), legal_.size() * sizeof(Action));
     offsets_[i + 1] = static_cast<std::int64_t>(begin + legal_.size());

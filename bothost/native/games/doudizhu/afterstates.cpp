@@ -31,7 +31,7 @@ bool highest(std::span<const std::int32_t> features, int abstract) {
   for (int other = abstract + 1; other < kAbstractActions; ++other) {
     const Move& m = example(other);
     if (m.kind != own.kind || m.length != own.length) break;
-    if (std::binary_search(features.begin(), features.end(), kUnseen + other - 1)) return false;
+    if (std::ranges::binary_search(features, kUnseen + other - 1)) return false;
   }
   return true;
 }

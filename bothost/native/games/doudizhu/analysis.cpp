@@ -231,7 +231,7 @@ bool partition_into(Cards hand, int plays, std::vector<Action>& out) {
 }
 
 void weakest_first(std::vector<Action>& plays) {
-  std::stable_sort(plays.begin(), plays.end(), [](Action a, Action b) {
+  std::ranges::stable_sort(plays, [](Action a, Action b) {
     return play_value(Universe::get()[a]) < play_value(Universe::get()[b]);
   });
 }

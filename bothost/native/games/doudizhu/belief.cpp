@@ -24,14 +24,14 @@ void add_logs(const Sight& sight, std::span<const Action> moves, Action action,
   thread_local std::vector<float> likes;
   likes.resize(moves.size());
   preferences(sight, moves, likes);
-  const auto most = std::max_element(likes.begin(), likes.end());
+  const auto most = std::ranges::max_element(likes);
   double sum = 0, own = 0;
   for (std::size_t i = 0; i < moves.size(); ++i) {
     const double weight = std::exp((likes[i] - *most) / kTemperature);
     sum += weight;
     if (moves[i] == action) own = weight;
   }
-  const Action preferred = moves[static_cast<std::size_t>(most - likes.begin())];
+  const Action preferred = moves[at(most - likes.begin())];
   const bool by_partition = choose_by_partition(sight, moves).action == action;
   const std::array<double, kTypes> shares{own / sum, preferred == action ? 1.0 : 0.0,
                                           by_partition ? 1.0 : 0.0};
@@ -52,7 +52,7 @@ std::array<double, kTypes> weights(const std::array<double, kTypes>& logs, doubl
 double Explanation::log_likelihood(double exponent) const {
   double out = 0;
   for (const auto& logs : logs_) {
-    const double most = *std::max_element(logs.begin(), logs.end());
+    const double most = *std::ranges::max_element(logs);
     if (most == -std::numeric_limits<double>::infinity()) return most;
     const auto w = weights(logs, most, exponent);
     out += exponent * most + std::log(std::accumulate(w.begin(), w.end(), 0.0));
@@ -64,10 +64,10 @@ Types Explanation::draw(Rng& rng, double exponent) const {
   Types out{};
   if (!known_) return out;
   for (std::size_t seat = 0; seat < kSeats; ++seat) {
-    const auto w = weights(logs_[seat], *std::max_element(logs_[seat].begin(), logs_[seat].end()), exponent);
-    double at = rng.uniform() * std::accumulate(w.begin(), w.end(), 0.0);
+    const auto w = weights(logs_[seat], *std::ranges::max_element(logs_[seat]), exponent);
+    double left = rng.uniform() * std::accumulate(w.begin(), w.end(), 0.0);
     std::size_t type = 0;
-    while (type + 1 < kTypes && (at -= w[type]) >= 0) ++type;
+    while (type + 1 < kTypes && (left -= w[type]) >= 0) ++type;
     out[seat] = static_cast<Type>(type);
   }
   return out;
@@ -87,26 +87,24 @@ Explanation explain(const View& view, const State& deal) {
   const auto& u = Universe::get();
   thread_local std::vector<Action> room(kMoveRoom);
   std::array<Cards, kSeats> hands{deal.dealt(0), deal.dealt(1), deal.dealt(2)};
-  hands[static_cast<std::size_t>(seen.landlord)] += deal.bottom();
+  hands[at(seen.landlord)] += deal.bottom();
   Public table;
   table.begin_bidding(seen.first, view.rules());
-  for (int i = 0; i < seen.calls; ++i)
-    table.call(table.turn, seen.history[static_cast<std::size_t>(i)], view.rules());
+  for (int i = 0; i < seen.calls; ++i) table.call(table.turn, seen.history[at(i)], view.rules());
   table.show_bottom(deal.bottom());
   for (int i = seen.calls; i < seen.size; ++i) {
-    const Action action = seen.history[static_cast<std::size_t>(i)];
+    const Action action = seen.history[at(i)];
     const Seat seat = table.turn;
-    Cards& hand = hands[static_cast<std::size_t>(seat)];
+    Cards& hand = hands[at(seat)];
     if (!contains(hand, u[action].cards)) {
-      out.logs_[static_cast<std::size_t>(seat)].fill(-std::numeric_limits<double>::infinity());
+      out.logs_[at(seat)].fill(-std::numeric_limits<double>::infinity());
       return out;
     }
     if (seat != view.seat()) {
       const std::span<const Action> moves{room.data(), legal_of(table, view.rules(), hand, room.data())};
       const Cards unseen = kDeck - hand - table.played[0] - table.played[1] - table.played[2];
       if (moves.size() > 1)
-        add_logs({view.rules(), table, seat, hand, unseen}, moves, action,
-                 out.logs_[static_cast<std::size_t>(seat)]);
+        add_logs({view.rules(), table, seat, hand, unseen}, moves, action, out.logs_[at(seat)]);
     }
     hand -= u[action].cards;
     table.play(seat, action, u[action]);

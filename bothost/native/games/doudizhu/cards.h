@@ -102,8 +102,7 @@ inline Cards cards_from_text(std::string_view text) {
     if (r == std::string_view::npos)
       throw InvalidInput(std::string("'") + ch + "' is not a rank of 3456789TJQKA2BR");
     out += card(static_cast<int>(r));
-    if (!contains(kDeck, out))
-      throw InvalidInput("\"" + std::string(text) + "\" holds too many of '" + ch + "'");
+    if (!contains(kDeck, out)) reject(text, std::string("holds too many of '") + ch + "'");
   }
   return out;
 }

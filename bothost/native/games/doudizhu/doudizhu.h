@@ -29,8 +29,7 @@ struct Doudizhu {
   }
   static Action parse_action(const Rules& rules, std::string_view text) {
     const Action a = doudizhu::Universe::get().parse(text);
-    if (a >= rules.num_actions())
-      throw InvalidInput("\"" + std::string(text) + "\" is no action under these rules");
+    if (a >= rules.num_actions()) reject(text, "is no action under these rules");
     return a;
   }
 

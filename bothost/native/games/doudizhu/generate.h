@@ -93,10 +93,7 @@ class Generator {
   Action* lead(Action* out) const {
     Action* const begin = out;
     out = singles(kTrio, m_.three, singles(kPair, m_.two, singles(kSolo, m_.one, out)));
-    if (m_.three) {
-      out = trios_with_solo(0, out);
-      out = trios_with_pair(0, out);
-    }
+    if (m_.three) out = trios_with_pair(0, trios_with_solo(0, out));
     out = chains(kSoloChain, 1, m_.one, out);
     out = chains(kPairChain, 2, m_.two, out);
     const RankMask planes = m_.three & kChainMask;
@@ -131,38 +128,22 @@ class Generator {
   Action* higher(const Move& last, Action* out) const {
     const int above = last.rank + 1, n = last.length;
     switch (last.kind) {
-      case Kind::solo:
-        return singles(kSolo, m_.one >> above << above, out);
-      case Kind::pair:
-        return singles(kPair, m_.two >> above << above, out);
-      case Kind::trio:
-        return singles(kTrio, m_.three >> above << above, out);
-      case Kind::trio_solo:
-        return trios_with_solo(above, out);
-      case Kind::trio_pair:
-        return trios_with_pair(above, out);
-      case Kind::solo_chain:
-        return chain(kSoloChain, 1, m_.one, n, above, out);
-      case Kind::pair_chain:
-        return chain(kPairChain, 2, m_.two, n, above, out);
-      case Kind::trio_chain:
-        return chain(kTrioChain, 3, m_.three, n, above, out);
-      case Kind::plane_solo:
-        return planes_with_solos(n, above, out);
-      case Kind::plane_pair:
-        return planes_with_pairs(n, above, out);
-      case Kind::quad_solo:
-        return quads_with_solos(above, out);
-      case Kind::quad_pair:
-        return quads_with_pairs(above, out);
-      case Kind::shuttle:
-        return chain(u_.first_shuttle(), 4, m_.four, n, above, out);
-      case Kind::shuttle_solo:
-        return shuttles_with_solos(n, above, out);
-      case Kind::shuttle_pair:
-        return shuttles_with_pairs(n, above, out);
-      default:
-        return out;
+      case Kind::solo: return singles(kSolo, m_.one >> above << above, out);
+      case Kind::pair: return singles(kPair, m_.two >> above << above, out);
+      case Kind::trio: return singles(kTrio, m_.three >> above << above, out);
+      case Kind::trio_solo: return trios_with_solo(above, out);
+      case Kind::trio_pair: return trios_with_pair(above, out);
+      case Kind::solo_chain: return chain(kSoloChain, 1, m_.one, n, above, out);
+      case Kind::pair_chain: return chain(kPairChain, 2, m_.two, n, above, out);
+      case Kind::trio_chain: return chain(kTrioChain, 3, m_.three, n, above, out);
+      case Kind::plane_solo: return planes_with_solos(n, above, out);
+      case Kind::plane_pair: return planes_with_pairs(n, above, out);
+      case Kind::quad_solo: return quads_with_solos(above, out);
+      case Kind::quad_pair: return quads_with_pairs(above, out);
+      case Kind::shuttle: return chain(u_.first_shuttle(), 4, m_.four, n, above, out);
+      case Kind::shuttle_solo: return shuttles_with_solos(n, above, out);
+      case Kind::shuttle_pair: return shuttles_with_pairs(n, above, out);
+      default: return out;
     }
   }
 
@@ -172,36 +153,34 @@ class Generator {
     return out;
   }
 
-  Action* trios_with_solo(int above, Action* out) const {
+  Action* trios_with_solo(int above, Action* out) const { return trios(kTrioSolo, 14, m_.one, above, out); }
+  Action* trios_with_pair(int above, Action* out) const { return trios(kTrioPair, 12, m_.two, above, out); }
+  /// Each trio has `kickers` ids, those of the kickers of other ranks.
+  Action* trios(Action first, int kickers, RankMask held, int above, Action* out) const {
     detail::each_bit(m_.three >> above << above, [&](int t) {
-      const Action base = kTrioSolo + 14 * t;
-      detail::each_bit(m_.one & ~(1u << t), [&](int r) { *out++ = base + r - (r > t); });
+      const Action base = first + kickers * t;
+      detail::each_bit(held & ~(1u << t), [&](int r) { *out++ = base + r - (r > t); });
     });
     return out;
   }
 
-  Action* trios_with_pair(int above, Action* out) const {
-    detail::each_bit(m_.three >> above << above, [&](int t) {
-      const Action base = kTrioPair + 12 * t;
-      detail::each_bit(m_.two & ~(1u << t), [&](int r) { *out++ = base + r - (r > t); });
-    });
-    return out;
+  /// Calls f(start) for each run of `length` ranks of the mask that starts from `above` on.
+  template <class F>
+  static void each_run(RankMask mask, int length, int above, F&& f) {
+    detail::each_bit(detail::runs(mask & kChainMask, length) >> above << above, f);
   }
 
   static Action* chain(Action first, int width, RankMask mask, int length, int above, Action* out) {
-    const Action base = first + chain_offset(width, length);
-    detail::each_bit(detail::runs(mask & kChainMask, length) >> above << above,
-                     [&](int s) { *out++ = base + s; });
-    return out;
+    const RankMask starts = detail::runs(mask & kChainMask, length) >> above << above;
+    return singles(first + chain_offset(width, length), starts, out);
   }
 
   static Action* chains(Action first, int width, RankMask mask, Action* out) {
     mask &= kChainMask;
     RankMask starts = detail::runs(mask, kMinChain[width]);
-    Action base = first;
     for (int n = kMinChain[width]; starts && n <= kMaxChain[width]; ++n) {
-      detail::each_bit(starts, [&](int s) { *out++ = base + s; });
-      base += kChainRanks - n + 1;
+      out = singles(first, starts, out);
+      first += kChainRanks - n + 1;
       starts &= mask >> n;
     }
     return out;
@@ -228,7 +207,7 @@ class Generator {
   }
 
   Action* planes_with_solos(int length, int above, Action* out) const {
-    detail::each_bit(detail::runs(m_.three & kChainMask, length) >> above << above, [&](int s) {
+    each_run(m_.three, length, above, [&](int s) {
       out = length == 2   ? solos<2>(3, 2, s, out)
             : length == 3 ? solos<3>(3, 3, s, out)
             : length == 4 ? solos<4>(3, 4, s, out)
@@ -238,7 +217,7 @@ class Generator {
   }
 
   Action* planes_with_pairs(int length, int above, Action* out) const {
-    detail::each_bit(detail::runs(m_.three & kChainMask, length) >> above << above, [&](int s) {
+    each_run(m_.three, length, above, [&](int s) {
       const RankMask pairs = m_.two & ~(((1u << length) - 1) << s);
       const Id16* ids = u_.pair_kickers(3, length, s);
       out = length == 2   ? detail::pair_kickers<2>(pairs, ids, out)
@@ -261,7 +240,7 @@ class Generator {
   }
 
   Action* shuttles_with_solos(int length, int above, Action* out) const {
-    detail::each_bit(detail::runs(m_.four & kChainMask, length) >> above << above, [&](int s) {
+    each_run(m_.four, length, above, [&](int s) {
       Ranks k = kickers(length, s);
       k.two = 0;
       const Id16* ids = u_.solo_kickers(4, length, s);
@@ -271,7 +250,7 @@ class Generator {
   }
 
   Action* shuttles_with_pairs(int length, int above, Action* out) const {
-    detail::each_bit(detail::runs(m_.four & kChainMask, length) >> above << above, [&](int s) {
+    each_run(m_.four, length, above, [&](int s) {
       out = detail::pair_kickers<4>(m_.two & ~(3u << s), u_.pair_kickers(4, 2, s), out);
     });
     return out;

@@ -48,14 +48,14 @@ class Opinion {
     likes_.resize(legal_.size());
     const Sight sight = Sight::of(view);
     preferences(sight, legal_, likes_);
-    top_ = *std::max_element(likes_.begin(), likes_.end());
+    top_ = *std::ranges::max_element(likes_);
     choice_ = choose(sight).action;
   }
 
   void tell(Action move, bool call, Cells& cells) const {
-    const auto at = std::lower_bound(legal_.begin(), legal_.end(), move);
-    if (at == legal_.end() || *at != move) return;
-    const float like = likes_[static_cast<std::size_t>(at - legal_.begin())];
+    const auto found = std::ranges::lower_bound(legal_, move);
+    if (found == legal_.end() || *found != move) return;
+    const float like = likes_[at(found - legal_.begin())];
     for (const float behind : kBehind) cells.flag(top_ - like >= behind);
     cells.flag(!call && like >= kCertainLike);
     cells.flag(move == choice_);

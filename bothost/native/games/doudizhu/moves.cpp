@@ -82,23 +82,24 @@ struct Universe::Builder {
     return (needs & kShuttles) && (needs & kSameRankKickers) ? -1 : needs;
   }
 
-  static bool in_rlcard(int needs) { return (needs & ~kSameRankKickers) == 0; }
-
-  /// One pass over a kind with solo kickers: RLCard's moves or the wider ones. abstract: by body, in order.
-  void with_solos(Kind kind, int width, int length, int starts, bool rlcard, const int* abstract) {
+  /// The moves of a kind whose kickers are sets of `each` cards of a rank, for each start of the body.
+  /// `needs_of(kickers, start)`: what they need, or -1 where there is no such move. abstract: by body, in
+  /// order.
+  template <class NeedsOf>
+  void with_kickers(Kind kind, int width, int length, int starts, int each, const int* abstract,
+                    NeedsOf needs_of) {
     const int n = width == 3 ? length : 2 * length;
     for (int s = 0; s < starts; ++s) {
-      auto& base = u.solo_[width - 3][length][s];
+      auto& base = (each == 1 ? u.solo_ : u.pair_)[width - 3][length][s];
       if (base == 0) {
         base = static_cast<std::uint32_t>(u.kicker_ids_.size());
-        u.kicker_ids_.resize(u.kicker_ids_.size() + at(solo_sets(n)));
+        u.kicker_ids_.resize(base + at(each == 1 ? solo_sets(n) : pair_sets(n)));
       }
       std::size_t index = 0;
-      colex(n, kRanks, false, [&](const auto& x) {
+      colex(n, each == 1 ? kRanks : 13, each == 2, [&](const auto& x) {
         Cards kickers = 0;
-        for (int i = 0; i < n; ++i) kickers += card(x[at(i)]);
-        const int needs = solo_needs(kickers, width, length, s);
-        if (needs >= 0 && in_rlcard(needs) == rlcard)
+        for (int i = 0; i < n; ++i) kickers += card(x[at(i)], each);
+        if (const int needs = needs_of(kickers, s); needs >= 0)
           u.kicker_ids_[base + index] =
               static_cast<Id16>(add(kind, chain(width, length, s), kickers, s, length,
                                     abstract ? abstract[s] : kNoAbstract, needs));
@@ -107,27 +108,19 @@ struct Universe::Builder {
     }
   }
 
+  /// One pass over a kind with solo kickers: RLCard's moves or the wider ones.
+  void with_solos(Kind kind, int width, int length, int starts, bool rlcard, const int* abstract) {
+    with_kickers(kind, width, length, starts, 1, abstract, [=](Cards kickers, int s) {
+      const int needs = solo_needs(kickers, width, length, s);
+      const bool in_rlcard = (needs & ~kSameRankKickers) == 0;
+      return in_rlcard == rlcard ? needs : -1;
+    });
+  }
+
   void with_pairs(Kind kind, int width, int length, int starts, const int* abstract) {
-    const int n = width == 3 ? length : 2 * length;
-    for (int s = 0; s < starts; ++s) {
-      const auto base = u.pair_[width - 3][length][s] = static_cast<std::uint32_t>(u.kicker_ids_.size());
-      u.kicker_ids_.resize(u.kicker_ids_.size() + at(pair_sets(n)));
-      std::size_t index = 0;
-      colex(n, 13, true, [&](const auto& x) {
-        Cards kickers = 0;
-        bool clear = true;
-        for (int i = 0; i < n; ++i) {
-          const int r = x[at(i)];
-          kickers += card(r, 2);
-          clear = clear && !(r >= s && r < s + length);
-        }
-        if (clear)
-          u.kicker_ids_[base + index] =
-              static_cast<Id16>(add(kind, chain(width, length, s), kickers, s, length,
-                                    abstract ? abstract[s] : kNoAbstract, abstract ? 0 : kShuttles));
-        ++index;
-      });
-    }
+    with_kickers(kind, width, length, starts, 2, abstract, [=](Cards kickers, int s) {
+      return kickers & chain(15, length, s) ? -1 : abstract ? 0 : kShuttles;
+    });
   }
 
   void build() {
@@ -178,7 +171,7 @@ struct Universe::Builder {
   /// Canonical first: a play of RLCard's set, otherwise the highest body. The others are marked in notation.
   void index_by_cards() {
     for (Action a = 1; a < u.first_call_; ++a) u.by_cards_.emplace_back(u[a].cards, a);
-    std::sort(u.by_cards_.begin(), u.by_cards_.end(), [&](const auto& x, const auto& y) {
+    std::ranges::sort(u.by_cards_, [&](const auto& x, const auto& y) {
       if (x.first != y.first) return x.first < y.first;
       const bool narrow_x = x.second < kRlcardActions, narrow_y = y.second < kRlcardActions;
       return narrow_x != narrow_y ? narrow_x : x.second > y.second;
@@ -195,8 +188,7 @@ Universe::Universe() {
 
 std::vector<Action> Universe::readings(Cards cards) const {
   std::vector<Action> out;
-  auto it = std::lower_bound(by_cards_.begin(), by_cards_.end(), cards,
-                             [](const auto& entry, Cards c) { return entry.first < c; });
+  auto it = std::ranges::lower_bound(by_cards_, cards, {}, &std::pair<Cards, Action>::first);
   for (; it != by_cards_.end() && it->first == cards; ++it) out.push_back(it->second);
   return out;
 }
@@ -218,7 +210,7 @@ Action Universe::parse(std::string_view text) const {
   const Cards kickers = marked ? cards_from_text(text.substr(plus + 1)) : 0;
   for (const Action a : readings(body + kickers))
     if (!marked || (*this)[a].body == body) return a;
-  throw InvalidInput("\"" + std::string(text.substr(0, 64)) + "\" is not a move of Dou Dizhu");
+  reject(text, "is not a move of Dou Dizhu");
 }
 
 }  // namespace bothost::doudizhu

@@ -141,7 +141,7 @@ class Thinker {
   bool is_one_play(Cards hand) const {
     if (!may_be_one_play(hand)) return false;
     const auto readings = u_.readings(hand);
-    return std::any_of(readings.begin(), readings.end(), [&](Action a) { return s_.rules.allows(u_[a]); });
+    return std::ranges::any_of(readings, [&](Action a) { return s_.rules.allows(u_[a]); });
   }
 
   int lead_score(const Move& m) const {
@@ -258,7 +258,7 @@ Action choose_quickly(const Sight& s, Rng& rng, double noise) {
     likes.resize(moves.size());
     thinker.like(moves, likes);
     for (float& like : likes) like += static_cast<float>(rng.below(kError));
-    return moves[at(std::max_element(likes.begin(), likes.end()) - likes.begin())];
+    return moves[at(std::ranges::max_element(likes) - likes.begin())];
   }
   return (s.table.last == 0 ? thinker.lead(moves) : thinker.follow(moves)).action;
 }

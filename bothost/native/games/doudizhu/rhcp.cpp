@@ -92,7 +92,7 @@ class Partitioner {
     if (!contains(s_.hand, kRocket)) return kPass;
     const auto readings = u_.readings(s_.hand - kRocket);
     const auto legal = [&](Action a) { return s_.rules.allows(u_[a]); };
-    return std::any_of(readings.begin(), readings.end(), legal) ? kRocketMove : kPass;
+    return std::ranges::any_of(readings, legal) ? kRocketMove : kPass;
   }
 
   /// The next seat is the partner, with one card, which beats our lowest for all we know.

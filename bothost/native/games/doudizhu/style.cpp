@@ -77,7 +77,7 @@ double weighed(const Habits& habits, const Style& style) {
 }
 
 std::size_t best_of(std::span<const float> likes) {
-  return at(std::max_element(likes.begin(), likes.end()) - likes.begin());
+  return at(std::ranges::max_element(likes) - likes.begin());
 }
 
 /// The likes of the rule player, bent into those of the style. Calls stay as they are.

@@ -7,15 +7,9 @@ namespace {
 
 constexpr std::array<std::string_view, 5> kEventNames = {"deal", "bid", "landlord", "play", "reveal"};
 
-Seat parse_seat(std::string_view word) {
-  if (word.size() == 1 && word[0] >= '0' && word[0] <= '2') return static_cast<Seat>(word[0] - '0');
-  throw InvalidInput("\"" + std::string(word.substr(0, 16)) + "\" is not a seat (0, 1 or 2)");
-}
-
 Cards parse_cards(std::string_view word, int size) {
   const Cards c = cards_from_text(word);
-  if (size_of(c) != size)
-    throw InvalidInput("\"" + std::string(word) + "\" is not " + std::to_string(size) + " cards");
+  if (size_of(c) != size) reject(word, "is not " + std::to_string(size) + " cards");
   return c;
 }
 
@@ -26,41 +20,35 @@ std::string Event::text() const {
   if (kind == Kind::play && action == kPass) return std::string("pass ").append(who);
   std::string out = std::string(kEventNames[at(kind)]) + " " + who;
   switch (kind) {
-    case Kind::deal:
-      return out + " " + to_text(cards[0]) + " " + std::to_string(first);
-    case Kind::landlord:
-      return out + " " + to_text(cards[0]);
+    case Kind::deal: return out + " " + to_text(cards[0]) + " " + std::to_string(first);
+    case Kind::landlord: return out + " " + to_text(cards[0]);
     case Kind::reveal:
       for (const Cards c : cards) (out += ' ') += to_text(c);
       return out + " " + std::to_string(first);
-    default:
-      return out + " " + Universe::get().notation(action);
+    default: return out + " " + Universe::get().notation(action);
   }
 }
 
 Event Event::parse(const Rules&, std::string_view text) {
   const auto w = split(text.substr(0, 200), ' ');  // all events are shorter
   const auto is = [&](std::string_view name, std::size_t words) { return w[0] == name && w.size() == words; };
-  if (is("pass", 2)) return {Kind::play, parse_seat(w[1]), kNobody, kPass, {}};
-  if (is("deal", 4))
-    return {Kind::deal, parse_seat(w[1]), parse_seat(w[3]), 0, {parse_cards(w[2], kDealSize)}};
-  if (is("landlord", 3))
-    return {Kind::landlord, parse_seat(w[1]), kNobody, 0, {parse_cards(w[2], kBottomSize)}};
-  if (is("reveal", 7) && w[1] == "-")
-    return {Kind::reveal,
-            kNobody,
-            parse_seat(w[6]),
-            0,
-            {parse_cards(w[2], kDealSize), parse_cards(w[3], kDealSize), parse_cards(w[4], kDealSize),
-             parse_cards(w[5], kBottomSize)}};
+  const auto seat = [&w](std::size_t i) { return parse_seat(w[i], kSeats); };
+  if (is("pass", 2)) return {Kind::play, seat(1), kNobody, kPass, {}};
+  if (is("deal", 4)) return {Kind::deal, seat(1), seat(3), 0, {parse_cards(w[2], kDealSize)}};
+  if (is("landlord", 3)) return {Kind::landlord, seat(1), kNobody, 0, {parse_cards(w[2], kBottomSize)}};
+  if (is("reveal", 7) && w[1] == "-") {
+    Event e{Kind::reveal, kNobody, seat(6), 0, {}};
+    for (std::size_t i = 0; i < 4; ++i) e.cards[i] = parse_cards(w[i + 2], i < 3 ? kDealSize : kBottomSize);
+    return e;
+  }
   if (is("bid", 3) || is("play", 3)) {
     const auto& u = Universe::get();
     const Action a = u.parse(w[2]);
     const bool call = a >= u.first_call();
     if (a != kPass && call == (w[0] == "bid"))
-      return {call ? Kind::bid : Kind::play, parse_seat(w[1]), kNobody, a, {}};
+      return {call ? Kind::bid : Kind::play, seat(1), kNobody, a, {}};
   }
-  throw InvalidInput("\"" + std::string(text.substr(0, 80)) + "\" is not an event of Dou Dizhu");
+  reject(text, "is not an event of Dou Dizhu");
 }
 
 void Public::begin_bidding(Seat first_seat, const Rules& rules) {

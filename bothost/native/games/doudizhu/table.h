@@ -65,6 +65,11 @@ struct Public {
 
   bool operator==(const Public&) const = default;
 
+  /// At most kMaxHistory actions, in place of what there was.
+  void set_history(const std::vector<Action>& actions) {
+    size = static_cast<std::uint16_t>(actions.size());
+    std::ranges::copy(actions, history.begin());
+  }
   void begin_bidding(Seat first_seat, const Rules& rules);
   void call(Seat seat, Action action, const Rules& rules);
   void show_bottom(Cards cards) {

@@ -16,9 +16,7 @@ Cards gather(const std::uint8_t* from, int n) {
 void View::observe(const Event& e) {
   View next = *this;
   switch (e.kind) {
-    case Event::Kind::deal:
-      next.observe_deal(e);
-      break;
+    case Event::Kind::deal: next.observe_deal(e); break;
     case Event::Kind::bid:
       require(pub_.phase == Phase::bid, "a bid outside the bidding");
       require(e.seat == pub_.turn, "a bid out of turn");
@@ -27,15 +25,9 @@ void View::observe(const Event& e) {
               "this bid is not allowed now");
       next.pub_.call(e.seat, e.action, *rules_);
       break;
-    case Event::Kind::landlord:
-      next.observe_landlord(e);
-      break;
-    case Event::Kind::play:
-      next.observe_play(e);
-      break;
-    case Event::Kind::reveal:
-      next.observe_reveal(e);
-      break;
+    case Event::Kind::landlord: next.observe_landlord(e); break;
+    case Event::Kind::play: next.observe_play(e); break;
+    case Event::Kind::reveal: next.observe_reveal(e); break;
   }
   ++next.seq_;
   *this = next;

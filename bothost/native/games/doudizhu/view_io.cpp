@@ -7,41 +7,46 @@ namespace bothost::doudizhu {
 namespace {
 
 /// Counts as one number in mixed radix (5 for suited ranks, 2 for jokers): below 2^33.
-void write_cards(ByteWriter& w, Cards c) {
+void transfer(ByteWriter& w, Cards c) {
   std::uint64_t v = 0;
   for (int r = 0; r < kRanks; ++r) v = v * (r < kSmallJoker ? 5 : 2) + static_cast<unsigned>(count_of(c, r));
   w.varint(v);
 }
 
-Cards read_cards(ByteReader& in) {
+void transfer(ByteReader& in, Cards& out) {
   auto v = in.varint();
-  Cards out = 0;
+  out = 0;
   for (int r = kRanks - 1; r >= 0; --r) {
     const unsigned radix = r < kSmallJoker ? 5 : 2;
     out += card(r, static_cast<int>(v % radix));
     v /= radix;
   }
   require(v == 0, "not a part of the deck");
-  return out;
 }
 
-Seat read_seat(ByteReader& in) { return static_cast<Seat>(static_cast<int>(in.count(3)) - 1); }
-void write_seat(ByteWriter& w, Seat s) { w.u8(s + 1); }
+void transfer(ByteWriter& w, Seat s) { w.u8(s + 1); }
+void transfer(ByteReader& in, Seat& s) { s = static_cast<Seat>(static_cast<int>(in.count(3)) - 1); }
+
+/// What the view of a position without its whole history has besides. Writes or reads.
+template <class Io, class Public>
+void transfer_position(Io& io, Public& p) {
+  io.number(p.phase, at(Phase::end));
+  for (auto* seat : {&p.landlord, &p.turn, &p.winner, &p.last_seat}) transfer(io, *seat);
+  io.number(p.last, 0xffff);
+  io.number(p.stake, 0xffff);
+  io.number(p.calls, 4);
+  io.number(p.passes, 2);
+  io.number(p.bombs, 14);
+  for (std::size_t i = 0; i < kSeats; ++i) {
+    io.number(p.counts[i], 20);
+    io.number(p.plays[i], 20);
+    transfer(io, p.played[i]);
+  }
+}
 
 enum Flag : std::uint8_t { kComplete = 1, kDealt = 2, kBottomKnown = 4, kRevealed = 8 };
 
 Json seat_json(Seat s) { return s == kNobody ? Json() : Json(s); }
-
-Seat seat_from(const Json& j, std::string_view what) {
-  return j.is_null() ? kNobody : static_cast<Seat>(j.integer(what, 0, 2));
-}
-
-template <class Array>
-Json ints(const Array& a) {
-  JsonArray out;
-  for (const auto v : a) out.emplace_back(static_cast<int>(v));
-  return out;
-}
 
 struct PublicHistory {
   std::vector<Seat> seats;
@@ -66,7 +71,7 @@ struct PublicHistory {
     for (const auto& entry : json.array(what)) {
       const auto& pair = entry.array(what);
       require(pair.size() == 2, "an entry of the history is [seat, move]");
-      seats.push_back(static_cast<Seat>(pair[0].integer(what, 0, 2)));
+      seats.push_back(pair[0].integer<Seat>(what, 0, 2));
       actions.push_back(u.parse(pair[1].text(what)));
       require((actions.back() >= u.first_call()) == (what == "bids"),
               "bids and moves have lists of their own");
@@ -78,7 +83,7 @@ struct PublicHistory {
 Event reveal_from(const Json& json) {
   const auto& hands = json.at("hands").array("hands");
   require(hands.size() == kSeats, "hands are three");
-  Event e{Event::Kind::reveal, kNobody, static_cast<Seat>(json.at("first").integer("first", 0, 2)), 0, {}};
+  Event e{Event::Kind::reveal, kNobody, json.at("first").integer<Seat>("first", 0, 2), 0, {}};
   for (std::size_t i = 0; i < kSeats; ++i) e.cards[i] = cards_from_text(hands[i].text("hands"));
   e.cards[3] = cards_from_text(json.at("bottom").text("bottom"));
   return e;
@@ -109,28 +114,17 @@ void View::write(ByteWriter& w) const {
   w.u8((pub_.complete ? kComplete : 0) | (dealt ? kDealt : 0) | (pub_.bottom ? kBottomKnown : 0) |
        (revealed_ ? kRevealed : 0) | seat_ << 4);
   if (!dealt) return;
-  write_cards(w, pub_.complete ? own_dealt() : hand_);
-  if (pub_.bottom) write_cards(w, pub_.bottom);
-  write_seat(w, pub_.first);
+  transfer(w, pub_.complete ? own_dealt() : hand_);
+  if (pub_.bottom) transfer(w, pub_.bottom);
+  transfer(w, pub_.first);
   w.varint(pub_.size);
   for (std::size_t i = 0; i < pub_.size; ++i) w.varint(pub_.history[i]);
   if (!pub_.complete) {
     w.varint(seq_);
-    w.u8(pub_.phase);
-    for (const Seat s : {pub_.landlord, pub_.turn, pub_.winner, pub_.last_seat}) write_seat(w, s);
-    w.varint(pub_.last);
-    w.varint(pub_.stake);
-    w.u8(pub_.calls);
-    w.u8(pub_.passes);
-    w.u8(pub_.bombs);
-    for (std::size_t i = 0; i < kSeats; ++i) {
-      w.u8(pub_.counts[i]);
-      w.u8(pub_.plays[i]);
-      write_cards(w, pub_.played[i]);
-    }
+    transfer_position(w, pub_);
   }
   if (revealed_)
-    for (const Cards c : dealt_) write_cards(w, c);
+    for (const Cards c : dealt_) transfer(w, c);
 }
 
 View View::read(const Rules& rules, ByteReader& in) {
@@ -141,13 +135,14 @@ View View::read(const Rules& rules, ByteReader& in) {
     require((flags & 15) == kComplete, "nothing is known before the deal");
     return v;
   }
-  const Cards hand = read_cards(in);
-  const Cards bottom = flags & kBottomKnown ? read_cards(in) : 0;
+  Cards hand = 0, bottom = 0;
+  Seat first = kNobody;
+  transfer(in, hand);
+  if (flags & kBottomKnown) transfer(in, bottom);
   require(!(flags & kBottomKnown) || size_of(bottom) == kBottomSize, "the bottom is 3 cards");
-  const Seat first = read_seat(in);
+  transfer(in, first);
   std::vector<Action> history(in.count(kMaxHistory));
-  for (auto& a : history)
-    a = static_cast<Action>(in.count(static_cast<std::uint64_t>(Universe::get().num_actions()) - 1));
+  for (auto& a : history) in.number(a, at(Universe::get().num_actions() - 1));
   if (flags & kComplete) {
     v.replay(hand, first, bottom, history);
   } else {
@@ -156,28 +151,15 @@ View View::read(const Rules& rules, ByteReader& in) {
     v.hand_ = hand;
     p.bottom = bottom;
     p.first = first;
-    p.size = static_cast<std::uint16_t>(history.size());
-    std::transform(history.begin(), history.end(), p.history.begin(),
-                   [](Action a) { return static_cast<Id16>(a); });
-    v.seq_ = static_cast<std::uint32_t>(in.count(0xffffffffu));
-    p.phase = static_cast<Phase>(in.count(static_cast<std::uint64_t>(Phase::end)));
-    for (Seat* s : {&p.landlord, &p.turn, &p.winner, &p.last_seat}) *s = read_seat(in);
-    p.last = static_cast<Id16>(in.count(0xffff));
-    p.stake = static_cast<std::uint16_t>(in.count(0xffff));
-    p.calls = in.u8();
-    p.passes = in.u8();
-    p.bombs = in.u8();
-    for (std::size_t i = 0; i < kSeats; ++i) {
-      p.counts[i] = in.u8();
-      p.plays[i] = in.u8();
-      p.played[i] = read_cards(in);
-    }
+    p.set_history(history);
+    in.number(v.seq_, 0xffffffffu);
+    transfer_position(in, p);
     v.check_fields();
     v.check_feasible();
   }
   if (flags & kRevealed) {
     Event e{Event::Kind::reveal, kNobody, v.pub_.first, 0, {}};
-    for (auto& c : e.cards) c = read_cards(in);
+    for (auto& c : e.cards) transfer(in, c);
     v.observe_reveal(e);
     if (v.pub_.complete) ++v.seq_;
   }
@@ -199,7 +181,7 @@ Json View::to_json() const {
                     {"landlord", p.phase == Phase::bid ? Json() : seat_json(p.landlord)},
                     {"stake", p.stake},
                     {"hand", to_text(hand_)},
-                    {"counts", ints(p.counts)},
+                    {"counts", JsonArray(p.counts.begin(), p.counts.end())},
                     {"played", played},
                     {"bottom", p.bottom ? Json(to_text(p.bottom)) : Json()},
                     {"bids", bids},
@@ -207,7 +189,7 @@ Json View::to_json() const {
                     {"last", p.last ? Json(JsonArray{p.last_seat, u.notation(p.last)}) : Json()},
                     {"passes", p.passes},
                     {"bombs", p.bombs},
-                    {"plays", ints(p.plays)},
+                    {"plays", JsonArray(p.plays.begin(), p.plays.end())},
                     {"history", history},
                     {"winner", seat_json(p.winner)},
                     {"revealed", revealed_ ? deal_json(dealt_, p.first) : Json()}};
@@ -217,7 +199,7 @@ View View::from_snapshot(const Rules& rules, const Json& json) {
   json.only("a view", {"seat",   "seq",    "phase",  "complete", "first",  "landlord", "stake",
                        "hand",   "counts", "played", "bottom",   "bids",   "turn",     "last",
                        "passes", "bombs",  "plays",  "history",  "winner", "revealed"});
-  View v(rules, static_cast<Seat>(json.at("seat").integer("seat", 0, 2)));
+  View v(rules, json.at("seat").integer<Seat>("seat", 0, 2));
   v.hand_ = cards_from_text(json.at("hand").text("hand"));
   if (!tells_everything(rules, json))
     v.load_position(json);
@@ -240,12 +222,10 @@ View View::from_snapshot(const Rules& rules, const Json& json) {
 void View::load_history(const Json& json) {
   const PublicHistory public_history(json);
   const Cards bottom = read_bottom(json);
-  const auto seat_in = [&](std::string_view key) {
-    const auto* j = json.known(key);
-    return j ? seat_from(*j, key) : kNobody;
-  };
-  Seat first = seat_in("first");
-  if (first == kNobody && rules_->bidding == Bidding::none) first = seat_in("landlord");
+  Seat first = kNobody, landlord = kNobody;
+  json.read("first", first, 0, 2);
+  json.read("landlord", landlord, 0, 2);
+  if (first == kNobody && rules_->bidding == Bidding::none) first = landlord;
   if (first == kNobody && !public_history.seats.empty()) first = public_history.seats[0];
   Cards dealt = hand_;
   for (std::size_t i = public_history.calls; i < public_history.actions.size(); ++i)
@@ -253,7 +233,7 @@ void View::load_history(const Json& json) {
       dealt += Universe::get()[public_history.actions[i]].cards;
       require(contains(kDeck, dealt), "the seat played and holds more of a rank than the deck has");
     }
-  if (bottom && seat_in("landlord") == seat_) {
+  if (bottom && landlord == seat_) {
     require(contains(dealt, bottom), "the landlord holds or played the bottom cards");
     dealt -= bottom;
   }
@@ -270,32 +250,28 @@ void View::load_position(const Json& json) {
     if (!j) return false;
     const auto& values = j->array(key);
     require(values.size() == kSeats, "three values, one per seat");
-    for (std::size_t i = 0; i < kSeats; ++i)
-      out[i] = static_cast<std::uint8_t>(values[i].integer(key, 0, most));
+    for (std::size_t i = 0; i < kSeats; ++i) out[i] = values[i].integer<std::uint8_t>(key, 0, most);
     return true;
   };
   p.complete = false;
   p.bottom = read_bottom(json);
   p.calls = static_cast<std::uint8_t>(public_history.calls);
-  p.size = static_cast<std::uint16_t>(public_history.actions.size());
-  std::transform(public_history.actions.begin(), public_history.actions.end(), p.history.begin(),
-                 [](Action a) { return static_cast<Id16>(a); });
-  if (const auto* j = json.known("seq"))
-    seq_ = static_cast<std::uint32_t>(j->integer("seq", 0, 0xffffffffLL));
+  p.set_history(public_history.actions);
+  json.read("seq", seq_, 0, 0xffffffffLL);
   p.phase = json.known("phase") && json.known("phase")->text("phase") == "end" ? Phase::end : Phase::play;
-  p.landlord = seat_from(json.at("landlord"), "landlord");
+  json.read("landlord", p.landlord, 0, 2);
   require(p.landlord != kNobody, "the landlord is unknown");
-  if (const auto* j = json.known("first")) p.first = seat_from(*j, "first");
+  json.read("first", p.first, 0, 2);
   if (rules_->bidding == Bidding::none) p.first = p.landlord;
-  if (const auto* j = json.known("stake")) p.stake = static_cast<std::uint16_t>(j->integer("stake", 1, 16));
-  if (const auto* j = json.known("bombs")) p.bombs = static_cast<std::uint8_t>(j->integer("bombs", 0, 14));
+  json.read("stake", p.stake, 1, 16);
+  json.read("bombs", p.bombs, 0, 14);
   if (!three("counts", p.counts, 20)) {
     p.counts.fill(kDealSize);
     p.counts[at(p.landlord)] = kDealSize + kBottomSize;
     p.counts[at(seat_)] = static_cast<std::uint8_t>(size_of(hand_));
   }
-  if (const auto* j = json.known("winner")) p.winner = seat_from(*j, "winner");
-  if (const auto* j = json.known("turn")) p.turn = seat_from(*j, "turn");
+  json.read("winner", p.winner, 0, 2);
+  json.read("turn", p.turn, 0, 2);
   if (p.phase == Phase::play && p.turn == kNobody) p.turn = seat_;
   load_last(json);
   if (const auto* j = json.known("played")) {
@@ -325,13 +301,12 @@ void View::load_last(const Json& json) {
   const auto* last = json.known("last");
   if (!last) {
     p.last_seat = p.turn;
-    if (const auto* j = json.known("passes"))
-      p.passes = static_cast<std::uint8_t>(j->integer("passes", 0, 2));
+    json.read("passes", p.passes, 0, 2);
     return;
   }
   const auto& pair = last->array("last");
   require(pair.size() == 2, "last is [seat, move]");
-  p.last_seat = static_cast<Seat>(pair[0].integer("last", 0, 2));
+  p.last_seat = pair[0].integer<Seat>("last", 0, 2);
   const Action a = Universe::get().parse(pair[1].text("last"));
   require(a != kPass && a < Universe::get().first_call(), "last is a play");
   if (p.last_seat == p.turn) {  // everybody passed: its seat leads

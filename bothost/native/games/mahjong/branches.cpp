@@ -1,7 +1,5 @@
 #include "mahjong/branches.h"
 
-#include <bit>
-
 #include "mahjong/policy.h"
 #include "mahjong/view.h"
 
@@ -21,13 +19,9 @@ BySeat<double> play_out(State state, Seat seat, Action action, Appraisal apprais
   state.apply(seat, action, NoEvents{});
   while (goes_on(state, before, horizon.draws)) {
     before = state.log().size;
-    seat = static_cast<Seat>(std::countr_zero(state.to_act()));
-    state.apply_legal(seat, choose(state.view(seat), appraisal).action, NoEvents{});
+    play_by_rule(state, appraisal);
   }
-  if (!state.terminal()) return BeforeDraw(state).value(*horizon.critic);
-  BySeat<double> scores;
-  state.returns(scores.data());
-  return scores;
+  return state.terminal() ? state.scores() : BeforeDraw(state).value(*horizon.critic);
 }
 
 }  // namespace

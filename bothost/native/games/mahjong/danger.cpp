@@ -76,7 +76,7 @@ std::array<double, kKinds> danger(const View& view) {
       if (passed[at(t)]) continue;
       double chance = waits * chance_wanted[at(t)];
       if (flush >= 0 && is_number(t)) chance *= suit_of(t) == flush ? 1.6 : 0.4;
-      if (std::find(discards.begin(), discards.end(), t) != discards.end()) chance *= 0.5;
+      if (std::ranges::find(discards, t) != discards.end()) chance *= 0.5;
       out[at(t)] += chance * kCost;
     }
   }

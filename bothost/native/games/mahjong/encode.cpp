@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "mahjong/fan_parts.h"
+
 namespace bothost::mahjong {
 namespace {
 
@@ -35,13 +37,8 @@ void fill_row(float* plane, int row) { std::fill_n(plane + row * kKinds, kKinds,
 
 Counts meld_counts(std::span<const TableMeld> melds) {
   Counts c{};
-  for (const auto& m : melds) {
-    if (m.tile == kHidden) continue;
-    if (m.kind == Meld::chow)
-      for (int t = m.tile - 1; t <= m.tile + 1; ++t) ++c[at(t)];
-    else
-      c[m.tile] = static_cast<std::uint8_t>(c[m.tile] + (m.kind == Meld::kong ? 4 : 3));
-  }
+  for (const auto& m : melds)
+    if (m.tile != kHidden) add_tiles({m.kind, m.tile, m.concealed}, c);
   for (auto& n : c) n = std::min<std::uint8_t>(n, 4);
   return c;
 }
@@ -62,8 +59,7 @@ void encode_tiles(const View& v, float* out) {
   tile_set(t.shown, plane(9));
   tile_set(v.unseen(), plane(10));
   if (v.drawn() < kKinds) plane(11)[v.drawn()] = 1.0f;
-  const bool claims = t.phase == Phase::claims || t.phase == Phase::robbing;
-  if (claims) plane(12)[t.last_tile] = 1.0f;
+  if (t.asks_others()) plane(12)[t.last_tile] = 1.0f;
   fill_row(plane(13), v.seat());
   fill_row(plane(14), t.wind);
   fill_row(plane(15), (kSeats - v.seat()) % kSeats);  // seat 0 deals

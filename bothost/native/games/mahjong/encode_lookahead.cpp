@@ -49,10 +49,7 @@ void encode_look_ahead(const View& view, int depth, float* out) {
   auto targets = targets_of(view);
   targets.find(depth);
   const auto ahead = look_ahead(targets, Arrivals(outlook_of(view), targets.unseen()), depth, true);
-  const auto phase = view.table().phase;
-  const bool discards =
-      (phase == Phase::turn || phase == Phase::discard) && view.table().actor == view.seat();
-  if (!discards) {
+  if (!view.table().discards() || view.table().actor != view.seat()) {
     if (ahead.now.worth > 0) encode_hand(ahead.now, out);
     return;
   }
@@ -62,8 +59,7 @@ void encode_look_ahead(const View& view, int depth, float* out) {
     row_of(out, kInReach, 0)[t] = 1.0f;
     row_of(out, kInReach, std::clamp(p.tiles_needed, 1, 3))[t] = 1.0f;
   }
-  const auto best = std::max_element(ahead.after.begin(), ahead.after.end(),
-                                     [](const Prospect& a, const Prospect& b) { return a.worth < b.worth; });
+  const auto best = std::ranges::max_element(ahead.after, {}, &Prospect::worth);
   if (best->worth <= 0) return;
   row_of(out, kDiscard, 0)[best - ahead.after.begin()] = 1.0f;
   encode_hand(*best, out);
@@ -74,7 +70,7 @@ void encode_prospects(const View& view, Appraisal appraisal, std::span<const Act
   ActionList legal;
   view.legal(legal);
   for (const auto action : actions)
-    if (!std::binary_search(legal.begin(), legal.end(), action))
+    if (!std::ranges::binary_search(legal, action))
       throw IllegalAction("prospects are those of legal actions");
   if (actions.empty()) return;
   auto targets = targets_of(view);

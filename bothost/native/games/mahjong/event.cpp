@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "core/words.h"
+
 namespace bothost::mahjong {
 namespace {
 
@@ -28,12 +30,6 @@ class Words {
   std::string_view rest_;
 };
 
-Seat parse_seat(std::string_view word) {
-  if (word.size() != 1 || word[0] < '0' || word[0] > '3')
-    throw InvalidInput("\"" + std::string(word.substr(0, 20)) + "\" is no seat");
-  return static_cast<Seat>(word[0] - '0');
-}
-
 std::uint8_t parse_wind(const Rules& rules, std::string_view word) {
   for (int w = 0; w < 4; ++w) {
     if (word != kWindNames[at(w)]) continue;
@@ -41,7 +37,7 @@ std::uint8_t parse_wind(const Rules& rules, std::string_view word) {
       throw InvalidInput("the rules settle another prevalent wind");
     return static_cast<std::uint8_t>(w);
   }
-  throw InvalidInput("\"" + std::string(word.substr(0, 20)) + "\" is no wind");
+  reject(word, "is no wind");
 }
 
 FanCounts parse_fans(std::string_view text) {
@@ -50,9 +46,8 @@ FanCounts parse_fans(std::string_view text) {
     const auto word = words.next(',');
     const auto star = word.find('*');
     const auto id = word.substr(0, star);
-    const auto it =
-        std::find_if(kFanInfo.begin(), kFanInfo.end(), [id](const auto& f) { return f.id == id; });
-    if (it == kFanInfo.end()) throw InvalidInput("\"" + std::string(id.substr(0, 40)) + "\" is no fan");
+    const auto it = std::ranges::find(kFanInfo, id, &FanInfo::id);
+    if (it == kFanInfo.end()) reject(id, "is no fan");
     std::uint8_t times = 1;
     if (star != std::string_view::npos) {
       if (word.size() != star + 2 || word[star + 1] < '2' || word[star + 1] > '8')
@@ -84,7 +79,7 @@ void parse_reveal(const Rules& rules, Words& words, Event& e) {
   for (Words list(words.next()); !list.done();) {
     const auto word = list.next(',');
     if (word.size() < 3 || word[1] != ':') throw InvalidInput("a revealed action is SEAT:ACTION");
-    e.actions.emplace_back(parse_seat(word.substr(0, 1)), parse_action(word.substr(2)));
+    e.actions.emplace_back(parse_seat(word.substr(0, 1), kSeats), parse_action(word.substr(2)));
   }
 }
 
@@ -115,9 +110,7 @@ std::string Event::text() const {
       put(' ', kWindNames[wind]);
       for (const auto t : tiles) put(' ', tile_name(t));
       break;
-    case Kind::answer:
-      put(' ', notation(action));
-      break;
+    case Kind::answer: put(' ', notation(action)); break;
     case Kind::hu:
     case Kind::false_hu:
       put(' ', tile_name(tile));
@@ -132,8 +125,7 @@ std::string Event::text() const {
         put(':', notation(actions[i].second));
       }
       break;
-    case Kind::exhausted:
-      break;
+    case Kind::exhausted: break;
     default:
       if (tile != kHidden) put(' ', tile_name(tile));
   }
@@ -143,16 +135,15 @@ std::string Event::text() const {
 Event Event::parse(const Rules& rules, std::string_view text) {
   Words words(text);
   const auto name = words.next();
-  const auto it = std::find(kKindNames.begin(), kKindNames.end(), name);
-  if (it == kKindNames.end())
-    throw InvalidInput("\"" + std::string(name.substr(0, 20)) + "\" is no mahjong event");
+  const auto it = std::ranges::find(kKindNames, name);
+  if (it == kKindNames.end()) reject(name, "is no mahjong event");
   Event e{};
   e.kind = static_cast<Kind>(it - kKindNames.begin());
   const auto seat = words.next();
   if (e.kind == Kind::exhausted || e.kind == Kind::reveal) {
     if (seat != "-") throw InvalidInput("an event without a seat has \"-\" for it");
   } else {
-    e.seat = parse_seat(seat);
+    e.seat = parse_seat(seat, kSeats);
   }
   switch (e.kind) {
     case Kind::deal:
@@ -167,22 +158,16 @@ Event Event::parse(const Rules& rules, std::string_view text) {
       e.tile = parse_tile(words.next(), rules.flowers);
       if (!is_flower(e.tile)) throw InvalidInput("only flowers are laid down");
       break;
-    case Kind::answer:
-      e.action = parse_action(words.next());
-      break;
+    case Kind::answer: e.action = parse_action(words.next()); break;
     case Kind::hu:
     case Kind::false_hu:
       e.tile = parse_tile(words.next());
-      e.from = parse_seat(words.next());
+      e.from = parse_seat(words.next(), kSeats);
       if (e.kind == Kind::hu && !words.done()) e.fans = parse_fans(words.next());
       break;
-    case Kind::reveal:
-      parse_reveal(rules, words, e);
-      break;
-    case Kind::exhausted:
-      break;
-    default:
-      e.tile = parse_tile(words.next());
+    case Kind::reveal: parse_reveal(rules, words, e); break;
+    case Kind::exhausted: break;
+    default: e.tile = parse_tile(words.next());
   }
   if (!words.done()) throw InvalidInput("the event has too many words");
   return e;

@@ -41,14 +41,10 @@ class Calculator {
     if (sum != 14) throw InvalidInput("a winning hand has 14 tiles less three per meld");
     for (const auto& m : melds_) {
       if (m.tile >= kKinds) throw InvalidInput("a meld of no tile");
-      if (m.kind == Meld::chow) {
-        if (!is_number(m.tile) || rank_of(m.tile) == 0 || rank_of(m.tile) == 8)
-          throw InvalidInput("no chow has " + tile_name(m.tile) + " in its middle");
-        for (int t = m.tile - 1; t <= m.tile + 1; ++t) ++all_[at(t)];
-      } else {
-        all_[m.tile] = static_cast<std::uint8_t>(all_[m.tile] + (m.kind == Meld::kong ? 4 : 3));
-        if (m.kind == Meld::kong) kong_kinds_ |= bit(m.tile);
-      }
+      if (m.kind == Meld::chow && !is_middle(m.tile))
+        throw InvalidInput("no chow has " + tile_name(m.tile) + " in its middle");
+      if (m.kind == Meld::kong) kong_kinds_ |= bit(m.tile);
+      add_tiles(m, all_);
     }
     for (const int c : all_)
       if (c > 4) throw InvalidInput("a kind of tile is held more than four times");
@@ -89,8 +85,8 @@ class Calculator {
       t.add(Fan::thirteen_orphans);
     } else {
       if (std::popcount(kinds_) != 14) return;
-      const bool fits = std::any_of(kKnitted.begin(), kKnitted.end(),
-                                    [this](TileMask perm) { return (kinds_ & ~(perm | kHonourMask)) == 0; });
+      const bool fits = std::ranges::any_of(
+          kKnitted, [this](TileMask perm) { return (kinds_ & ~(perm | kHonourMask)) == 0; });
       if (!fits) return;
       const int honours = std::popcount(kinds_ & kHonourMask);
       t.add(honours == 7 ? Fan::greater_honors_and_knitted_tiles : Fan::lesser_honors_and_knitted_tiles);
@@ -109,7 +105,7 @@ class Calculator {
       for (auto m = perm; m; m &= m - 1) {
         auto& c = rest[lowest(m)];
         holds = holds && c > 0;
-        c = static_cast<std::uint8_t>(c - (c > 0));
+        add(c, -(c > 0));
       }
       if (!holds || needed_standard(rest, 3 + static_cast<int>(melds_.size())) != 0) continue;
       knitted_ = perm;
@@ -140,8 +136,8 @@ class Calculator {
         for (int i = 0; i < chows; ++i) sets_[m++] = {Meld::chow, static_cast<Tile>(t + 1), true};
         const auto change = [&](int sign) {
           if (chows == 0) return;
-          c[t + 1] = static_cast<std::uint8_t>(c[t + 1] + sign * chows);
-          c[t + 2] = static_cast<std::uint8_t>(c[t + 2] + sign * chows);
+          add(c[t + 1], sign * chows);
+          add(c[t + 2], sign * chows);
         };
         change(-1);
         read(c, t + 1, m, eyes ? static_cast<int>(t) : pair);
@@ -155,7 +151,7 @@ class Calculator {
     TileMask chows = knitted_;
     for (std::size_t i = 0; i < sets; ++i) {
       const auto& s = sets_[i];
-      parts.add_set(tables_, set_index(s.kind == Meld::chow ? Meld::chow : Meld::pung, s.tile));
+      parts.add_set(tables_, set_index(s));
       if (s.kind != Meld::chow)
         concealed += s.concealed;
       else if (i >= melds_.size())

@@ -40,6 +40,14 @@ class FanSet {
   Bits bits_ = 0;
 };
 
+/// The fans that a result counts.
+inline FanSet fans_of(const FanResult& result) {
+  FanSet fans;
+  for (std::size_t f = 0; f < kFans; ++f)
+    if (result.times[f]) fans.insert(static_cast<Fan>(f));
+  return fans;
+}
+
 /// What a fan implies is not scored beside it (the non-repeat rule), fan by fan as the rule book lists it.
 /// Where only some instances are implied (pungs of winds within little four winds) the counting code leaves
 /// them out itself.

@@ -12,7 +12,6 @@ constexpr TileMask kWinds = TileMask{0xf} << 27, kDragons = TileMask{7} << 31;
 constexpr TileMask kTerminals = ranks(0x101);
 constexpr TileMask kEven = ranks(0b010101010);
 constexpr TileMask kGreen = TileMask{0b10101110} << 9 | bit(kDragonGreen);
-constexpr TileMask kReversible = TileMask{0b110111010} << 9 | TileMask{0b110011111} << 18 | bit(kDragonWhite);
 
 /// The fans that tiles of these kinds allow, if all other tiles do.
 FanSet allowed_by_kinds(TileMask kinds) {
@@ -232,7 +231,7 @@ FanTables::FanTables() {
   std::map<std::vector<int>, unsigned> number{{{}, 0}};
   std::vector<std::vector<int>> combinations{{}};
   const auto number_of = [&](std::vector<int> chows) {
-    std::sort(chows.begin(), chows.end());
+    std::ranges::sort(chows);
     const auto [found, fresh] = number.try_emplace(chows, static_cast<unsigned>(combinations.size()));
     if (fresh) combinations.push_back(std::move(chows));
     return found->second;
@@ -240,7 +239,7 @@ FanTables::FanTables() {
   for (std::size_t i = 0; i < combinations.size(); ++i) {
     const auto chows = combinations[i];
     const auto found = fans_of_chows(chows);
-    auto known = std::find(outcomes_.begin(), outcomes_.end(), found);
+    auto known = std::ranges::find(outcomes_, found);
     outcome_[i] = static_cast<std::uint8_t>(known - outcomes_.begin());
     if (known == outcomes_.end()) outcomes_.push_back(found);
     for (std::size_t c = 0; chows.size() < 4 && c < kChowSets; ++c) {

@@ -13,8 +13,8 @@ namespace bothost::mahjong {
 
 /// Sets by index: 0-20 chows (suit * 7 + rank of the lowest tile), 21-54 pungs (21 + tile).
 inline constexpr std::size_t kChowSets = 21, kSets = kChowSets + kKinds;
-constexpr std::size_t set_index(Meld::Kind kind, int tile) {
-  return at(kind == Meld::chow ? suit_of(tile) * 7 + rank_of(tile) - 1 : 21 + tile);
+constexpr std::size_t set_index(const Meld& set) {
+  return at(set.kind == Meld::chow ? suit_of(set.tile) * 7 + rank_of(set.tile) - 1 : 21 + set.tile);
 }
 constexpr Meld set_at(std::size_t index) {
   const int i = static_cast<int>(index);
@@ -25,6 +25,16 @@ constexpr Meld set_at(std::size_t index) {
 constexpr TileMask tiles_of(const Meld& set) {
   return set.kind == Meld::chow ? TileMask{7} << (set.tile - 1) : bit(set.tile);
 }
+
+/// Adds the tiles of a meld.
+inline void add_tiles(const Meld& meld, Counts& counts) {
+  const int copies = meld.kind == Meld::chow ? 1 : meld.kind == Meld::pung ? 3 : 4;
+  for (auto kinds = tiles_of(meld); kinds; kinds &= kinds - 1) add(counts[lowest(kinds)], copies);
+}
+
+/// The tiles that look the same upside down.
+inline constexpr TileMask kReversible =
+    TileMask{0b110111010} << 9 | TileMask{0b110011111} << 18 | bit(kDragonWhite);
 
 /// Suit 0-2, winds 3, dragons 4.
 constexpr int type_of(int tile) { return is_dragon(tile) ? 4 : suit_of(tile); }

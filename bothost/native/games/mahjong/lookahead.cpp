@@ -6,10 +6,6 @@
 namespace bothost::mahjong {
 namespace {
 
-/// Discards of others that can be claimed, for each own draw. They are rarer than draws: others want the tile
-/// too, and see what we claim.
-constexpr std::array<double, kSources> kClaims = {0.0, 0.4, 1.5};
-
 /// All others pay a self-drawn win.
 double payment(double points, bool self_drawn_only) {
   return self_drawn_only ? 3 * (8 + points) : 24 + 1.5 * points;

@@ -14,9 +14,8 @@ namespace {
 /// Horizons of Reach::chances, and those whose chances stand there once more, times the payment.
 constexpr std::size_t kHorizons = 5;
 constexpr std::array<std::size_t, 3> kPaid = {1, 2, 4};
-/// Discards of others that can be claimed for each own draw, and the share of the tiles in other hands that
-/// are discarded. Both are rough: the network is fitted to what they give.
-constexpr std::array<double, kSources> kClaimRates = {0.0, 0.4, 1.5};
+/// The share of the tiles in other hands that are discarded. It is rough: the network is fitted to what it
+/// gives.
 constexpr double kDiscarded = 0.3;
 
 float win_payment(int points) { return 24.0F + 1.5F * static_cast<float>(points); }
@@ -43,8 +42,8 @@ class TileChances {
           const int before = unseen[t] - left;
           const double drawn = std::max(0, wall[t] - before);
           const double claimed = std::max(0.0, wall[t] + kDiscarded * (unseen[t] - wall[t]) - before);
-          auto missed = static_cast<float>(
-              std::exp(-(drawn + kClaimRates[source] * claimed) / std::max(1, wall_tiles)));
+          auto missed =
+              static_cast<float>(std::exp(-(drawn + kClaims[source] * claimed) / std::max(1, wall_tiles)));
           Lanes& chance = chances_[arrival(source, t, left)];
           for (std::size_t h = 0; h < kHorizons; ++h, missed *= missed) chance[h] = 1 - missed;
           for (std::size_t i = 0; i < kPaid.size(); ++i) chance[kHorizons + i] = chance[kPaid[i]];
@@ -109,8 +108,7 @@ namespace {
 BySeat<Holding> holdings(const State& state) {
   BySeat<Holding> hands;
   for (int s = 0; s < kSeats; ++s) hands[at(s)] = holding_of(state.hand(s), state.table().melds_of(s));
-  const auto& log = state.log();
-  --hands[at(state.table().actor)].standing[log.list[at(log.size - 1)].tile];
+  --hands[at(state.table().actor)].standing[state.log().last().tile];
   return hands;
 }
 
@@ -120,13 +118,13 @@ BeforeDraw::BeforeDraw(const State& state)
     : state_(&state), drawer_(state.table().actor), hands_(holdings(state)) {
   for (int s = 0; s < (state.rules().wall == WallModel::shared ? 1 : kSeats); ++s)
     for (const auto t : state.wall().left(s)) ++wall_[t];
-  ++wall_[state.log().list[at(state.log().size - 1)].tile];
+  ++wall_[state.log().last().tile];
   for (const int n : wall_) wall_tiles_ += n;
   unseen_.fill(wall_);
   for (int s = 0; s < kSeats; ++s)
     for (int other = 0; other < kSeats; ++other)
       for (std::size_t t = 0; other != s && t < kKinds; ++t)
-        unseen_[at(s)][t] = static_cast<std::uint8_t>(unseen_[at(s)][t] + hands_[at(other)].standing[t]);
+        add(unseen_[at(s)][t], hands_[at(other)].standing[t]);
 }
 
 BeforeDraw::Reach BeforeDraw::reach_of(int seat, const Holding& holding) const {
@@ -174,7 +172,7 @@ SeatInputs BeforeDraw::inputs_of(const State& state, const BySeat<Holding>& hand
   for (int s = 0; s < kSeats; ++s) {
     std::array<std::uint8_t, 1 + kKinds + 12> key{static_cast<std::uint8_t>(s)};
     const auto& hand = hands[at(s)];
-    std::copy(hand.standing.begin(), hand.standing.end(), key.begin() + 1);
+    std::ranges::copy(hand.standing, key.begin() + 1);
     for (std::size_t i = 0; i < hand.num_melds; ++i) {
       key[1 + kKinds + 3 * i] = static_cast<std::uint8_t>(1 + hand.melds[i].kind);
       key[2 + kKinds + 3 * i] = hand.melds[i].tile;
@@ -208,22 +206,17 @@ SeatInputs BeforeDraw::inputs_of(const State& state, const BySeat<Holding>& hand
 
 BySeat<double> BeforeDraw::value(Tile tile, const LuckNetwork& network) {
   State state = state_->redrawn(tile);
-  do {
-    const auto seat = static_cast<Seat>(std::countr_zero(state.to_act()));
-    state.apply_legal(seat, choose(state.view(seat)).action, NoEvents{});
-  } while (!state.terminal() && !state.has_drawn());
-  if (!state.terminal())
-    return network(inputs_of(state, holdings(state)), state.table().actor, wall_tiles_ - 1);
-  BySeat<double> scores;
-  state.returns(scores.data());
-  return scores;
+  do play_by_rule(state);
+  while (!state.terminal() && !state.has_drawn());
+  if (state.terminal()) return state.scores();
+  return network(inputs_of(state, holdings(state)), state.table().actor, wall_tiles_ - 1);
 }
 
 BySeat<double> luck_of(const State& state, const LuckNetwork& network) {
   BySeat<double> luck{};
   replay_draws(state, [&](const State& after) {
     BeforeDraw before(after);
-    const std::size_t came = after.log().list[at(after.log().size - 1)].tile;
+    const std::size_t came = after.log().last().tile;
     for (std::size_t t = 0; t < kKinds; ++t) {
       if (before.wall()[t] == 0) continue;
       const double share =

@@ -29,6 +29,9 @@ struct Outlook {
 /// for a pung or to win.
 enum Source : std::size_t { own, chow, any };
 inline constexpr std::size_t kSources = 3;
+/// Discards of others that can be claimed, for each own draw. They are rarer than draws: others want the tile
+/// too, and see what we claim.
+inline constexpr std::array<double, kSources> kClaims = {0.0, 0.4, 1.5};
 
 /// A missing tile by its source, its kind and the unseen copies of it, those already missing taken away.
 constexpr std::size_t arrival(Source source, std::size_t tile, int unseen) {

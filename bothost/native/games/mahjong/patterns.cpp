@@ -11,8 +11,6 @@ namespace {
 std::size_t chow(int suit, int low) { return at(suit * 7 + low); }
 std::size_t pung(int suit, int rank) { return at(21 + 9 * suit + rank); }
 
-constexpr int kSuitOrders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
-
 }  // namespace
 
 const Patterns& Patterns::get() {
@@ -37,7 +35,7 @@ void Patterns::add(int free, Allows allows, AllowsPair allows_pair) {
 
 void Patterns::add_core(std::initializer_list<std::size_t> core, int free) {
   add(
-      free, [&](std::size_t s) { return std::find(core.begin(), core.end(), s) != core.end(); },
+      free, [&](std::size_t s) { return std::ranges::find(core, s) != core.end(); },
       [](int) { return true; });
 }
 
@@ -100,8 +98,7 @@ void Patterns::add_kinds() {
   within(ranks(0x1e0));                                                                    // upper four
   within(ranks(0x00f));                                                                    // lower four
   within(ranks(0x038));                                                                    // middle tiles
-  // reversible tiles
-  within(TileMask{0b110111010} << 9 | TileMask{0b110011111} << 18 | bit(kDragonWhite));
+  within(kReversible);
   add(0, [](std::size_t s) { return s >= 21; }, [](int) { return true; });  // all pungs
   const TileMask outer = ranks(0x101) | kHonourMask;
   add(

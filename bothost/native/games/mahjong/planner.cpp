@@ -20,8 +20,7 @@ Holding after(const Holding& before, Move move, Tile tile, Tile claimed) {
     for (auto& m : h.melds)
       if (m.kind == Meld::pung && m.tile == tile) m.kind = Meld::kong;
   } else if (move != Move::play && move != Move::pass) {
-    const auto kind = move == Move::chi ? Meld::chow : move == Move::peng ? Meld::pung : Meld::kong;
-    h.melds[h.num_melds++] = {kind, tile, move == Move::angang};
+    h.melds[h.num_melds++] = {kind_of(move), tile, move == Move::angang};
   }
   return h;
 }
@@ -87,8 +86,7 @@ Option Planner::win() const {
   o.prospect.worth = self_drawn ? 3.0 * (8 + fans->total) : 24.0 + fans->total;
   o.prospect.chance = 1;
   o.prospect.points = fans->points;
-  for (std::size_t f = 0; f < kFans; ++f)
-    if (fans->times[f]) o.prospect.fans.insert(static_cast<Fan>(f));
+  o.prospect.fans = fans_of(*fans);
   return o;
 }
 

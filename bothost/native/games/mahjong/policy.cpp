@@ -1,6 +1,6 @@
 #include "mahjong/policy.h"
 
-#include <algorithm>
+#include <bit>
 
 #include "mahjong/planner.h"
 
@@ -40,6 +40,11 @@ Choice choose(const View& view, Appraisal appraisal) {
     most = value;
   }
   return {best->action, name_of(best->prospect), best->value()};
+}
+
+void play_by_rule(State& state, Appraisal appraisal) {
+  const auto seat = static_cast<Seat>(std::countr_zero(state.to_act()));
+  state.apply_legal(seat, choose(state.view(seat), appraisal).action, NoEvents{});
 }
 
 }  // namespace bothost::mahjong

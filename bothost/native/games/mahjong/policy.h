@@ -29,5 +29,7 @@ struct Choice {
 /// The view must be asked; both are deterministic.
 Choice choose(const View& view, Appraisal appraisal = Appraisal::plain);
 Choice choose_simply(const View& view);
+/// A seat that must decide, the first where several must, does what the rule player would.
+void play_by_rule(State& state, Appraisal appraisal = Appraisal::plain);
 
 }  // namespace bothost::mahjong

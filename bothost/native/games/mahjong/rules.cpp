@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/options.h"
+
 namespace bothost::mahjong {
 
 const std::array<std::string_view, 5> kWindNames = {"east", "south", "west", "north", "dealt"};
@@ -26,6 +28,16 @@ Rules preset(std::string_view name) {
   return r;
 }
 
+/// In the order of their JSON.
+template <class Rules, class Visit>
+void each_option(Rules& r, Visit& visit) {
+  visit("flowers", r.flowers);
+  visit("wall", r.wall, kWalls);
+  visit("minimum", r.minimum, 0, 1000);
+  visit("false_win", r.false_win);
+  visit("prevalent_wind", r.prevalent_wind, kWindNames);
+}
+
 }  // namespace
 
 const std::vector<std::string>& preset_names() {
@@ -34,31 +46,18 @@ const std::vector<std::string>& preset_names() {
 }
 
 Rules Rules::from_json(const Json& json) {
-  const auto* name = json.find("preset");
+  OptionReader read(json);
+  const Json* name = read.find("preset");
   Rules r = name ? preset(preset_names()[name->one_of("preset", preset_names())]) : Rules{};
-  for (const auto& [key, value] : json.object("rules")) {
-    if (key == "flowers")
-      r.flowers = value.boolean(key);
-    else if (key == "wall")
-      r.wall = static_cast<WallModel>(value.one_of(key, kWalls));
-    else if (key == "minimum")
-      r.minimum = static_cast<int>(value.integer(key, 0, 1000));
-    else if (key == "false_win")
-      r.false_win = value.boolean(key);
-    else if (key == "prevalent_wind")
-      r.prevalent_wind = value.one_of(key, kWindNames);
-    else if (key != "preset")
-      throw InvalidInput("mahjong has no option \"" + key + "\"");
-  }
+  each_option(r, read);
+  read.refuse_others("mahjong");
   return r;
 }
 
 Json Rules::to_json() const {
-  return JsonObject{{"flowers", flowers},
-                    {"wall", kWalls[at(wall)]},
-                    {"minimum", minimum},
-                    {"false_win", false_win},
-                    {"prevalent_wind", kWindNames[at(prevalent_wind)]}};
+  OptionWriter write;
+  each_option(*this, write);
+  return write.out;
 }
 
 Parts parts(Action action) {
@@ -84,14 +83,13 @@ std::string notation(Action action) {
 
 Action parse_action(std::string_view text) {
   const auto colon = text.find(':');
-  const auto it = std::find(kMoves.begin(), kMoves.end(), text.substr(0, colon));
+  const auto it = std::ranges::find(kMoves, text.substr(0, colon));
   const auto move = static_cast<Move>(it - kMoves.begin());
   const bool bare = move == Move::pass || move == Move::hu;
-  if (it == kMoves.end() || bare != (colon == std::string_view::npos))
-    throw InvalidInput("\"" + std::string(text.substr(0, 20)) + "\" is no mahjong action");
+  if (it == kMoves.end() || bare != (colon == std::string_view::npos)) reject(text, "is no mahjong action");
   if (bare) return static_cast<Action>(move);
   const Tile tile = parse_tile(text.substr(colon + 1));
-  if (move == Move::chi && (!is_number(tile) || rank_of(tile) == 0 || rank_of(tile) == 8))
+  if (move == Move::chi && !is_middle(tile))
     throw InvalidInput("no chow has " + tile_name(tile) + " in its middle");
   return action_of(move, tile);
 }

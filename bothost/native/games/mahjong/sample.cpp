@@ -69,7 +69,7 @@ std::vector<Tile> View::tiles_drawn(Rng& rng, int seat, const Hidden& hidden) co
   std::vector<Item> items;
   std::vector<int> slots(kDealt, -1);  // when each tile came
   std::vector<Tile> tiles(dealt_.begin(), dealt_.end());
-  if (seat != seat_) std::fill(tiles.begin(), tiles.end(), kHidden);
+  if (seat != seat_) std::ranges::fill(tiles, kHidden);
   // Flowers are laid down in the order of their coming, all that one batch of draws brought before any is
   // replaced.
   std::vector<std::size_t> batch(kDealt);
@@ -213,7 +213,7 @@ State View::sample_from_snapshot(const Hidden& hidden) const {
       if (s.hands_[at(table_.actor)][at(t)]) s.drawn_ = static_cast<Tile>(t);
   }
   s.wall_ = Wall(*rules_, table_.wall_left, hidden.rest);
-  if (table_.phase == Phase::claims || table_.phase == Phase::robbing) {
+  if (table_.asks_others()) {
     for (Seat q = 0; q < kSeats; ++q)
       if (q != table_.actor && has_claim(*rules_, table_, q, s.hands_[at(q)])) s.asked_ |= SeatMask{1} << q;
     s.pending_ = s.asked_;
@@ -247,13 +247,12 @@ State View::sample(Rng& rng) const {
     return s;
   }
   if (terminal()) throw InvalidInput("the hand is over, and how it lay was not revealed");
-  const bool open = table_.phase == Phase::claims || table_.phase == Phase::robbing;
   Hidden hidden;
   constexpr int kTries = 20000;
   for (int i = 0; i < kTries; ++i) {
     sample_hands(rng, hidden);
     // A discard is open as long as a seat that can claim it, ours or another, has not answered.
-    bool waits = !open || asked();
+    bool waits = !table_.asks_others() || asked();
     for (Seat s = 0; s < kSeats && !waits; ++s)
       waits = s != seat_ && s != table_.actor && has_claim(*rules_, table_, s, hidden.hands[at(s)]);
     if (!waits) continue;

@@ -88,9 +88,9 @@ class WinningGroups {
     out[index(count_)][melds] = 0;
     for (int i = 0; i < kinds_; ++i) {
       if (count_[i] > 2) continue;
-      count_[i] = static_cast<std::uint8_t>(count_[i] + 2);
+      mahjong::add(count_[i], 2);
       out[index(count_)][8 + melds] = 0;
-      count_[i] = static_cast<std::uint8_t>(count_[i] - 2);
+      mahjong::add(count_[i], -2);
     }
     if (melds == 4) return;
     for (int m = first; m < kinds_ + chows_; ++m) {
@@ -100,21 +100,14 @@ class WinningGroups {
     }
   }
   void change(int meld, int sign) {
-    if (meld < kinds_) {
-      count_[meld] = static_cast<std::uint8_t>(count_[meld] + 3 * sign);
-    } else {
-      for (int i = meld - kinds_; i < meld - kinds_ + 3; ++i)
-        count_[i] = static_cast<std::uint8_t>(count_[i] + sign);
-    }
+    if (meld < kinds_)
+      mahjong::add(count_[meld], 3 * sign);
+    else
+      for (int i = meld - kinds_; i < meld - kinds_ + 3; ++i) mahjong::add(count_[i], sign);
   }
   int kinds_, chows_;
   std::uint8_t count_[9] = {};
 };
-
-constexpr TileMask knitted(int a, int b, int c) {
-  constexpr TileMask step = 0b1001001;
-  return step << a | step << (9 + b) | step << (18 + c);
-}
 
 /// Bits 0x01 of the eight bytes gathered into the low eight bits.
 std::uint64_t gather(std::uint64_t ones) { return (ones * 0x0102040810204080ULL) >> 56; }
@@ -139,7 +132,7 @@ Counts without(const Counts& hand, TileMask tiles) {
   Counts rest = hand;
   for (; tiles; tiles &= tiles - 1) {
     auto& c = rest[lowest(tiles)];
-    c = static_cast<std::uint8_t>(c - (c > 0));
+    add(c, -(c > 0));
   }
   return rest;
 }
@@ -165,9 +158,6 @@ struct Kinds {
 
 }  // namespace
 
-const std::array<TileMask, 6> kKnitted = {knitted(0, 1, 2), knitted(0, 2, 1), knitted(1, 0, 2),
-                                          knitted(1, 2, 0), knitted(2, 0, 1), knitted(2, 1, 0)};
-
 const DistanceTable& DistanceTable::get() {
   static const DistanceTable table;
   return table;
@@ -176,18 +166,16 @@ const DistanceTable& DistanceTable::get() {
 DistanceTable::DistanceTable() : lo_rank_(kLoSize), hi_base_(kHiSize) {
   std::vector<int> lo(kLoSize);
   std::iota(lo.begin(), lo.end(), 0);
-  std::stable_sort(lo.begin(), lo.end(), [](int a, int b) { return digit_sum(a) < digit_sum(b); });
+  std::ranges::stable_sort(lo, [](int a, int b) { return digit_sum(a) < digit_sum(b); });
   std::array<std::uint32_t, 21> prefix{};  // lo parts of at most n tiles
   for (int i = 0; i < kLoSize; ++i) {
-    lo_rank_[static_cast<std::size_t>(lo[static_cast<std::size_t>(i)])] = static_cast<std::uint16_t>(i);
-    for (auto n = static_cast<std::size_t>(digit_sum(lo[static_cast<std::size_t>(i)])); n < prefix.size();
-         ++n)
-      ++prefix[n];
+    lo_rank_[at(lo[at(i)])] = static_cast<std::uint16_t>(i);
+    for (auto n = at(digit_sum(lo[at(i)])); n < prefix.size(); ++n) ++prefix[n];
   }
   std::uint32_t size = 0;
   for (int h = 0; h < kHiSize; ++h) {
-    hi_base_[static_cast<std::size_t>(h)] = size;
-    if (const int left = kMostTiles - digit_sum(h); left >= 0) size += prefix[static_cast<std::size_t>(left)];
+    hi_base_[at(h)] = size;
+    if (const int left = kMostTiles - digit_sum(h); left >= 0) size += prefix[at(left)];
   }
   suits_ = {std::vector<SuitDistance>(size, all(kFar)), std::vector<SuitUseful>(size)};
   WinningGroups(9, [this](const std::uint8_t* c) { return suit_index(c); }, suits_.distance);
@@ -203,26 +191,22 @@ void DistanceTable::relax(Table& table, int kinds) const {
   // then grows. A tile is useful where it lies on a shortest such way; the tiles to add may be added in any
   // order.
   constexpr int kPower[] = {1, 5, 25, 125, 625, 3125, 15625, 78125, 390625, 1953125};
-  const auto at = [&](int key) {
-    if (kinds == 7) return static_cast<std::size_t>(key);
-    return static_cast<std::size_t>(hi_base_[static_cast<std::size_t>(key / kLoSize)] +
-                                    lo_rank_[static_cast<std::size_t>(key % kLoSize)]);
+  const auto place = [&](int key) {
+    return kinds == 7 ? at(key) : at(hi_base_[at(key / kLoSize)] + lo_rank_[at(key % kLoSize)]);
   };
-  std::vector<std::uint8_t> tiles(static_cast<std::size_t>(kPower[kinds]));
+  std::vector<std::uint8_t> tiles(at(kPower[kinds]));
   for (int i = 0, size = 1; i < kinds; ++i, size *= 5)
-    for (int k = size; k < 5 * size; ++k)
-      tiles[static_cast<std::size_t>(k)] =
-          static_cast<std::uint8_t>(tiles[static_cast<std::size_t>(k - size)] + 1);
+    for (int k = size; k < 5 * size; ++k) tiles[at(k)] = static_cast<std::uint8_t>(tiles[at(k - size)] + 1);
   for (int key = kPower[kinds] - 1; key >= 0; --key) {
-    if (tiles[static_cast<std::size_t>(key)] >= kMostTiles) continue;
-    const auto here = at(key);
+    if (tiles[at(key)] >= kMostTiles) continue;
+    const auto here = place(key);
     SuitDistance v = table.distance[here];
     SuitUseful useful{};
     for (int i = 0; i < kinds; ++i) {
       if (key / kPower[i] % 5 == 4) continue;
       const auto bit = static_cast<std::uint16_t>(1u << i);
       const SuitUseful rank = SuitUseful{} + bit;
-      const SuitDistance via = table.distance[at(key + kPower[i])] + all(1);
+      const SuitDistance via = table.distance[place(key + kPower[i])] + all(1);
       useful = (useful & ~widen(via < v)) | (widen(via <= v) & rank);
       v = least(v, via);
     }
@@ -230,13 +214,13 @@ void DistanceTable::relax(Table& table, int kinds) const {
     table.useful[here] = useful;
   }
   for (int key = 1; key < kPower[kinds]; ++key) {
-    if (tiles[static_cast<std::size_t>(key)] > kMostTiles) continue;
-    const auto here = at(key);
+    if (tiles[at(key)] > kMostTiles) continue;
+    const auto here = place(key);
     SuitDistance v = table.distance[here];
     SuitUseful useful = table.useful[here];
     for (int i = 0; i < kinds; ++i) {
       if (key / kPower[i] % 5 == 0) continue;
-      const auto less = at(key - kPower[i]);
+      const auto less = place(key - kPower[i]);
       const SuitDistance via = table.distance[less];
       useful = (useful & ~widen(via < v)) | (widen(via <= v) & table.useful[less]);
       v = least(v, via);
@@ -356,17 +340,14 @@ TileMask useful_knitted(const Counts& hand, int melds, int needed) {
 TileMask useful_of(const Counts& hand, const Kinds& k, int melds, int shape, int needed) {
   if (needed == 0 || needed >= Distances::kNever) return 0;
   switch (shape) {
-    case 0:
-      return standard_with_useful(hand, 4 - melds).tiles;
+    case 0: return standard_with_useful(hand, 4 - melds).tiles;
     case 1: {
       const int pairs = std::min(7, std::popcount(k.two) + std::popcount(k.four));
       const TileMask any = 7 - pairs > std::popcount(k.odd()) ? ~k.four & ((TileMask{1} << kKinds) - 1) : 0;
       return k.odd() | any;
     }
-    case 2:
-      return (k.two & kOrphanMask) == 0 ? kOrphanMask : kOrphanMask & ~k.one;
-    case 3:
-      return useful_knitted(hand, melds, needed);
+    case 2: return (k.two & kOrphanMask) == 0 ? kOrphanMask : kOrphanMask & ~k.one;
+    case 3: return useful_knitted(hand, melds, needed);
     default: {
       TileMask tiles = 0;
       for (const auto perm : kKnitted)

@@ -79,7 +79,13 @@ constexpr TileMask bit(std::integral auto tile) { return TileMask{1} << tile; }
 constexpr std::size_t lowest(TileMask tiles) { return at(std::countr_zero(tiles)); }
 
 /// The six ways to lay 147, 258, 369 over the three suits.
-extern const std::array<TileMask, 6> kKnitted;
+inline constexpr auto kKnitted = [] {
+  constexpr TileMask step = 0b1001001;
+  std::array<TileMask, 6> out{};
+  for (std::size_t i = 0; i < out.size(); ++i)
+    for (int suit = 0; suit < 3; ++suit) out[i] |= step << (9 * suit + kSuitOrders[i][suit]);
+  return out;
+}();
 /// The tiles of these ranks (bits 0-8) in all suits.
 constexpr TileMask ranks(TileMask r) { return r | r << 9 | r << 18; }
 inline constexpr TileMask kHonourMask = TileMask{0x7f} << 27;

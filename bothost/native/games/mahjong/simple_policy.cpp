@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "mahjong/fan_parts.h"
 #include "mahjong/planner.h"
 #include "mahjong/policy.h"
-#include "mahjong/shape.h"
 
 namespace bothost::mahjong {
 namespace {
@@ -29,8 +29,6 @@ struct Route {
   /// Chows: the middle tiles of the three that score.
   std::array<Tile, 3> chow{};
 };
-
-constexpr int kSuitOrders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
 
 std::vector<Route> make_routes() {
   std::vector<Route> out = {{Route::pairs, "seven pairs", 24},
@@ -89,7 +87,7 @@ class Judge {
       if (v > best.back().first) {
         others += best.back().first * best.back().first;
         best.back() = {v, &route};
-        std::sort(best.begin(), best.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+        std::ranges::sort(best, [](const auto& a, const auto& b) { return a.first > b.first; });
       } else {
         others += v * v;
       }
@@ -112,11 +110,11 @@ class Judge {
   /// Points that the hand has by its honours and its concealment, whatever else it becomes.
   int certain_points(const Holding& h) const {
     const auto melds = h.on_table();
-    int sum = std::all_of(melds.begin(), melds.end(), [](const Meld& m) { return m.concealed; }) ? 2 : 0;
+    int sum = std::ranges::all_of(melds, [](const Meld& m) { return m.concealed; }) ? 2 : 0;
     for (int t = kWindEast; t < kKinds; ++t) {
-      const bool pung = h.standing[at(t)] >= 3 ||
-                        std::any_of(h.on_table().begin(), h.on_table().end(),
-                                    [t](const Meld& m) { return m.kind != Meld::chow && m.tile == t; });
+      const bool pung = h.standing[at(t)] >= 3 || std::ranges::any_of(h.on_table(), [t](const Meld& m) {
+                          return m.kind != Meld::chow && m.tile == t;
+                        });
       if (!pung) continue;
       sum += is_dragon(t) ? 2 : 1;
       sum += t == kWindEast + view_.seat();
@@ -128,8 +126,8 @@ class Judge {
   /// How surely a route reaches the minimum.
   double share(const Route& route, const Holding& h, int extras) const {
     if (route.points + extras >= view_.rules().minimum) return 1.0;
-    const bool chows_only = std::all_of(h.on_table().begin(), h.on_table().end(),
-                                        [](const Meld& m) { return m.kind == Meld::chow; });
+    const bool chows_only =
+        std::ranges::all_of(h.on_table(), [](const Meld& m) { return m.kind == Meld::chow; });
     // Concealed pungs, pungs of terminals, kongs: two points are rarely far.
     if (route.kind == Route::pungs) return 0.75;
     if (route.kind != Route::chows) return 0.5;
@@ -138,23 +136,16 @@ class Judge {
 
   int needed(const Route& route, const Holding& h) const {
     switch (route.kind) {
-      case Route::pairs:
-        return melds_of(h) ? kFar : distances(h.standing, 0).seven_pairs;
-      case Route::orphans:
-        return melds_of(h) ? kFar : distances(h.standing, 0).thirteen_orphans;
-      case Route::honours_knitted:
-        return melds_of(h) ? kFar : distances(h.standing, 0).honours_and_knitted;
+      case Route::pairs: return melds_of(h) ? kFar : distances(h.standing, 0).seven_pairs;
+      case Route::orphans: return melds_of(h) ? kFar : distances(h.standing, 0).thirteen_orphans;
+      case Route::honours_knitted: return melds_of(h) ? kFar : distances(h.standing, 0).honours_and_knitted;
       case Route::knitted:
         return melds_of(h) > 1 ? kFar : distances(h.standing, melds_of(h)).knitted_straight;
-      case Route::pungs:
-        return needed_pungs(h);
+      case Route::pungs: return needed_pungs(h);
       case Route::flush:
-      case Route::half_flush:
-        return needed_flush(route, h);
-      case Route::all_types:
-        return needed_types(h);
-      case Route::chows:
-        return needed_chows(route, h);
+      case Route::half_flush: return needed_flush(route, h);
+      case Route::all_types: return needed_types(h);
+      case Route::chows: return needed_chows(route, h);
     }
     return kFar;
   }
@@ -166,7 +157,7 @@ class Judge {
     for (std::size_t t = 0; t < kKinds; ++t)
       if (h.standing[t] > 0 && h.standing[t] + unseen_[t] >= 2)
         held[t] = std::min<std::uint8_t>(h.standing[t], 3);
-    std::sort(held.begin(), held.end(), std::greater<>());
+    std::ranges::sort(held, std::greater<>());
     const auto sets = at(4 - melds_of(h));
     int n = std::max(0, 2 - held[sets]);
     for (std::size_t i = 0; i < sets; ++i) n += 3 - held[i];
@@ -188,7 +179,7 @@ class Judge {
   int needed_types(const Holding& h) const {
     // Characters, bamboos, dots, winds, dragons: a set of each, one of them the pair.
     constexpr int kTypes = 5;
-    const auto type_of = [](int t) { return is_dragon(t) ? 4 : suit_of(t); };
+
     std::array<bool, kTypes> done{};
     for (const auto& m : h.on_table()) {
       if (done[at(type_of(m.tile))]) return kFar;
@@ -309,7 +300,7 @@ Choice choose_simply(const View& view) {
   view.legal(legal);
   if (legal.empty()) throw InvalidInput("this seat is not asked");
   const auto& table = view.table();
-  if (std::find(legal.begin(), legal.end(), kHu) != legal.end()) {
+  if (std::ranges::find(legal, kHu) != legal.end()) {
     const auto fans = win_fans(view.rules(), table, view.seat(), view.hand(), view.drawn());
     if (fans && fans->points >= view.rules().minimum) return {kHu, "win", static_cast<double>(fans->total)};
   }

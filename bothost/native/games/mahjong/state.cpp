@@ -66,7 +66,7 @@ State::State(const Rules& rules, Rng& rng) : rules_(&rules) {
 State::State(const Rules& rules, std::uint8_t wind, std::span<const Tile> wall) : rules_(&rules) {
   auto deck = full_deck(rules);
   std::vector<Tile> sorted(wall.begin(), wall.end());
-  std::sort(sorted.begin(), sorted.end());
+  std::ranges::sort(sorted);
   if (sorted != deck) throw InvalidInput("the wall must hold every tile of the set once");
   if (rules.prevalent_wind != Rules::kDealtWind && rules.prevalent_wind != wind)
     throw InvalidInput("the rules settle another prevalent wind");
@@ -113,7 +113,7 @@ void State::deal_tiles() {
 void State::replace_dealt_flowers() {
   for (Seat s = 0; s < kSeats; ++s) {
     std::vector<Tile> flowers;
-    std::copy_if(dealt_[at(s)].begin(), dealt_[at(s)].end(), std::back_inserter(flowers), is_flower);
+    std::ranges::copy_if(dealt_[at(s)], std::back_inserter(flowers), is_flower);
     while (!flowers.empty()) {
       for (const auto f : flowers) {
         note(Event::Kind::flower, s, f);
@@ -164,7 +164,7 @@ void State::legal(Seat seat, ActionList& out) const {
 bool State::is_legal(Seat seat, Action action) const {
   ActionList list;
   legal(seat, list);
-  return std::binary_search(list.begin(), list.end(), action);
+  return std::ranges::binary_search(list, action);
 }
 
 void State::check(Seat seat, Action action) const {

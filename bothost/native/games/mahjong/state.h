@@ -76,6 +76,11 @@ class State {
   template <class Sink>
   void apply_legal(Seat seat, Action action, Sink&& sink);
   void returns(double* out) const;
+  BySeat<double> scores() const {
+    BySeat<double> out;
+    returns(out.data());
+    return out;
+  }
   View view(Seat seat) const;
   /// The same hand if the actor, who has just drawn, had drawn this tile of the wall. The two change places.
   State redrawn(Tile tile) const;
@@ -86,7 +91,7 @@ class State {
   const Wall& wall() const { return wall_; }
   const Log& log() const { return log_; }
   /// Whether a draw was the last thing that happened.
-  bool has_drawn() const { return log_.size > 0 && log_.list[at(log_.size - 1)].kind == Event::Kind::draw; }
+  bool has_drawn() const { return log_.size > 0 && log_.last().kind == Event::Kind::draw; }
   /// All answers so far, as (seat, action).
   std::span<const std::pair<Seat, std::uint8_t>> actions() const { return actions_; }
 

@@ -7,8 +7,6 @@
 namespace bothost::mahjong {
 namespace {
 
-void add(std::uint8_t& value, int by) { value = static_cast<std::uint8_t>(value + by); }
-
 bool held(const Counts& hand, int tile) { return hand[at(tile)] > 0; }
 
 }  // namespace
@@ -76,8 +74,7 @@ void Table::claim(Seat seat, Move move, Tile tile) {
   const auto out = outgoing(move, tile, last_tile);
   for (const auto t : out) add(shown[t], 1);
   add(hand_size[at(seat)], -out.size);
-  const auto kind = move == Move::chi ? Meld::chow : move == Move::peng ? Meld::pung : Meld::kong;
-  add_meld(seat, {kind, false, tile, last_tile});
+  add_meld(seat, {kind_of(move), false, tile, last_tile});
   actor = seat;
   after_kong = move == Move::gang;
   phase = move == Move::gang ? Phase::drawing : Phase::discard;
@@ -168,7 +165,7 @@ void claims(const Rules& rules, const Table& table, Seat seat, const Counts& han
   const int t = table.last_tile;
   if (seat == next_seat(table.actor) && is_number(t)) {
     for (int middle = t - 1; middle <= t + 1; ++middle) {
-      if (middle < 0 || suit_of(middle) != suit_of(t) || rank_of(middle) < 1 || rank_of(middle) > 7) continue;
+      if (!is_middle(middle) || suit_of(middle) != suit_of(t)) continue;
       const auto need = outgoing(Move::chi, static_cast<Tile>(middle), static_cast<Tile>(t));
       if (held(hand, need.tiles[0]) && held(hand, need.tiles[1]) && !found(chi_action(middle))) return;
     }
@@ -192,8 +189,7 @@ void legal_actions(const Rules& rules, const Table& table, Seat seat, const Coun
   } else if (table.phase == Phase::discard && seat == table.actor) {
     for (int t = 0; t < kKinds; ++t)
       if (held(hand, t)) out.push_back(kPlay + t);
-  } else if ((table.phase == Phase::claims || table.phase == Phase::robbing) && seat != table.actor) {
-    if (!has_claim(rules, table, seat, hand)) return;
+  } else if (table.asks_others() && seat != table.actor && has_claim(rules, table, seat, hand)) {
     out.push_back(kPass);
     if (may_win(rules, table, seat, hand, kHidden)) out.push_back(kHu);
     if (table.phase == Phase::claims)

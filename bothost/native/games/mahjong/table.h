@@ -59,6 +59,11 @@ constexpr Event::Kind event_of(Move move) {
 }
 static_assert(move_of(Event::Kind::bugang) == Move::bugang);
 
+/// The meld that a claim or a concealed kong makes.
+constexpr Meld::Kind kind_of(Move move) {
+  return move == Move::chi ? Meld::chow : move == Move::peng ? Meld::pung : Meld::kong;
+}
+
 /// Everything since the deal, oldest first; unused entries stay zero, so that equal logs are equal as bytes.
 struct Log {
   // 92 draws, 16 flowers with their draws, as many discards as draws and claims, 16 melds, 2 answers to most
@@ -71,6 +76,8 @@ struct Log {
     list[at(size++)] = e;
   }
   std::span<const LogEntry> entries() const { return {list.data(), at(size)}; }
+  /// The newest; there must be one.
+  const LogEntry& last() const { return list[at(size - 1)]; }
   bool operator==(const Log& o) const;
 };
 
@@ -95,6 +102,10 @@ struct Table {
   Counts shown{};
   bool operator==(const Table&) const = default;
 
+  /// Whether the actor has to discard, or may do so.
+  bool discards() const { return phase == Phase::turn || phase == Phase::discard; }
+  /// Whether the others may answer what the actor did.
+  bool asks_others() const { return phase == Phase::claims || phase == Phase::robbing; }
   int left_for(const Rules& rules, int seat) const {
     return wall_left[rules.wall == WallModel::shared ? 0 : at(seat)];
   }

@@ -39,11 +39,7 @@ constexpr int size_of(TileMask m) { return std::popcount(m); }
 /// Copies in own melds.
 Counts on_table(const Holding& holding) {
   Counts counts{};
-  for (const auto& m : holding.on_table()) {
-    const int copies = m.kind == Meld::chow ? 1 : m.kind == Meld::pung ? 3 : 4;
-    for (auto kinds = tiles_of(m); kinds; kinds &= kinds - 1)
-      counts[lowest(kinds)] = static_cast<std::uint8_t>(counts[lowest(kinds)] + copies);
-  }
+  for (const auto& m : holding.on_table()) add_tiles(m, counts);
   return counts;
 }
 
@@ -184,9 +180,8 @@ class TargetSearch {
     Branch branch{start_, {}, {}, 0, how_.concealed};
     auto following = patterns_.start();
     for (const auto& m : melds_) {
-      const auto set = set_index(m.kind == Meld::chow ? Meld::chow : Meld::pung, m.tile);
-      following = patterns_.with(following, set, true);
-      branch.parts.add_set(tables_, set);
+      following = patterns_.with(following, set_index(m), true);
+      branch.parts.add_set(tables_, set_index(m));
     }
     shape_ = Shape::standard;
     if (melds_.size() == 4)
@@ -327,8 +322,7 @@ class TargetSearch {
       const auto fans = calculate_fans(tiles, melds_, win);
       if (!fans || fans->points < out_.minimum_) continue;
       wait.points[drawn] = fans->points;
-      for (std::size_t f = 0; f < kFans; ++f)
-        if (fans->times[f]) wait.fans[drawn].insert(static_cast<Fan>(f));
+      wait.fans[drawn] = fans_of(*fans);
     }
     if (wait.points[0] == 0 && wait.points[1] == 0) return;
     keep(missing, spare, 0, {}).wait = static_cast<std::int16_t>(out_.waits_.size());
@@ -344,8 +338,7 @@ class TargetSearch {
       if (branch.missing.size > depth_) continue;
       branch.parts.add_tiles(perm, true);
       if (!melds_.empty()) {
-        const auto& m = melds_.front();
-        branch.parts.add_set(tables_, set_index(m.kind == Meld::chow ? Meld::chow : Meld::pung, m.tile));
+        branch.parts.add_set(tables_, set_index(melds_.front()));
         add_pair(branch, patterns_.start().all());
         continue;
       }
@@ -459,8 +452,8 @@ Targets::Targets(const Holding& holding, const Outlook& outlook)
       prevalent_wind_(outlook.prevalent_wind),
       minimum_(outlook.minimum) {
   Counts held = on_table(holding);
-  for (std::size_t t = 0; t < kKinds; ++t) held[t] = static_cast<std::uint8_t>(held[t] + holding.standing[t]);
-  possible_ = *std::max_element(held.begin(), held.end()) <= 4;
+  for (std::size_t t = 0; t < kKinds; ++t) add(held[t], holding.standing[t]);
+  possible_ = *std::ranges::max_element(held) <= 4;
   if (!possible_) return;
   for (std::size_t t = 0; t < kKinds; ++t)
     unseen_[t] = std::min<std::uint8_t>(outlook.unseen[t], static_cast<std::uint8_t>(4 - held[t]));

@@ -25,7 +25,7 @@ Tile parse_tile(std::string_view word, bool flowers) {
     if (i != std::string_view::npos && rank >= 0 && rank < kRanks[i] && (flowers || i < 5))
       return static_cast<Tile>(kFirstOf[i] + rank);
   }
-  throw InvalidInput("\"" + std::string(word.substr(0, 20)) + "\" is no tile");
+  reject(word, "is no tile");
 }
 
 }  // namespace bothost::mahjong

@@ -27,6 +27,7 @@ inline constexpr Tile kHidden = 63;
 
 /// Copies of each of the 34 kinds.
 using Counts = std::array<std::uint8_t, kKinds>;
+constexpr void add(std::uint8_t& count, int n) { count = static_cast<std::uint8_t>(count + n); }
 
 constexpr bool is_number(int t) { return t < kWindEast; }
 constexpr bool is_wind(int t) { return t >= kWindEast && t < kDragonRed; }
@@ -37,6 +38,14 @@ constexpr int suit_of(int t) { return t / 9; }
 /// 0-based rank of a number tile.
 constexpr int rank_of(int t) { return t % 9; }
 constexpr bool is_terminal(int t) { return is_number(t) && (rank_of(t) == 0 || rank_of(t) == 8); }
+/// Whether a chow can have the tile in its middle.
+constexpr bool is_middle(int t) { return is_number(t) && rank_of(t) >= 1 && rank_of(t) <= 7; }
+/// Whether a tile is in the chow with this middle.
+constexpr bool in_chow(int t, int middle) {
+  return suit_of(t) == suit_of(middle) && t >= middle - 1 && t <= middle + 1;
+}
+/// The ways to lay three things over the suits.
+inline constexpr int kSuitOrders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
 
 /// "W3"; kHidden is "?".
 std::string tile_name(int t);

@@ -14,15 +14,13 @@ bool View::operator==(const View& o) const {
 }
 
 bool View::asked() const {
-  if (table_.phase == Phase::claims || table_.phase == Phase::robbing)
+  if (table_.asks_others())
     return table_.actor != seat_ && !answered_ && has_claim(*rules_, table_, seat_, hand_);
   return table_.actor == seat_ &&
          (table_.phase == Phase::discard || (table_.phase == Phase::turn && drawn_ < kKinds));
 }
 
-Seat View::to_act() const {
-  return table_.phase == Phase::turn || table_.phase == Phase::discard ? table_.actor : kNobody;
-}
+Seat View::to_act() const { return table_.discards() ? table_.actor : kNobody; }
 
 std::string_view View::phase() const { return kPhaseNames[at(table_.phase)]; }
 
@@ -66,29 +64,20 @@ void View::fold(const Event& e) {
           "a hand begins with its deal, and with one only");
   require((e.kind == Kind::reveal) == (table_.phase == Phase::over), "the hand is over");
   switch (e.kind) {
-    case Kind::deal:
-      return fold_deal(e);
-    case Kind::draw:
-      return fold_draw(e);
-    case Kind::flower:
-      return fold_flower(e);
-    case Kind::play:
-      return fold_play(e);
-    case Kind::answer:
-      return fold_answer(e);
+    case Kind::deal: return fold_deal(e);
+    case Kind::draw: return fold_draw(e);
+    case Kind::flower: return fold_flower(e);
+    case Kind::play: return fold_play(e);
+    case Kind::answer: return fold_answer(e);
     case Kind::chi:
     case Kind::peng:
-    case Kind::gang:
-      return fold_claim(e);
+    case Kind::gang: return fold_claim(e);
     case Kind::angang:
-    case Kind::bugang:
-      return fold_own_kong(e);
+    case Kind::bugang: return fold_own_kong(e);
     case Kind::hu:
     case Kind::false_hu:
-    case Kind::exhausted:
-      return fold_end(e);
-    case Kind::reveal:
-      return fold_reveal(e);
+    case Kind::exhausted: return fold_end(e);
+    case Kind::reveal: return fold_reveal(e);
   }
 }
 
@@ -102,7 +91,7 @@ void View::fold_deal(const Event& e) {
     require(t < (rules_->flowers ? held.size() : kKinds), "a tile is dealt that this table has not");
     require(++held[t] <= (is_flower(t) ? 1 : 4), "more copies are dealt than there are");
   }
-  std::copy(e.tiles.begin(), e.tiles.end(), dealt_.begin());
+  std::copy_n(e.tiles.begin(), kDealt, dealt_.begin());
   std::copy_n(held.begin(), kKinds, hand_.begin());
   table_.begin(*rules_, e.wind);
 }
@@ -110,8 +99,7 @@ void View::fold_deal(const Event& e) {
 void View::fold_draw(const Event& e) {
   const bool dealing = table_.phase == Phase::dealing;
   const bool replaces = dealing && table_.owed[at(e.seat)] > 0;
-  const bool first = dealing && e.seat == 0 &&
-                     std::all_of(table_.owed.begin(), table_.owed.end(), [](int n) { return n == 0; });
+  const bool first = dealing && e.seat == 0 && std::ranges::all_of(table_.owed, [](int n) { return n == 0; });
   const bool passed =
       (table_.phase == Phase::claims && e.seat == next_seat(table_.actor)) ||
       ((table_.phase == Phase::robbing || table_.phase == Phase::drawing) && e.seat == table_.actor);
@@ -133,7 +121,7 @@ void View::fold_flower(const Event& e) {
   require(rules_->flowers && is_flower(e.tile), "this table has no such flower");
   require(table_.phase == Phase::dealing || (table_.phase == Phase::turn && e.seat == table_.actor),
           "no flower can be laid down now");
-  int held = static_cast<int>(std::count(dealt_.begin(), dealt_.end(), e.tile));
+  int held = static_cast<int>(std::ranges::count(dealt_, e.tile));
   for (const auto& entry : log_.entries()) {
     require(entry.kind != Kind::flower || entry.tile != e.tile, "this flower lies on the table already");
     held += entry.kind == Kind::draw && entry.seat == seat_ && entry.tile == e.tile;
@@ -153,8 +141,7 @@ void View::take_out(Move move, Tile tile) {
 }
 
 void View::fold_play(const Event& e) {
-  require((table_.phase == Phase::turn || table_.phase == Phase::discard) && e.seat == table_.actor,
-          "it is not this seat's turn to discard");
+  require(table_.discards() && e.seat == table_.actor, "it is not this seat's turn to discard");
   require(e.tile < kKinds, "this cannot be discarded");
   if (e.seat == seat_) {
     require(table_.phase == Phase::discard || drawn_ < kKinds, "a flower is to be laid down first");
@@ -170,10 +157,10 @@ void View::fold_play(const Event& e) {
 
 void View::fold_answer(const Event& e) {
   require(e.seat == seat_, "another seat's answer is hidden");
-  require(table_.phase == Phase::claims || table_.phase == Phase::robbing, "nothing is to be answered");
+  require(table_.asks_others(), "nothing is to be answered");
   ActionList list;
   legal(list);
-  require(std::binary_search(list.begin(), list.end(), e.action), "this answer is not legal");
+  require(std::ranges::binary_search(list, e.action), "this answer is not legal");
   note(e, e.action);
   answered_ = true;
 }
@@ -185,10 +172,7 @@ void View::fold_claim(const Event& e) {
   require(e.tile < kKinds && table_.num_melds[at(e.seat)] < 4, "this cannot be claimed");
   if (move == Move::chi) {
     require(e.seat == next_seat(table_.actor), "a chow is claimed by the next seat only");
-    require(is_number(e.tile) && rank_of(e.tile) >= 1 && rank_of(e.tile) <= 7 &&
-                suit_of(e.tile) == suit_of(table_.last_tile) && e.tile <= table_.last_tile + 1 &&
-                table_.last_tile <= e.tile + 1,
-            "the discard is not in this chow");
+    require(is_middle(e.tile) && in_chow(table_.last_tile, e.tile), "the discard is not in this chow");
   } else {
     require(e.tile == table_.last_tile, "another tile was discarded");
     require(move != Move::gang || table_.left_for(*rules_, e.seat) > 0,
@@ -216,12 +200,12 @@ void View::fold_own_kong(const Event& e) {
     require(!own || (e.tile < kKinds && hand_[e.tile] == 4), "this seat does not hold that kong");
     require(table_.num_melds[at(e.seat)] < 4 && table_.hand_size[at(e.seat)] >= 5, "this seat holds no kong");
     const auto left = unseen();
-    require(own || std::count(left.begin(), left.end(), 4) > 0, "no kong can be hidden any more");
+    require(own || std::ranges::count(left, 4) > 0, "no kong can be hidden any more");
   } else {
     require(e.tile < kKinds, "this cannot be added to a pung");
     const auto melds = table_.melds_of(e.seat);
-    require(std::any_of(melds.begin(), melds.end(),
-                        [&](const TableMeld& m) { return m.kind == Meld::pung && m.tile == e.tile; }),
+    require(std::ranges::any_of(melds,
+                                [&](const TableMeld& m) { return m.kind == Meld::pung && m.tile == e.tile; }),
             "this seat has no such pung");
     require(own || unseen()[e.tile] > 0, "a tile is added of which none is left");
   }
@@ -236,10 +220,9 @@ void View::fold_own_kong(const Event& e) {
 }
 
 void View::fold_end(const Event& e) {
-  const bool claimed = table_.phase == Phase::claims || table_.phase == Phase::robbing;
+  const bool claimed = table_.asks_others();
   if (e.kind == Kind::exhausted) {
-    require(table_.phase == Phase::claims || table_.phase == Phase::drawing || table_.phase == Phase::robbing,
-            "a seat must act before the hand can end");
+    require(claimed || table_.phase == Phase::drawing, "a seat must act before the hand can end");
     const Seat drawer = table_.phase == Phase::claims ? next_seat(table_.actor) : table_.actor;
     require(table_.left_for(*rules_, drawer) == 0 && e.tile == kHidden, "there are tiles left to draw");
   } else {
@@ -283,8 +266,7 @@ Event View::own_win() const {
 
 void View::apply(Action action) {
   const auto [move, tile] = parts(action);
-  if (table_.phase == Phase::claims || table_.phase == Phase::robbing)
-    observe({.kind = Kind::answer, .seat = seat_, .action = action});
+  if (table_.asks_others()) observe({.kind = Kind::answer, .seat = seat_, .action = action});
   if (move == Move::pass) return;
   if (move != Move::hu)
     return observe({.kind = move == Move::play ? Kind::play : event_of(move), .seat = seat_, .tile = tile});

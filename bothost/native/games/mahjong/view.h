@@ -75,8 +75,6 @@ class View {
   Snapshot now() const;
   static Json snapshot_json(const Snapshot& base);
   static Snapshot snapshot_from_json(const Rules& rules, Seat seat, const Json& json);
-  static void write_snapshot(const Snapshot& base, ByteWriter& out);
-  static Snapshot read_snapshot(ByteReader& in);
   /// Fills in what follows from the rest, and refuses what cannot be.
   static void check_snapshot(const Rules& rules, Seat seat, Snapshot& base);
   void start_from(const Rules& rules, Snapshot base);

@@ -36,8 +36,18 @@ bool read_numbers(const Json& json, std::string_view key, BySeat<std::uint8_t>& 
   if (!list) return false;
   const auto& values = list->array(key);
   require(values.size() == kSeats, "a list has one entry per seat");
-  for (std::size_t s = 0; s < kSeats; ++s) out[s] = static_cast<std::uint8_t>(values[s].integer(key, 0, 144));
+  for (std::size_t s = 0; s < kSeats; ++s) out[s] = values[s].integer<std::uint8_t>(key, 0, 144);
   return true;
+}
+
+/// Calls f(seat, entry) for each entry of a list per seat, if there is one.
+template <class F>
+void each_by_seat(const Json& json, std::string_view key, F f) {
+  const Json* lists = json.known(key);
+  if (!lists) return;
+  require(lists->array(key).size() == kSeats, "a list has one entry per seat");
+  for (std::size_t s = 0; s < kSeats; ++s)
+    for (const Json& entry : lists->array(key)[s].array(key)) f(s, entry);
 }
 
 std::size_t meld_name(const TableMeld& m) {
@@ -49,13 +59,49 @@ TableMeld meld_of(int name, Tile tile, Tile claimed) {
   return {kind, name == 3, tile, claimed};
 }
 
-void write_counts(const Counts& c, ByteWriter& out) {
-  for (const auto n : c) out.u8(n);
+void transfer(ByteWriter& out, Seat seat) { out.u8(seat); }
+void transfer(ByteReader& in, Seat& seat) { seat = static_cast<Seat>(in.u8()); }
+
+void transfer(ByteWriter& out, const TableMeld& m) {
+  out.u8(meld_name(m));
+  out.u8(m.tile);
+  out.u8(m.claimed);
 }
-Counts read_counts(ByteReader& in) {
-  Counts c;
-  for (auto& n : c) n = in.u8();
-  return c;
+void transfer(ByteReader& in, TableMeld& m) {
+  const auto name = in.count(kMeldNames.size() - 1);
+  const Tile tile = in.u8();
+  m = meld_of(static_cast<int>(name), tile, in.u8());
+}
+
+void transfer(ByteWriter& out, const std::vector<Tile>& tiles) {
+  out.varint(tiles.size());
+  for (const auto t : tiles) out.u8(t);
+}
+void transfer(ByteReader& in, std::vector<Tile>& tiles) {
+  tiles.resize(in.count(144));
+  for (auto& t : tiles) in.number(t, kKinds - 1);
+}
+
+/// Writes or reads.
+template <class Io, class Snapshot>
+void transfer_snapshot(Io& io, Snapshot& b) {
+  auto& t = b.table;
+  io.number(b.seq, 1'000'000);
+  io.number(t.wind, 3);
+  io.number(t.phase, kPhaseNames.size() - 1);
+  transfer(io, t.actor);
+  io.number(t.last_tile, kHidden);
+  io.number(t.after_kong, 1);
+  for (auto& copies : b.hand) io.number(copies, 4);
+  io.number(b.drawn, kHidden);
+  for (std::size_t s = 0; s < kSeats; ++s) {
+    io.number(t.hand_size[s], 14);
+    io.number(t.flowers[s], kFlowers);
+    io.number(t.wall_left[s], 127);
+    io.number(t.num_melds[s], 4);
+    for (std::size_t m = 0; m < t.num_melds[s]; ++m) transfer(io, t.melds[s][m]);
+    transfer(io, b.discards[s]);
+  }
 }
 
 }  // namespace
@@ -112,7 +158,7 @@ Json View::to_json() const {
 }
 
 View View::from_snapshot(const Rules& rules, const Json& json) {
-  View v(rules, static_cast<Seat>(json.at("seat").integer("seat", 0, kSeats - 1)));
+  View v(rules, json.at("seat").integer<Seat>("seat", 0, kSeats - 1));
   if (const Json* events = json.find("events")) {
     if (const Json* base = json.find("base")) v.start_from(rules, snapshot_from_json(rules, v.seat_, *base));
     for (const auto& e : events->array("events")) v.observe(Event::parse(rules, e.text("an event")));
@@ -131,12 +177,12 @@ Snapshot View::snapshot_from_json(const Rules& rules, Seat seat, const Json& jso
                            "after_kong", "hand_sizes", "flowers", "wall_left", "melds", "discards"});
   Snapshot b;
   auto& t = b.table;
-  if (const auto* v = json.known("seq")) b.seq = static_cast<std::uint32_t>(v->integer("seq", 0, 1'000'000));
+  json.read("seq", b.seq, 0, 1'000'000);
   t.wind = static_cast<std::uint8_t>(rules.prevalent_wind % 4);
   if (const auto* v = json.known("prevalent_wind"))
-    t.wind = static_cast<std::uint8_t>(v->one_of("prevalent_wind", kWindNames));
-  t.phase = static_cast<Phase>(json.at("phase").one_of("phase", kPhaseNames));
-  if (const auto* v = json.known("actor")) t.actor = static_cast<Seat>(v->integer("actor", 0, kSeats - 1));
+    t.wind = v->one_of<std::uint8_t>("prevalent_wind", kWindNames);
+  t.phase = json.at("phase").one_of<Phase>("phase", kPhaseNames);
+  json.read("actor", t.actor, 0, kSeats - 1);
   t.last_tile = tile_from(json.known("last_tile"));
   if (const auto* v = json.known("after_kong")) t.after_kong = v->boolean("after_kong");
   b.drawn = tile_from(json.known("drawn"));
@@ -145,28 +191,19 @@ Snapshot View::snapshot_from_json(const Rules& rules, Seat seat, const Json& jso
     require(++b.hand[tile] <= 4, "a kind of tile is held more than four times");
     if (t.phase == Phase::turn && t.actor == seat && !json.known("drawn")) b.drawn = tile;
   }
-  if (const auto* v = json.known("melds")) {
-    require(v->array("melds").size() == kSeats, "a list has one entry per seat");
-    for (int s = 0; s < kSeats; ++s)
-      for (const auto& m : v->array("melds")[at(s)].array("melds")) {
-        require(t.num_melds[at(s)] < 4, "a seat has at most four melds");
-        const int name = m.at("kind").one_of("kind", kMeldNames);
-        t.melds[at(s)][t.num_melds[at(s)]++] =
-            meld_of(name, tile_from(m.find("tile")), tile_from(m.find("claimed")));
-      }
-  }
-  if (const auto* v = json.known("discards")) {
-    require(v->array("discards").size() == kSeats, "a list has one entry per seat");
-    for (int s = 0; s < kSeats; ++s)
-      for (const auto& word : v->array("discards")[at(s)].array("discards"))
-        b.discards[at(s)].push_back(parse_tile(word.text("a tile")));
-  }
+  each_by_seat(json, "melds", [&](std::size_t s, const Json& m) {
+    require(t.num_melds[s] < 4, "a seat has at most four melds");
+    const int name = m.at("kind").one_of("kind", kMeldNames);
+    t.melds[s][t.num_melds[s]++] = meld_of(name, tile_from(m.find("tile")), tile_from(m.find("claimed")));
+  });
+  each_by_seat(json, "discards", [&](std::size_t s, const Json& word) {
+    b.discards[s].push_back(parse_tile(word.text("a tile")));
+  });
   read_numbers(json, "flowers", t.flowers);
   if (!read_numbers(json, "hand_sizes", t.hand_size))
     for (int s = 0; s < kSeats; ++s)
       t.hand_size[at(s)] =
-          static_cast<std::uint8_t>(13 - 3 * t.num_melds[at(s)] +
-                                    (s == t.actor && (t.phase == Phase::turn || t.phase == Phase::discard)));
+          static_cast<std::uint8_t>(13 - 3 * t.num_melds[at(s)] + (s == t.actor && t.discards()));
   if (!read_numbers(json, "wall_left", t.wall_left)) {
     // What is neither held nor seen is still in the wall.
     int left = rules.num_tiles();
@@ -206,9 +243,7 @@ static std::array<int, kKinds> open_tiles(const Snapshot& b, Seat seat, int& sum
         show(m.tile, m.kind == Meld::kong ? 3 : 2);
         continue;
       }
-      require(is_number(m.tile) && rank_of(m.tile) >= 1 && rank_of(m.tile) <= 7 &&
-                  suit_of(m.claimed) == suit_of(m.tile) && m.claimed + 1 >= m.tile && m.claimed <= m.tile + 1,
-              "a chow is three tiles in a row");
+      require(is_middle(m.tile) && in_chow(m.claimed, m.tile), "a chow is three tiles in a row");
       for (int k = m.tile - 1; k <= m.tile + 1; ++k) show(k, k != m.claimed);
     }
   }
@@ -217,9 +252,8 @@ static std::array<int, kKinds> open_tiles(const Snapshot& b, Seat seat, int& sum
 
 void View::check_snapshot(const Rules& rules, Seat seat, Snapshot& b) {
   auto& t = b.table;
-  const bool asks = t.phase == Phase::claims || t.phase == Phase::robbing;
-  require(asks || t.phase == Phase::turn || t.phase == Phase::discard || t.phase == Phase::drawing,
-          "a snapshot is of a hand under way");
+  const bool asks = t.asks_others();
+  require(asks || t.discards() || t.phase == Phase::drawing, "a snapshot is of a hand under way");
   require(t.wind < 4 && (rules.prevalent_wind == Rules::kDealtWind || rules.prevalent_wind == t.wind),
           "the rules settle another prevalent wind");
   require(t.actor >= 0 && t.actor < kSeats, "a snapshot names the seat that acts");
@@ -231,7 +265,7 @@ void View::check_snapshot(const Rules& rules, Seat seat, Snapshot& b) {
     require(t.wall_left[s] == 0 || rules.wall == WallModel::per_seat || s == 0,
             "a shared wall has one number");
     require(rules.flowers ? t.flowers[s] <= kFlowers : t.flowers[s] == 0, "there are no such flowers");
-    const bool more = static_cast<int>(s) == t.actor && (t.phase == Phase::turn || t.phase == Phase::discard);
+    const bool more = static_cast<int>(s) == t.actor && t.discards();
     require(t.hand_size[s] + 3 * t.num_melds[s] == 13 + more, "a seat holds too many tiles or too few");
   }
   for (std::size_t k = 0; k < kKinds; ++k) {
@@ -242,7 +276,7 @@ void View::check_snapshot(const Rules& rules, Seat seat, Snapshot& b) {
   }
   for (const auto& m : t.melds_of(seat))
     if (m.concealed) copies[m.tile] += 4;
-  require(std::all_of(copies.begin(), copies.end(), [](int n) { return n <= 4; }),
+  require(std::ranges::all_of(copies, [](int n) { return n <= 4; }),
           "more copies of a tile are seen than there are");
   require(own == t.hand_size[at(seat)], "the own hand has another size");
   require(sum <= rules.num_tiles(), "there are more tiles than the set has");
@@ -261,71 +295,10 @@ void View::start_from(const Rules& rules, Snapshot base) {
   base_ = std::make_shared<const Snapshot>(std::move(base));
 }
 
-void View::write_snapshot(const Snapshot& b, ByteWriter& out) {
-  const auto& t = b.table;
-  out.varint(b.seq);
-  out.u8(t.wind);
-  out.u8(t.phase);
-  out.u8(t.actor);
-  out.u8(t.last_tile);
-  out.u8(t.after_kong);
-  write_counts(b.hand, out);
-  out.u8(b.drawn);
-  for (std::size_t s = 0; s < kSeats; ++s) {
-    out.u8(t.hand_size[s]);
-    out.u8(t.flowers[s]);
-    out.u8(t.wall_left[s]);
-    out.u8(t.num_melds[s]);
-    for (const auto& m : t.melds_of(static_cast<int>(s))) {
-      out.u8(meld_name(m));
-      out.u8(m.tile);
-      out.u8(m.claimed);
-    }
-    out.varint(b.discards[s].size());
-    for (const auto d : b.discards[s]) out.u8(d);
-  }
-}
-
-Snapshot View::read_snapshot(ByteReader& in) {
-  Snapshot b;
-  auto& t = b.table;
-  b.seq = static_cast<std::uint32_t>(in.count(1'000'000));
-  t.wind = in.u8();
-  const auto phase = in.u8();
-  require(phase < kPhaseNames.size(), "there is no such phase");
-  t.phase = static_cast<Phase>(phase);
-  t.actor = static_cast<Seat>(in.u8());
-  t.last_tile = in.u8();
-  const auto after_kong = in.u8();
-  require(after_kong <= 1, "a flag is 0 or 1");
-  t.after_kong = after_kong;
-  b.hand = read_counts(in);
-  for (const int n : b.hand) require(n <= 4, "a kind of tile is held more than four times");
-  b.drawn = in.u8();
-  for (std::size_t s = 0; s < kSeats; ++s) {
-    t.hand_size[s] = in.u8();
-    t.flowers[s] = in.u8();
-    t.wall_left[s] = in.u8();
-    const auto melds = in.u8();
-    require(melds <= 4, "a seat has at most four melds");
-    for (; t.num_melds[s] < melds; ++t.num_melds[s]) {
-      const auto name = in.u8();
-      require(name < kMeldNames.size(), "there is no such meld");
-      const Tile tile = in.u8();
-      t.melds[s][t.num_melds[s]] = meld_of(name, tile, in.u8());
-    }
-    for (auto n = in.count(144); n > 0; --n) {
-      b.discards[s].push_back(in.u8());
-      require(b.discards[s].back() < kKinds, "there is no such tile");
-    }
-  }
-  return b;
-}
-
 void View::write(ByteWriter& out) const {
   const bool dealt = !base_ && table_.phase != Phase::start;
   out.u8(seat_ | (base_ ? 4 : 0) | (dealt ? 8 : 0) | (reveal_ ? 16 : 0));
-  if (base_) write_snapshot(*base_, out);
+  if (base_) transfer_snapshot(out, *base_);
   if (dealt) {
     out.u8(table_.wind);
     for (const auto t : dealt_) out.u8(t);
@@ -355,7 +328,11 @@ View View::read(const Rules& rules, ByteReader& in) {
   const auto head = in.u8();
   require(head < 32 && (head & 12) != 12, "there is no such view");
   View v(rules, static_cast<Seat>(head & 3));
-  if (head & 4) v.start_from(rules, read_snapshot(in));
+  if (head & 4) {
+    Snapshot base;
+    transfer_snapshot(in, base);
+    v.start_from(rules, std::move(base));
+  }
   if (head & 8) {
     Event deal{.kind = Kind::deal, .seat = v.seat_, .wind = in.u8()};
     for (int i = 0; i < kDealt; ++i) deal.tiles.push_back(in.u8());

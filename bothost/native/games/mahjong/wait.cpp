@@ -12,9 +12,9 @@ bool splits(Counts& c, std::size_t t, bool pair) {
   while (t < kKinds && c[t] == 0) ++t;
   if (t == kKinds) return !pair;
   const auto take = [&](int n, bool pair_left) {
-    c[t] = static_cast<std::uint8_t>(c[t] - n);
+    add(c[t], -n);
     const bool ok = splits(c, t, pair_left);
-    c[t] = static_cast<std::uint8_t>(c[t] + n);
+    add(c[t], n);
     return ok;
   };
   if (c[t] >= 3 && take(3, pair)) return true;

@@ -1,6 +1,7 @@
 #include "othello/othello.h"
 
-#include <algorithm>
+#include "core/options.h"
+#include "core/words.h"
 
 namespace bothost {
 
@@ -8,10 +9,6 @@ namespace {
 
 using othello::Board;
 using othello::Squares;
-
-void refuse(bool wrong, const char* why) {
-  if (wrong) throw InvalidInput(why);
-}
 
 void list(Squares legal, ActionList& out) {
   if (legal == 0) out.push_back(Othello::kPass);
@@ -28,11 +25,11 @@ std::string board_text(const Othello::Place& place) {
 }
 
 Othello::Place place_from(std::string_view board, std::int64_t turn) {
-  refuse(board.size() != Othello::kSquares, "a board has 64 characters");
+  require(board.size() == Othello::kSquares, "a board has 64 characters");
+  require(board.find_first_not_of("XO-") == board.npos, "a board consists of X, O and -");
   Squares black = 0;
   Squares white = 0;
   for (std::size_t i = 0; i < board.size(); ++i) {
-    refuse(board[i] != 'X' && board[i] != 'O' && board[i] != '-', "a board consists of X, O and -");
     if (board[i] == 'X') black |= Squares{1} << i;
     if (board[i] == 'O') white |= Squares{1} << i;
   }
@@ -52,6 +49,13 @@ Othello::Place place_from(const Json& json, const char* what) {
 const Othello::Rules kAnyRules;
 constexpr std::array<std::string_view, 2> kScoreNames = {"result", "discs"};
 
+/// In the order of their JSON.
+template <class Rules, class Visit>
+void each_option(Rules& rules, Visit& visit) {
+  visit("score", rules.score, kScoreNames);
+  visit("random_plies", rules.random_plies, 0, 40);
+}
+
 }  // namespace
 
 // Rules
@@ -62,24 +66,22 @@ const std::vector<std::string>& Othello::presets() {
 }
 
 Othello::Rules Othello::Rules::from_json(const Json& options) {
+  OptionReader read(options);
   Rules rules;
-  if (const Json* preset = options.find("preset")) {
-    const auto& name = presets()[at(preset->one_of("preset", presets()))];
+  if (const Json* preset = read.find("preset")) {
+    const auto& name = presets()[preset->one_of<std::size_t>("preset", presets())];
     if (name == "discs") rules.score = Score::discs;
     if (name == "random8") rules.random_plies = 8;
   }
-  for (const auto& [key, value] : options.object("rules"))
-    if (key == "score")
-      rules.score = static_cast<Score>(value.one_of("score", kScoreNames));
-    else if (key == "random_plies")
-      rules.random_plies = static_cast<int>(value.integer("random_plies", 0, 40));
-    else if (key != "preset")
-      throw InvalidInput("othello has no option \"" + key + "\"; it has: preset, score, random_plies");
+  each_option(rules, read);
+  read.refuse_others("othello");
   return rules;
 }
 
 Json Othello::Rules::to_json() const {
-  return JsonObject{{"score", kScoreNames[at(score)]}, {"random_plies", random_plies}};
+  OptionWriter write;
+  each_option(*this, write);
+  return write.out;
 }
 
 std::string Othello::notation(const Rules&, Action action) {
@@ -90,15 +92,15 @@ std::string Othello::notation(const Rules&, Action action) {
 Action Othello::parse_action(const Rules&, std::string_view text) {
   if (text == "pass") return kPass;
   if (text.size() != 2 || text[0] < 'a' || text[0] > 'h' || text[1] < '1' || text[1] > '8')
-    throw InvalidInput("a move is a1 .. h8 or pass, not \"" + std::string(text.substr(0, 40)) + "\"");
+    reject(text, "is no move: a move is a1 .. h8 or pass");
   return text[0] - 'a' + 8 * (text[1] - '1');
 }
 
 // Hand
 
 Othello::Hand::Hand(const Place& place) : start(place), now(place), legal(othello::moves(place.board)) {
-  refuse((place.board.own & place.board.enemy) != 0, "two discs on one square");
-  refuse(legal == 0 && othello::moves(othello::passed(place.board)) == 0, "neither side can move");
+  require((place.board.own & place.board.enemy) == 0, "two discs on one square");
+  require(legal != 0 || othello::moves(othello::passed(place.board)) != 0, "neither side can move");
 }
 
 bool Othello::Hand::may(Action action) const {
@@ -114,18 +116,19 @@ void Othello::Hand::play(Action action) {
   ended = legal == 0 && othello::moves(othello::passed(now.board)) == 0;
 }
 
+void Othello::Hand::replay(Action action) {
+  require(may(action), "an illegal move in the history");
+  play(action);
+}
+
 // Events
 
 std::string Othello::Event::text() const {
   switch (kind) {
-    case Kind::start:
-      return "start - " + board_text(place) + " " + std::to_string(place.turn);
-    case Kind::move:
-      return "move " + std::to_string(seat) + " " + notation(kAnyRules, square);
-    case Kind::pass:
-      return "pass " + std::to_string(seat);
-    case Kind::reveal:
-      break;
+    case Kind::start: return "start - " + board_text(place) + " " + std::to_string(place.turn);
+    case Kind::move: return "move " + std::to_string(seat) + " " + notation(kAnyRules, square);
+    case Kind::pass: return "pass " + std::to_string(seat);
+    case Kind::reveal: break;
   }
   return "reveal -";
 }
@@ -133,18 +136,15 @@ std::string Othello::Event::text() const {
 Othello::Event Othello::Event::parse(const Rules& rules, std::string_view text) {
   if (text == "reveal -") return {Kind::reveal};
   if (text.starts_with("start - ") && text.size() == 8 + kSquares + 2 && text[8 + kSquares] == ' ') {
-    refuse(text.back() != '0' && text.back() != '1', "seat 0 or 1 begins");
-    return {Kind::start, kNobody, 0, place_from(text.substr(8, kSquares), text.back() - '0')};
+    const Seat turn = parse_seat(text.substr(9 + kSquares), 2);
+    return {Kind::start, kNobody, 0, place_from(text.substr(8, kSquares), turn)};
   }
-  const auto seat = [&] {
-    refuse(text[5] != '0' && text[5] != '1', "there are seats 0 and 1");
-    return static_cast<Seat>(text[5] - '0');
-  };
+  const auto seat = [&] { return parse_seat(text.substr(5, 1), 2); };
   if (text.starts_with("pass ") && text.size() == 6)
     return {Kind::pass, seat(), static_cast<std::int8_t>(kPass)};
   if (text.starts_with("move ") && text.size() == 9 && text[6] == ' ')
     return {Kind::move, seat(), static_cast<std::int8_t>(parse_action(rules, text.substr(7)))};
-  throw InvalidInput("no such event: \"" + std::string(text.substr(0, 80)) + "\"");
+  reject(text, "is no event of Othello");
 }
 
 // State
@@ -204,20 +204,20 @@ Othello::View Othello::State::view(Seat seat) const {
 void Othello::View::observe(const Event& event) {
   switch (event.kind) {
     case Event::Kind::start:
-      refuse(dealt_, "the start is the first event");
+      require(!dealt_, "the start is the first event");
       hand_ = Hand(event.place);
       dealt_ = true;
       return;
     case Event::Kind::move:
     case Event::Kind::pass:
-      refuse(!dealt_ || hand_.ended, "no move is due");
-      refuse(event.seat != hand_.now.turn, "the other seat is on turn");
-      refuse((event.kind == Event::Kind::pass) != (event.square == kPass), "a move is not a pass");
-      refuse(!hand_.may(event.square), "that move is not legal here");
+      require(dealt_ && !hand_.ended, "no move is due");
+      require(event.seat == hand_.now.turn, "the other seat is on turn");
+      require((event.kind == Event::Kind::pass) == (event.square == kPass), "a move is not a pass");
+      require(hand_.may(event.square), "that move is not legal here");
       hand_.play(event.square);
       return;
     case Event::Kind::reveal:
-      refuse(!hand_.ended || revealed_, "no reveal is due");
+      require(hand_.ended && !revealed_, "no reveal is due");
       revealed_ = true;
       return;
   }
@@ -228,7 +228,7 @@ void Othello::View::legal(ActionList& out) const {
 }
 
 Othello::State Othello::View::sample(Rng&) const {
-  refuse(!dealt_, "the hand has not begun");
+  require(dealt_, "the hand has not begun");
   return State(*rules_, hand_);
 }
 
@@ -245,32 +245,24 @@ void Othello::View::write(ByteWriter& out) const {
 }
 
 Othello::View Othello::View::read(const Rules& rules, ByteReader& in) {
-  const auto within = [&in](int most) {
-    const int v = in.u8();
-    refuse(v > most, "a byte is out of range");
-    return v;
-  };
-  View view(rules, static_cast<Seat>(within(1)));
-  const int flags = within(7);
+  View view(rules, static_cast<Seat>(in.count(1)));
+  const auto flags = in.count(7);
   view.dealt_ = flags & 1;
   if (!view.dealt_) {
-    refuse(flags != 2, "no such flags before the start");
+    require(flags == 2, "no such flags before the start");
     return view;
   }
   const Squares black = in.u64();
   const Squares white = in.u64();
-  const auto turn = static_cast<Seat>(within(1));
+  const auto turn = static_cast<Seat>(in.count(1));
   view.hand_ = Hand({turn == 0 ? Board{black, white} : Board{white, black}, turn});
   view.hand_.complete = flags & 2;
   if (!view.hand_.complete) view.hand_.seq_at_start = in.u32();
-  refuse(view.hand_.seq_at_start < 1 || view.hand_.seq_at_start > 1U << 30, "seq is out of range");
-  for (int left = within(kMaxActions - 1); left > 0; --left) {
-    const int action = within(kPass);
-    refuse(!view.hand_.may(action), "an illegal move in the history");
-    view.hand_.play(action);
-  }
+  require(view.hand_.seq_at_start >= 1 && view.hand_.seq_at_start <= 1U << 30, "seq is out of range");
+  for (auto left = in.count(kMaxActions - 1); left > 0; --left)
+    view.hand_.replay(static_cast<Action>(in.count(kPass)));
   view.revealed_ = flags & 4;
-  refuse(view.revealed_ && !view.hand_.ended, "a reveal before the end");
+  require(!view.revealed_ || view.hand_.ended, "a reveal before the end");
   return view;
 }
 
@@ -289,7 +281,7 @@ Json Othello::View::to_json() const {
 }
 
 Othello::View Othello::View::from_snapshot(const Rules& rules, const Json& json) {
-  View view(rules, static_cast<Seat>(json.at("seat").integer("seat", 0, 1)));
+  View view(rules, json.at("seat").integer<Seat>("seat", 0, 1));
   const Json* start = json.find("start");
   const Json* board = json.find("board");
   if (!start && !board) return view;
@@ -301,23 +293,18 @@ Othello::View Othello::View::from_snapshot(const Rules& rules, const Json& json)
     view.hand_ = Hand(place_from(*start, "start"));
     view.hand_.complete = !complete || complete->boolean("complete");
     const JsonArray& moves = json.at("moves").array("moves");
-    refuse(moves.size() >= kMaxActions, "too many moves");
-    for (const Json& move : moves) {
-      const Action action = parse_action(rules, move.text("move"));
-      refuse(!view.hand_.may(action), "an illegal move in the history");
-      view.hand_.play(action);
-    }
-    if (board)
-      refuse(board->text("board") != board_text(view.hand_.now), "the board does not follow from the moves");
+    require(moves.size() < kMaxActions, "too many moves");
+    for (const Json& move : moves) view.hand_.replay(parse_action(rules, move.text("move")));
+    require(!board || board->text("board") == board_text(view.hand_.now),
+            "the board does not follow from the moves");
   } else {
     view.hand_ = Hand(place_from(board->text("board"), json.at("turn").integer("turn", 0, 1)));
     view.hand_.complete = false;
   }
-  refuse(view.revealed_ && !view.hand_.ended, "a reveal before the end");
+  require(!view.revealed_ || view.hand_.ended, "a reveal before the end");
   if (const Json* seq = json.find("seq"); seq && !view.hand_.complete) {
     const auto later = static_cast<std::uint32_t>(view.hand_.count + view.revealed_);
-    view.hand_.seq_at_start =
-        static_cast<std::uint32_t>(seq->integer("seq", later + 1, (1 << 30) + later)) - later;
+    view.hand_.seq_at_start = seq->integer<std::uint32_t>("seq", later + 1, (1 << 30) + later) - later;
   }
   return view;
 }

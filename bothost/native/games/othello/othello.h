@@ -60,6 +60,8 @@ struct Othello {
     /// Throws InvalidInput where the discs overlap or neither side can move.
     explicit Hand(const Place& start);
     void play(Action action);
+    /// As play; throws InvalidInput for an illegal one.
+    void replay(Action action);
     bool may(Action action) const;
     std::uint32_t seq() const { return seq_at_start + count; }
     bool operator==(const Hand&) const = default;

@@ -69,15 +69,15 @@ struct Ordered {
       int key = count(moves(next)) - (bit & kCorners ? 20 : 0) - (square == first ? 1000 : 0);
       for (const Corner& corner : kCornerList)
         if (bit & corner.diagonal && !((board.own | board.enemy) & corner.square)) key += 8;
-      int at = size++;
-      for (; at > 0 && keys[at - 1] > key; --at) {
-        keys[at] = keys[at - 1];
-        squares[at] = squares[at - 1];
-        after[at] = after[at - 1];
+      int place = size++;
+      for (; place > 0 && keys[place - 1] > key; --place) {
+        keys[place] = keys[place - 1];
+        squares[place] = squares[place - 1];
+        after[place] = after[place - 1];
       }
-      keys[at] = key;
-      squares[at] = static_cast<std::int8_t>(square);
-      after[at] = next;
+      keys[place] = key;
+      squares[place] = static_cast<std::int8_t>(square);
+      after[place] = next;
     }
   }
 };
@@ -130,8 +130,7 @@ class Searcher {
     const Ordered ordered(board, legal, -1);
     int value = -kInfinite;
     for (int i = 0; i < ordered.size; ++i) {
-      value =
-          std::max(value, deeper(ordered.after[static_cast<std::size_t>(i)], std::max(alpha, value), beta));
+      value = std::max(value, deeper(ordered.after[at(i)], std::max(alpha, value), beta));
       if (value >= beta || stopped_) break;
     }
     return value;
@@ -151,11 +150,11 @@ bool search_root(const Board& board, const Searcher& searcher, SearchResult& res
   int value = -kInfinite;
   int square = -1;
   for (int i = 0; i < ordered.size; ++i) {
-    const int score = deeper(ordered.after[static_cast<std::size_t>(i)], value, kInfinite);
+    const int score = deeper(ordered.after[at(i)], value, kInfinite);
     if (searcher.stopped()) return false;
     if (score > value) {
       value = score;
-      square = ordered.squares[static_cast<std::size_t>(i)];
+      square = ordered.squares[at(i)];
     }
   }
   result.square = square;

@@ -15,8 +15,7 @@ Card parse_card(std::string_view text) {
   int rank = 0;
   if (colour == std::string_view::npos || text.size() < 2 || text[1] == '0' ||
       std::from_chars(text.data() + 1, end, rank).ptr != end || rank < 1 || rank > kRanks)
-    throw InvalidInput("\"" + std::string(text.substr(0, 40)) +
-                       "\" is not a card: a colour g, r, w or b and a rank 1 .. 13, as in g7");
+    reject(text, "is not a card: a colour g, r, w or b and a rank 1 .. 13, as in g7");
   return static_cast<Card>(static_cast<int>(colour) * kRanks + rank - 1);
 }
 

@@ -41,22 +41,18 @@ Cards read_cards(const Json& json, std::string_view what, bool hidden) {
 }
 
 void read_numbers(const Rules& rules, const Json& json, Position& start) {
-  if (const Json* charges = json.find("charges"))
-    for (std::size_t s = 0; s < 2; ++s)
+  for (std::size_t s = 0; s < 2; ++s) {
+    if (const Json* charges = json.find("charges")) {
+      const auto& own = pair_of(pair_of(*charges, "charges")[s], "charges of a seat");
       for (std::size_t k = 0; k < 2; ++k)
-        start.charges[s][k] = static_cast<std::uint8_t>(
-            pair_of(pair_of(*charges, "charges")[s], "charges of a seat")[k].integer("charges", 0,
-                                                                                     kMostCharges[k]));
-  if (const Json* scores = json.find("scores"))
-    for (std::size_t s = 0; s < 2; ++s)
-      start.score[s] =
-          static_cast<std::int16_t>(pair_of(*scores, "scores")[s].integer("scores", -kMostScore, kMostScore));
-  if (const Json* mover = json.find("to_move"))
-    start.mover = static_cast<Seat>(mover->integer("to_move", 0, 1));
-  if (const Json* turn = json.find("turn"))
-    start.turn = static_cast<std::uint8_t>(turn->integer("turn", 0, kMostTurns));
-  if (const Json* used = json.find("discards_used"))
-    start.discards_used = static_cast<std::uint8_t>(used->integer("discards_used", 0, rules.discards));
+        start.charges[s][k] = own[k].integer<std::uint8_t>("charges", 0, kMostCharges[k]);
+    }
+    if (const Json* scores = json.find("scores"))
+      start.score[s] = pair_of(*scores, "scores")[s].integer<std::int16_t>("scores", -kMostScore, kMostScore);
+  }
+  json.read("to_move", start.mover, 0, 1);
+  json.read("turn", start.turn, 0, kMostTurns);
+  json.read("discards_used", start.discards_used, 0, rules.discards);
 }
 
 }  // namespace
@@ -72,6 +68,15 @@ Json deck_json(const Queue& queue, int head, int tail) {
   JsonArray out;
   for (int i = head; i < tail; ++i) out.emplace_back(card_text(queue[at(i)]));
   return out;
+}
+
+Json sets_json(const BySeat<CardSet>& cards) {
+  return JsonArray{cards_json(cards[0], 0), cards_json(cards[1], 0)};
+}
+
+Json charges_json(const Position& p) {
+  const auto& [own, other] = p.charges;
+  return JsonArray{JsonArray(own.begin(), own.end()), JsonArray(other.begin(), other.end())};
 }
 
 CardSet cards_from_json(const Json& json, std::string_view what) {
@@ -90,16 +95,14 @@ Json deal_json(const Rules& rules, const Deal& deal, Seat viewer) {
       {"deck", deck_json(deck, p.head, p.tail)}};
   if (deal.aside) out.emplace_back("aside", cards_json(deal.aside, 0));
   if (deal.fresh(rules)) return out;
-  out.emplace_back("libraries", JsonArray{cards_json(p.library[0], 0), cards_json(p.library[1], 0)});
+  out.emplace_back("libraries", sets_json(p.library));
   out.emplace_back("discards", cards_json(p.discards, 0));
-  out.emplace_back("charges", JsonArray{JsonArray{int{p.charges[0][0]}, int{p.charges[0][1]}},
-                                        JsonArray{int{p.charges[1][0]}, int{p.charges[1][1]}}});
-  out.emplace_back("scores", JsonArray{int{p.score[0]}, int{p.score[1]}});
-  out.emplace_back("to_move", int{p.mover});
-  out.emplace_back("turn", int{p.turn});
-  out.emplace_back("discards_used", int{p.discards_used});
-  if (viewer == kNobody)
-    out.emplace_back("known", JsonArray{cards_json(deal.known[0], 0), cards_json(deal.known[1], 0)});
+  out.emplace_back("charges", charges_json(p));
+  out.emplace_back("scores", JsonArray(p.score.begin(), p.score.end()));
+  out.emplace_back("to_move", p.mover);
+  out.emplace_back("turn", p.turn);
+  out.emplace_back("discards_used", p.discards_used);
+  if (viewer == kNobody) out.emplace_back("known", sets_json(deal.known));
   return out;
 }
 
@@ -126,7 +129,7 @@ Deal deal_from_json(const Rules& rules, const Json& json, Seat viewer,
   start.pool = cards_from_json(json.at("pool"), "pool");
   const auto deck = read_cards(json.at("deck"), "deck", viewer != kNobody);
   if (deck.list.size() > kMostDeck) throw InvalidInput("deck: more than 50 cards");
-  std::copy(deck.list.begin(), deck.list.end(), deal.queue.begin());
+  std::ranges::copy(deck.list, deal.queue.begin());
   start.tail = static_cast<std::uint8_t>(deck.list.size());
   if (viewer != kNobody) deal.known[at(viewer)] |= deck.known;
   if (const Json* aside = json.find("aside")) deal.aside = cards_from_json(*aside, "aside");

@@ -9,6 +9,8 @@ namespace bothost::pairing {
 Json cards_json(CardSet cards, int count);
 /// Entries head .. tail of the deck, the top first.
 Json deck_json(const Queue& queue, int head, int tail);
+Json sets_json(const BySeat<CardSet>& cards);
+Json charges_json(const Position& position);
 /// A list of different cards.
 CardSet cards_from_json(const Json& json, std::string_view what);
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -43,8 +44,7 @@ std::vector<Card> parse_list(std::string_view text) {
 CardSet parse_set(std::string_view text) {
   CardSet out = 0;
   for (const Card card : parse_list(text)) {
-    if (card == kHidden || out & bit(card))
-      throw InvalidInput("\"" + std::string(text) + "\" is not a set of cards");
+    if (card == kHidden || out & bit(card)) reject(text, "is not a set of cards");
     out |= bit(card);
   }
   return out;
@@ -54,8 +54,7 @@ int parse_int(std::string_view text, int low, int high) {
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || value < low || value > high)
-    throw InvalidInput("\"" + std::string(text) + "\" is not a number within " + std::to_string(low) +
-                       " .. " + std::to_string(high));
+    reject(text, "is not a number within " + std::to_string(low) + " .. " + std::to_string(high));
   return value;
 }
 
@@ -65,33 +64,28 @@ class Fields {
   explicit Fields(std::span<const std::string_view> words) {
     for (const auto word : words) {
       const auto equals = word.find('=');
-      if (equals == std::string_view::npos) throw InvalidInput("\"" + std::string(word) + "\" lacks \"=\"");
-      fields_.emplace_back(word.substr(0, equals), word.substr(equals + 1));
+      if (equals == std::string_view::npos) reject(word, "lacks \"=\"");
+      if (!fields_.emplace(word.substr(0, equals), word.substr(equals + 1)).second)
+        reject(word, "is a field that was there before");
     }
   }
-  bool has(std::string_view key) const {
-    return std::any_of(fields_.begin(), fields_.end(), [&](const auto& f) { return f.first == key; });
-  }
+  bool has(std::string_view key) const { return fields_.contains(key); }
   std::string_view take(std::string_view key) {
-    const auto it =
-        std::find_if(fields_.begin(), fields_.end(), [&](const auto& f) { return f.first == key; });
-    if (it == fields_.end()) throw InvalidInput("\"" + std::string(key) + "=\" is missing");
-    const auto value = it->second;
-    fields_.erase(it);
-    return value;
+    const auto field = fields_.extract(key);
+    if (!field) reject(key, "is missing");
+    return field.mapped();
   }
   std::vector<std::string_view> take(std::string_view key, char by, std::size_t n) {
     const auto parts = split(take(key), by);
-    if (parts.size() != n)
-      throw InvalidInput("\"" + std::string(key) + "=\" needs " + std::to_string(n) + " parts");
+    if (parts.size() != n) reject(key, "needs " + std::to_string(n) + " parts");
     return parts;
   }
   void expect_end() const {
-    if (!fields_.empty()) throw InvalidInput("unknown field \"" + std::string(fields_[0].first) + "\"");
+    if (!fields_.empty()) reject(fields_.begin()->first, "is an unknown field");
   }
 
  private:
-  std::vector<std::pair<std::string_view, std::string_view>> fields_;
+  std::map<std::string_view, std::string_view> fields_;
 };
 
 std::string progress_text(const Position& p) {
@@ -123,7 +117,7 @@ std::span<const Card> deck_of(const Deal& deal) { return {deal.queue.data(), dea
 void parse_deck(std::string_view text, Deal& deal) {
   const auto deck = parse_list(text);
   if (deck.size() > kQueue) throw InvalidInput("deck: more than 50 cards");
-  std::copy(deck.begin(), deck.end(), deal.queue.begin());
+  std::ranges::copy(deck, deal.queue.begin());
   deal.start.tail = static_cast<std::uint8_t>(deck.size());
 }
 
@@ -190,14 +184,10 @@ std::string Pairing::Event::text() const {
   out += ' ';
   out += seat == kNobody ? "-" : std::to_string(seat);
   switch (kind) {
-    case Kind::deal:
-      return out + deal_text(*deal, seat, count != 0);
-    case Kind::reveal:
-      return out + reveal_text(*reveal, count != 0);
-    case Kind::enter:
-      return (out += ' ') += cards[0] < kPhaseNames.size() ? kPhaseNames[cards[0]] : "?";
-    default:
-      break;
+    case Kind::deal: return out + deal_text(*deal, seat, count != 0);
+    case Kind::reveal: return out + reveal_text(*reveal, count != 0);
+    case Kind::enter: return (out += ' ') += cards[0] < kPhaseNames.size() ? kPhaseNames[cards[0]] : "?";
+    default: break;
   }
   for (const Card card : list()) {
     out += ' ';
@@ -209,14 +199,12 @@ std::string Pairing::Event::text() const {
 Pairing::Event Pairing::Event::parse(const Rules& rules, std::string_view text) {
   if (text.size() > kLongest) throw InvalidInput("an event of more than 2000 characters");
   const auto words = split(text, ' ');
-  const auto kind = std::find(kKinds.begin(), kKinds.end(), words[0]);
-  if (kind == kKinds.end() || words.size() < 2)
-    throw InvalidInput("\"" + std::string(text.substr(0, 60)) + "\" is not an event of pairing");
+  const auto kind = std::ranges::find(kKinds, words[0]);
+  if (kind == kKinds.end() || words.size() < 2) reject(text, "is not an event of pairing");
   Event event{static_cast<Kind>(kind - kKinds.begin()), kNobody, 0};
   const bool nobody = event.kind == Kind::refill || event.kind == Kind::reveal;
   if (words[1] != "-" || !nobody) event.seat = static_cast<Seat>(parse_int(words[1], 0, 1));
-  if (nobody && event.seat != kNobody)
-    throw InvalidInput("\"" + std::string(words[0]) + "\" is an event without a seat");
+  if (nobody && event.seat != kNobody) reject(words[0], "is an event without a seat");
   const auto args = std::span(words).subspan(2);
   if (event.kind == Kind::deal || event.kind == Kind::reveal) {
     Fields fields(args);
@@ -231,13 +219,12 @@ Pairing::Event Pairing::Event::parse(const Rules& rules, std::string_view text) 
     return event;
   }
   if (args.empty() || args.size() > event.cards.size() || (event.kind == Kind::enter && args.size() != 1))
-    throw InvalidInput("\"" + std::string(text.substr(0, 60)) + "\" has too few or too many words");
+    reject(text, "has too few or too many words");
   event.count = static_cast<std::uint8_t>(args.size());
   for (std::size_t i = 0; i < args.size(); ++i) {
     if (event.kind == Kind::enter) {
       const auto phase = std::find(kPhaseNames.begin() + 1, kPhaseNames.end(), args[0]);
-      if (phase == kPhaseNames.end())
-        throw InvalidInput("\"" + std::string(args[0]) + "\" is not a phase to enter");
+      if (phase == kPhaseNames.end()) reject(args[0], "is not a phase to enter");
       event.cards[0] = static_cast<std::uint8_t>(phase - kPhaseNames.begin());
     } else {
       event.cards[i] = parse_seen(args[i]);

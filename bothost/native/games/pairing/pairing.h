@@ -228,7 +228,7 @@ struct Pairing {
     CardSet seen_ = 0;
   };
 
-  static const std::vector<std::string>& presets();
+  static constexpr auto presets = pairing::preset_names;
   static const std::vector<Block>& blocks();
   static std::string notation(const Rules& rules, Action action);
   static Action parse_action(const Rules& rules, std::string_view text);

@@ -186,20 +186,13 @@ void play_out(const Judge& judge, Pairing::State& state) {
 std::string Reason::text() const {
   char out[96];
   switch (kind) {
-    case Kind::force:
-      std::snprintf(out, sizeof out, "a forced pair is worth %.1f", worth);
-      break;
+    case Kind::force: std::snprintf(out, sizeof out, "a forced pair is worth %.1f", worth); break;
     case Kind::replace:
       std::snprintf(out, sizeof out, "the poorest card, %.1f, against %.1f on average", worth, average);
       break;
-    case Kind::no_skill:
-      return "no skill pays now";
-    case Kind::pair:
-      std::snprintf(out, sizeof out, "the pair is worth %.1f", worth);
-      break;
-    case Kind::poorest:
-      std::snprintf(out, sizeof out, "the poorest card, worth %.1f", worth);
-      break;
+    case Kind::no_skill: return "no skill pays now";
+    case Kind::pair: std::snprintf(out, sizeof out, "the pair is worth %.1f", worth); break;
+    case Kind::poorest: std::snprintf(out, sizeof out, "the poorest card, worth %.1f", worth); break;
   }
   return out;
 }

@@ -71,18 +71,12 @@ struct Position {
   /// The cards that selection number `count` of this row may take, of a mover that holds `held`.
   CardSet choices(const Row& row, std::size_t count, CardSet held, Card first) const {
     switch (row.picks[count]) {
-      case Pick::hand:
-        return held;
-      case Pick::matching_hand:
-        return held & kOfColours[colours(pool)];
-      case Pick::unmatched_hand:
-        return held & ~kOfColours[colours(pool)];
-      case Pick::pool:
-        return pool;
-      case Pick::same_colour:
-        return pool & of_colour(colour_of(first));
-      case Pick::none:
-        break;
+      case Pick::hand: return held;
+      case Pick::matching_hand: return held & kOfColours[colours(pool)];
+      case Pick::unmatched_hand: return held & ~kOfColours[colours(pool)];
+      case Pick::pool: return pool;
+      case Pick::same_colour: return pool & of_colour(colour_of(first));
+      case Pick::none: break;
     }
     return 0;
   }
@@ -95,9 +89,7 @@ struct Position {
     --hand_count[me];
     next = row.next;
     switch (row.effect) {
-      case Effect::force:
-        --charges[me][1];
-        [[fallthrough]];
+      case Effect::force: --charges[me][1]; [[fallthrough]];
       case Effect::pair:
         pool &= ~bit(b);
         collect(rules, me, a);
@@ -115,9 +107,7 @@ struct Position {
         owed_hand = rules.discard_to_hand;
         owed_pool = rules.discard_to_pool;
         [[fallthrough]];
-      case Effect::final_discard:
-        discards |= bit(a);
-        break;
+      case Effect::final_discard: discards |= bit(a); break;
     }
   }
 

@@ -63,4 +63,6 @@ struct Rules {
   bool operator==(const Rules&) const = default;
 };
 
+const std::vector<std::string>& preset_names();
+
 }  // namespace bothost::pairing

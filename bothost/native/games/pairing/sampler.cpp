@@ -73,67 +73,74 @@ struct Weighted {
 
 using Layer = std::vector<Weighted>;
 
-/// Calls visit(next node, weight, choice) for each way to take `step` from `node`.
+ColourSet colour_bit(Card card) {
+  return card == kHidden ? ColourSet{0} : static_cast<ColourSet>(1 << colour_of(card));
+}
+
+/// Whether the card lies in a known place: it cannot come from an unknown slot then.
+bool is_placed(const Node& node, Card card) {
+  return node.fixed & bit(card) ||
+         std::ranges::any_of(node.loose, [&](const Loose& l) { return l.card == card; });
+}
+
+/// No card in the hand has one of these colours.
 template <class Visit>
-void expand(const Node& node, const Step& step, Visit&& visit) {
-  using From = Choice::From;
-  const ColourSet colour =
-      step.card == kHidden ? ColourSet{0} : static_cast<ColourSet>(1 << colour_of(step.card));
+void avoid(const Node& node, ColourSet pool, Visit& visit) {
+  if (colours(node.fixed) & pool) return;
   Node next = node;
-  switch (step.kind) {
-    case Step::Kind::no_match: {
-      if (colours(node.fixed) & step.colours) return;
-      next.held.fill(0);
-      for (std::size_t m = 0; m < kMasks; ++m) {
-        auto& slots = next.held[m | step.colours];
-        slots = static_cast<std::uint8_t>(slots + node.held[m]);
-      }
-      for (Loose& l : next.loose)
-        if (l.where == kInHand) {
-          if (l.card != kHidden && (step.colours >> colour_of(l.card) & 1)) return;
-          if (l.card == kHidden) l.avoid |= step.colours;
-        }
-      return visit(next, 1.0, Choice{});
-    }
-    case Step::Kind::draw: {
-      for (Loose& l : next.loose)
-        if (l.where == step.entry) {
-          l.where = kInHand;
-          return visit(next, 1.0, Choice{});
-        }
-      if (step.card != kHidden)
-        next.fixed |= bit(step.card);
-      else
-        ++next.held[0];
-      return visit(next, 1.0, Choice{});
-    }
-    case Step::Kind::see: {
-      const auto it = std::find_if(next.loose.begin(), next.loose.end(),
-                                   [&](const Loose& l) { return l.where == step.entry; });
-      if (it == next.loose.end() || (it->card != kHidden && it->card != step.card)) return;
-      if (it->card == kHidden) {
-        if (it->avoid & colour || node.fixed & bit(step.card)) return;
-        for (const Loose& l : node.loose)
-          if (l.card == step.card) return;
-      }
-      const auto index = static_cast<std::uint8_t>(it - next.loose.begin());
-      next.loose.erase(it);
-      return visit(next, 1.0, Choice{From::loose, index});
-    }
-    case Step::Kind::leave:
-    case Step::Kind::put_under:
-      break;
+  next.held.fill(0);
+  for (std::size_t m = 0; m < kMasks; ++m) {
+    auto& slots = next.held[m | pool];
+    slots = static_cast<std::uint8_t>(slots + node.held[m]);
   }
+  for (Loose& l : next.loose) {
+    if (l.where != kInHand) continue;
+    if (l.card == kHidden)
+      l.avoid |= pool;
+    else if (pool & colour_bit(l.card))
+      return;
+  }
+  visit(next, 1.0, Choice{});
+}
+
+template <class Visit>
+void draw(const Node& node, const Step& step, Visit& visit) {
+  Node next = node;
+  const auto it = std::ranges::find(next.loose, step.entry, &Loose::where);
+  if (it != next.loose.end())
+    it->where = kInHand;
+  else if (step.card != kHidden)
+    next.fixed |= bit(step.card);
+  else
+    ++next.held[0];
+  visit(next, 1.0, Choice{});
+}
+
+/// A card that was put under the deck comes up, and is seen.
+template <class Visit>
+void see(const Node& node, const Step& step, Visit& visit) {
+  Node next = node;
+  const auto it = std::ranges::find(next.loose, step.entry, &Loose::where);
+  if (it == next.loose.end()) return;
+  const bool fits = it->card == kHidden ? !(it->avoid & colour_bit(step.card)) && !is_placed(node, step.card)
+                                        : it->card == step.card;
+  if (!fits) return;
+  const auto index = static_cast<std::uint8_t>(it - next.loose.begin());
+  next.loose.erase(it);
+  visit(next, 1.0, Choice{Choice::From::loose, index});
+}
+
+/// A card leaves the hand for good, or goes under the deck.
+template <class Visit>
+void take(const Node& node, const Step& step, Visit& visit) {
+  using From = Choice::From;
   const bool leaves = step.kind == Step::Kind::leave;
+  const ColourSet colour = colour_bit(step.card);
+  const bool elsewhere = leaves && is_placed(node, step.card);
+  Node next;
   const auto out = [&](Card card, ColourSet avoid) {
     if (!leaves) next.loose.push_back({step.entry, avoid, card});
   };
-  // a card whose place is known cannot come from an unknown slot
-  bool elsewhere = false;
-  if (leaves) {
-    elsewhere = node.fixed & bit(step.card);
-    for (const Loose& l : node.loose) elsewhere |= l.card == step.card;
-  }
   for (std::size_t m = 0; m < kMasks && !elsewhere; ++m)
     if (node.held[m] && !(leaves && (m & colour))) {
       next = node;
@@ -158,11 +165,22 @@ void expand(const Node& node, const Step& step, Visit&& visit) {
   }
 }
 
+/// Calls visit(next node, weight, choice) for each way to take `step` from `node`.
+template <class Visit>
+void expand(const Node& node, const Step& step, Visit&& visit) {
+  switch (step.kind) {
+    case Step::Kind::no_match: return avoid(node, step.colours, visit);
+    case Step::Kind::draw: return draw(node, step, visit);
+    case Step::Kind::see: return see(node, step, visit);
+    default: return take(node, step, visit);
+  }
+}
+
 Layer follow(const Layer& layer, const Step& step) {
   Layer next;
   for (std::uint32_t p = 0; p < layer.size(); ++p)
     expand(layer[p].node, step, [&](const Node& node, double weight, Choice choice) {
-      auto it = std::find_if(next.begin(), next.end(), [&](const Weighted& w) { return w.node == node; });
+      auto it = std::ranges::find(next, node, &Weighted::node);
       if (it == next.end()) it = next.insert(next.end(), Weighted{node, 0, {}});
       it->weight += layer[p].weight * weight;
       it->edges.push_back({p, layer[p].weight * weight, choice});
@@ -252,12 +270,9 @@ class Walk {
         for (const auto& [where, s] : loose_)
           if (where == kInHand && s.slot != kNone) slots_[s.slot].avoid |= step.colours;
         return;
-      case Step::Kind::draw:
-        return draw(step);
+      case Step::Kind::draw: return draw(step);
       case Step::Kind::see:
-        return settle(take(choice), step.card);
-      case Step::Kind::leave:
-        return settle(take(choice), step.card);
+      case Step::Kind::leave: return settle(take(choice), step.card);
       case Step::Kind::put_under: {
         const Thing thing = take(choice);
         loose_.emplace_back(step.entry, thing);

@@ -10,15 +10,6 @@ using namespace pairing;
 
 static_assert(Game<Pairing>);
 
-const std::vector<std::string>& Pairing::presets() {
-  static const std::vector<std::string> names = [] {
-    std::vector<std::string> out;
-    for (const Machine& machine : kMachines) out.emplace_back(machine.name);
-    return out;
-  }();
-  return names;
-}
-
 std::string Pairing::notation(const Rules&, Action action) {
   if (action < 0 || action >= kNumActions)
     throw InvalidInput("pairing has no action " + std::to_string(action));
@@ -30,9 +21,7 @@ Action Pairing::parse_action(const Rules&, std::string_view text) {
   constexpr std::string_view prefix = "enter:";
   if (!text.starts_with(prefix)) return parse_card(text);
   const auto phase = std::find(kPhaseNames.begin() + 1, kPhaseNames.end(), text.substr(prefix.size()));
-  if (phase == kPhaseNames.end())
-    throw InvalidInput("\"" + std::string(text.substr(0, 40)) +
-                       "\": the phases to enter are A, B, discard1, discard2, pairing and final");
+  if (phase == kPhaseNames.end()) reject(text, "enters no phase: A, B, discard1, discard2, pairing or final");
   return enter_action(static_cast<Phase>(phase - kPhaseNames.begin()));
 }
 
@@ -109,12 +98,11 @@ Deal Pairing::State::deal_seen_by(Seat seat) const {
 
 Pairing::Event Pairing::State::deal_event(Seat seat) const {
   // count tells Event::text, which has no rules, whether the short form will do
-  return Event{Event::Kind::deal,
-               seat,
-               static_cast<std::uint8_t>(deal_.fresh(*rules_)),
-               {},
-               std::make_shared<Deal>(deal_seen_by(seat)),
-               {}};
+  const auto fresh = static_cast<std::uint8_t>(deal_.fresh(*rules_));
+  return {.kind = Event::Kind::deal,
+          .seat = seat,
+          .count = fresh,
+          .deal = std::make_shared<Deal>(deal_seen_by(seat))};
 }
 
 Pairing::Event Pairing::State::reveal_event() const {
@@ -122,8 +110,8 @@ Pairing::Event Pairing::State::reveal_event() const {
   reveal->deal = deal_;
   for (std::size_t i = deal_.start.tail; i < kQueue; ++i) reveal->deal.queue[i] = kHidden;
   for (std::size_t i = deal_.start.tail; i < now_.tail; ++i) reveal->replaced.push_back(deal_.queue[i]);
-  return Event{Event::Kind::reveal, kNobody, static_cast<std::uint8_t>(deal_.fresh(*rules_)), {}, {},
-               std::move(reveal)};
+  const auto fresh = static_cast<std::uint8_t>(deal_.fresh(*rules_));
+  return {.kind = Event::Kind::reveal, .count = fresh, .reveal = std::move(reveal)};
 }
 
 Pairing::View Pairing::State::view(Seat seat) const {

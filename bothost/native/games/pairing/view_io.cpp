@@ -14,54 +14,36 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kStages{"deal", "running", "revealed", "closed"};
 
-CardSet read_set(ByteReader& in) { return in.u64() & kAllCards; }
+void transfer(ByteWriter& out, CardSet cards) { out.u64(cards); }
+void transfer(ByteReader& in, CardSet& cards) { cards = in.u64() & kAllCards; }
 
-void write_deal(ByteWriter& out, const Deal& deal, bool fresh) {
-  const Position& p = deal.start;
-  out.u8(fresh);
-  for (const auto hand : p.hand) out.u64(hand);
-  out.u64(p.pool);
-  out.u64(deal.aside);
-  if (fresh) return;
-  for (const auto known : deal.known) out.u64(known);
-  for (std::size_t s = 0; s < 2; ++s) {
-    out.u64(p.library[s]);
-    out.u8(p.hand_count[s]);
-    out.u8(p.charges[s][0]);
-    out.u8(p.charges[s][1]);
-    out.u16(static_cast<std::uint16_t>(p.score[s]));
-  }
-  out.u64(p.discards);
-  out.u8(p.tail);
-  out.u8(p.mover);
-  out.u8(p.turn);
-  out.u8(p.discards_used);
+void transfer(ByteWriter& out, std::int16_t score) { out.u16(static_cast<std::uint16_t>(score)); }
+void transfer(ByteReader& in, std::int16_t& score) {
+  score = static_cast<std::int16_t>(in.u16());
+  if (score < -20000 || score > 20000) throw InvalidInput("pairing: a score out of range");
 }
 
-Deal read_deal(const Pairing::Rules& rules, ByteReader& in) {
-  Deal deal;
-  Position& p = deal.start;
-  p = Deal::blank(rules);
-  const bool fresh = in.count(1) != 0;
-  for (auto& hand : p.hand) hand = read_set(in);
-  p.pool = read_set(in);
-  deal.aside = read_set(in);
-  if (fresh) return deal;
-  for (auto& known : deal.known) known = read_set(in);
+/// Writes or reads.
+template <class Io, class Deal>
+void transfer_deal(Io& io, Deal& deal, bool& fresh) {
+  auto& p = deal.start;
+  io.number(fresh, 1);
+  for (auto& hand : p.hand) transfer(io, hand);
+  transfer(io, p.pool);
+  transfer(io, deal.aside);
+  if (fresh) return;
+  for (auto& known : deal.known) transfer(io, known);
   for (std::size_t s = 0; s < 2; ++s) {
-    p.library[s] = read_set(in);
-    p.hand_count[s] = static_cast<std::uint8_t>(in.count(kCards));
-    p.charges[s][0] = static_cast<std::uint8_t>(in.count(7));
-    p.charges[s][1] = static_cast<std::uint8_t>(in.count(7));
-    p.score[s] = static_cast<std::int16_t>(in.u16());
-    if (p.score[s] < -20000 || p.score[s] > 20000) throw InvalidInput("pairing: a score out of range");
+    transfer(io, p.library[s]);
+    io.number(p.hand_count[s], kCards);
+    for (auto& charges : p.charges[s]) io.number(charges, 7);
+    transfer(io, p.score[s]);
   }
-  p.discards = read_set(in);
-  p.tail = static_cast<std::uint8_t>(in.count(kQueue));
-  p.mover = static_cast<Seat>(in.count(1));
-  p.turn = static_cast<std::uint8_t>(in.count(255));
-  p.discards_used = static_cast<std::uint8_t>(in.count(255));
-  return deal;
+  transfer(io, p.discards);
+  io.number(p.tail, kQueue);
+  io.number(p.mover, 1);
+  io.number(p.turn, 127);
+  io.number(p.discards_used, 127);
 }
 
 void check_entry(std::uint8_t entry) {
@@ -73,8 +55,8 @@ Json history_json(const Pairing::Rules& rules, const Log& log) {
   JsonArray out;
   for (std::size_t i = 0; i < log.size; ++i) {
     const std::uint8_t what = Log::what(log.entries[i]);
-    out.push_back(JsonArray{int{Log::seat(log.entries[i])},
-                            what == kHidden ? std::string("?") : Pairing::notation(rules, what)});
+    out.push_back(
+        JsonArray{Log::seat(log.entries[i]), what == kHidden ? "?" : Pairing::notation(rules, what)});
   }
   return out;
 }
@@ -85,7 +67,7 @@ void read_history(const Pairing::Rules& rules, const Json& json, std::int64_t op
   for (const Json& entry : list) {
     const auto& pair = entry.array("history");
     if (pair.size() != 2) throw InvalidInput("history: [seat, action] is needed");
-    const auto seat = static_cast<Seat>(pair[0].integer("history seat", 0, 1));
+    const auto seat = pair[0].integer<Seat>("history seat", 0, 1);
     const auto& text = pair[1].text("history action");
     log.push(seat, text == "?" ? kHidden : static_cast<std::uint8_t>(Pairing::parse_action(rules, text)));
   }
@@ -100,9 +82,10 @@ void Pairing::View::write(ByteWriter& out) const {
   out.u8(stage_);
   out.varint(seq_);
   if (stage_ == Stage::undealt) return;
-  write_deal(out, deal_, deal_.fresh(*rules_));
-  out.u8(log_.size);
-  out.u8(log_.settled);
+  bool fresh = deal_.fresh(*rules_);
+  transfer_deal(out, deal_, fresh);
+  out.varint(log_.size);
+  out.varint(log_.settled);
   for (std::size_t i = 0; i < log_.size; ++i) out.u8(log_.entries[i]);
   out.u8(now_.tail);
   for (std::size_t i = 0; i < now_.tail; ++i) out.u8(deal_.queue[i]);
@@ -112,23 +95,23 @@ void Pairing::View::write(ByteWriter& out) const {
 
 Pairing::View Pairing::View::read(const Rules& rules, ByteReader& in) {
   View raw(rules, static_cast<Seat>(in.count(1)));
-  raw.stage_ = static_cast<Stage>(in.count(kStages.size() - 1));
-  const std::uint64_t seq = in.varint();
-  if (seq > 0xffffffff) throw InvalidInput("pairing: seq is too large");
-  raw.seq_ = static_cast<std::uint32_t>(seq);
+  in.number(raw.stage_, kStages.size() - 1);
+  in.number(raw.seq_, 0xffffffff);
   if (raw.stage_ == Stage::undealt) return rebuild(raw);
-  raw.deal_ = read_deal(rules, in);
-  raw.log_.size = static_cast<std::uint8_t>(in.count(Log::kMost));
-  raw.log_.settled = static_cast<std::uint8_t>(in.count(raw.log_.size));
+  bool fresh = false;
+  raw.deal_.start = Deal::blank(rules);
+  transfer_deal(in, raw.deal_, fresh);
+  in.number(raw.log_.size, Log::kMost);
+  in.number(raw.log_.settled, raw.log_.size);
   for (std::size_t i = 0; i < raw.log_.size; ++i) check_entry(raw.log_.entries[i] = in.u8());
-  raw.now_.tail = static_cast<std::uint8_t>(in.count(kQueue));
+  in.number(raw.now_.tail, kQueue);
   for (std::size_t i = 0; i < raw.now_.tail; ++i)
     if (const Card card = in.u8(); card < kCards || card == kHidden)
       raw.deal_.queue[i] = card;
     else
       throw InvalidInput("pairing: a deck entry that is no card");
-  raw.now_.owed_hand = static_cast<std::uint8_t>(in.count(kCards));
-  raw.now_.owed_pool = static_cast<std::uint8_t>(in.count(kCards));
+  in.number(raw.now_.owed_hand, kCards);
+  in.number(raw.now_.owed_pool, kCards);
   return rebuild(raw);
 }
 
@@ -167,7 +150,7 @@ class Pairing::Rebuilder {
     deal->known[at(other(raw_.seat_))] = 0;
     for (std::size_t i = 0; i < kQueue; ++i)
       if (i >= deal->start.tail || !(known & bit(deal->queue[i]))) deal->queue[i] = kHidden;
-    view_.fold(Event{Event::Kind::deal, raw_.seat_, 0, {}, deal, {}});
+    view_.fold({.kind = Event::Kind::deal, .seat = raw_.seat_, .deal = deal});
   }
 
   std::uint8_t take(Seat seat) {
@@ -209,12 +192,8 @@ class Pairing::Rebuilder {
   void fold_draw(Seat mover) {
     const Position& now = view_.now_;
     const bool to_hand = now.owed_hand != 0;
-    Event draw{to_hand ? Event::Kind::draw : Event::Kind::refill,
-               to_hand ? mover : kNobody,
-               to_hand ? now.owed_hand : now.owed_pool,
-               {},
-               {},
-               {}};
+    Event draw = to_hand ? Event{Event::Kind::draw, mover, now.owed_hand}
+                         : Event{Event::Kind::refill, kNobody, now.owed_pool};
     for (std::size_t i = 0; i < draw.count; ++i)
       draw.cards[i] = to_hand && mover != raw_.seat_ ? kHidden : raw_.deal_.queue[now.head + i];
     view_.fold(draw);
@@ -239,7 +218,7 @@ class Pairing::Rebuilder {
       reveal->replaced.push_back(raw_.deal_.queue[i]);
       reveal->deal.queue[i] = kHidden;
     }
-    view_.fold_reveal(Event{Event::Kind::reveal, kNobody, 0, {}, {}, reveal});
+    view_.fold_reveal({.kind = Event::Kind::reveal, .reveal = reveal});
   }
 
   const View& raw_;
@@ -256,36 +235,35 @@ JsonObject Pairing::View::current_json() const {
   JsonArray selected;
   for (std::size_t i = 0; i < cursor_.count; ++i) selected.emplace_back(card_text(cursor_.items[i]));
   return {{"phase", phase()},
-          {"to_move", p.mover == kNobody ? Json() : Json(int{p.mover})},
-          {"turn", int{p.turn}},
+          {"to_move", p.mover == kNobody ? Json() : Json(p.mover)},
+          {"turn", p.turn},
           {"hands", JsonArray{hand(0), hand(1)}},
           {"selected", std::move(selected)},
           {"pool", cards_json(p.pool, 0)},
           {"deck", deck_json(deal_.queue, p.head, p.tail)},
-          {"libraries", JsonArray{cards_json(p.library[0], 0), cards_json(p.library[1], 0)}},
+          {"libraries", sets_json(p.library)},
           {"discards", cards_json(p.discards, 0)},
-          {"scores", JsonArray{int{p.score[0]}, int{p.score[1]}}},
-          {"charges", JsonArray{JsonArray{int{p.charges[0][0]}, int{p.charges[0][1]}},
-                                JsonArray{int{p.charges[1][0]}, int{p.charges[1][1]}}}},
-          {"discards_used", int{p.discards_used}}};
+          {"scores", JsonArray(p.score.begin(), p.score.end())},
+          {"charges", charges_json(p)},
+          {"discards_used", p.discards_used}};
 }
 
 Json Pairing::View::to_json() const {
-  JsonObject out{{"seat", int{seat_}}, {"seq", seq_}, {"stage", kStages[at(stage_)]}};
+  JsonObject out{{"seat", seat_}, {"seq", seq_}, {"stage", kStages[at(stage_)]}};
   if (stage_ == Stage::undealt) return out;
   for (auto& member : current_json()) out.push_back(std::move(member));
   out.emplace_back("start", deal_json(*rules_, deal_, stage_ == Stage::revealed ? kNobody : seat_));
   out.emplace_back("history", history_json(*rules_, log_));
   out.emplace_back("open", log_.size - log_.settled);
   out.emplace_back("drawn", deck_json(deal_.queue, 0, now_.tail));
-  out.emplace_back("owed", JsonArray{int{now_.owed_hand}, int{now_.owed_pool}});
+  out.emplace_back("owed", JsonArray{now_.owed_hand, now_.owed_pool});
   return out;
 }
 
 Pairing::View Pairing::View::from_history(const Rules& rules, const Json& json) {
-  View raw(rules, static_cast<Seat>(json.at("seat").integer("seat", 0, 1)));
-  raw.seq_ = static_cast<std::uint32_t>(json.at("seq").integer("seq", 0, 0xffffffff));
-  raw.stage_ = static_cast<Stage>(json.at("stage").one_of("stage", kStages));
+  View raw(rules, json.at("seat").integer<Seat>("seat", 0, 1));
+  raw.seq_ = json.at("seq").integer<std::uint32_t>("seq", 0, 0xffffffff);
+  raw.stage_ = json.at("stage").one_of<Stage>("stage", kStages);
   if (raw.stage_ != Stage::undealt) {
     raw.deal_ = deal_from_json(rules, json.at("start"), raw.stage_ == Stage::revealed ? kNobody : raw.seat_);
     read_history(rules, json.at("history"), json.at("open").integer("open", 0, 3), raw.log_);
@@ -295,8 +273,8 @@ Pairing::View Pairing::View::from_history(const Rules& rules, const Json& json) 
     raw.now_.tail = static_cast<std::uint8_t>(drawn.size());
     const auto& owed = json.at("owed").array("owed");
     if (owed.size() != 2) throw InvalidInput("owed: two values are needed");
-    raw.now_.owed_hand = static_cast<std::uint8_t>(owed[0].integer("owed", 0, kCards));
-    raw.now_.owed_pool = static_cast<std::uint8_t>(owed[1].integer("owed", 0, kCards));
+    raw.now_.owed_hand = owed[0].integer<std::uint8_t>("owed", 0, kCards);
+    raw.now_.owed_pool = owed[1].integer<std::uint8_t>("owed", 0, kCards);
   }
   View view = rebuild(raw);
   const Json derived = view.to_json();
@@ -312,10 +290,10 @@ Pairing::View Pairing::View::from_history(const Rules& rules, const Json& json) 
 Pairing::View Pairing::View::from_snapshot(const Rules& rules, const Json& json) {
   if (json.find("stage") && json.find("seq")) return from_history(rules, json);
   constexpr std::string_view kIgnored[] = {"seat", "seq", "phase", "selected", "terminal"};
-  View view(rules, static_cast<Seat>(json.at("seat").integer("seat", 0, 1)));
+  View view(rules, json.at("seat").integer<Seat>("seat", 0, 1));
   json.at("to_move");
   auto deal = std::make_shared<Deal>(deal_from_json(rules, json, view.seat_, kIgnored));
-  view.fold(Event{Event::Kind::deal, view.seat_, 0, {}, deal, {}});
+  view.fold({.kind = Event::Kind::deal, .seat = view.seat_, .deal = deal});
   const Json* phase = json.find("phase");
   const Json* selected = json.find("selected");
   if (view.asked() && phase && phase->text("phase") != kPhaseNames[kInit]) {
@@ -325,8 +303,7 @@ Pairing::View Pairing::View::from_snapshot(const Rules& rules, const Json& json)
       for (const Json& card : selected->array("selected"))
         view.fold_own(Event{Event::Kind::select, view.seat_, 1, {parse_card(card.text("selected"))}});
   }
-  if (const Json* seq = json.find("seq"))
-    view.seq_ = static_cast<std::uint32_t>(seq->integer("seq", 1, 0xffffffff));
+  if (const Json* seq = json.find("seq")) view.seq_ = seq->integer<std::uint32_t>("seq", 1, 0xffffffff);
   return view;
 }
 
