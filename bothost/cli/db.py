@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -33,16 +33,13 @@ def upgrade(config: options.Config = None, json: options.Json = False) -> None:
 @app.command()
 def status(config: options.Config = None, json: options.Json = False) -> None:
     """Show the schema's version, the size and the number of rows. Exit code 78 if an upgrade is needed."""
-    from bothost.store.reader import counts
+    from bothost.store.reader import counts, size
     from bothost.store.store import Store
 
     store = options.settings(config).store
-    path = sqlite_path(store.url)
     with Store.open(store) as opened:
-        found: dict[str, Any] = {"url": shown(store.url), "schema": schema.REVISIONS[-1], **counts(opened)}
-    found["bytes"] = path.stat().st_size if path is not None else None
-    rows = [(name, value if value is not None else "-") for name, value in found.items()]
-    output.emit(found, json, output.table(rows))
+        found = {"url": shown(store.url), "schema": schema.REVISIONS[-1], **counts(opened), "bytes": size(opened)}
+    output.emit(found, json, output.table(list(found.items())))
 
 
 @app.command()

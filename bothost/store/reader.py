@@ -400,6 +400,18 @@ def decisions_within(store: Store, low: bytes, high: bytes, limit: int) -> list[
         return [(row[0], (row[1], row[2])) for row in connection.execute(query)]
 
 
+_SIZE = {
+    "sqlite": "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size",
+    "postgresql": "SELECT pg_database_size(current_database())",
+}
+
+
+def size(store: Store) -> int:
+    """Return the size of the database in bytes."""
+    with store.begin() as connection:
+        return int(connection.exec_driver_sql(_SIZE[connection.dialect.name]).scalar() or 0)
+
+
 def counts(store: Store) -> dict[str, int]:
     """Return the number of rows of each log table."""
     with store.begin() as connection:

@@ -12,6 +12,7 @@ from bothost.errors import StoreError
 from bothost.store import DecisionLog, DecisionRecord, EventsRecord, GameRecord, Store
 from bothost.store.query import CLOSED_HANDS, HandQuery, first_id, id_range
 from bothost.store.reader import (
+    counts,
     decode_away,
     iter_hands,
     iter_timelines,
@@ -20,6 +21,7 @@ from bothost.store.reader import (
     latest_hands,
     played,
     search_hands,
+    size,
 )
 from bothost.testing.sample_rows import played_hand, sample_hand
 
@@ -240,3 +242,8 @@ async def test_folding_the_events_gives_the_logged_views(any_settings, store, tm
 )
 def test_the_last_attempt_at_a_position_was_played_unless_it_was_rejected(attempts, expected):
     assert played(attempts) == expected
+
+
+def test_the_rows_and_bytes_of_a_database_are_counted(store, hands):
+    assert counts(store)["games"] == 40 and counts(store)["decisions"] == 120
+    assert 100_000 < size(store) < 100_000_000
