@@ -15,6 +15,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.frames import Frame
 from websockets.http11 import Request as UpgradeRequest
 
 import bothost
@@ -48,6 +49,11 @@ class AbortableWebSocket(WebSocketsSansIOProtocol):
         """Pass text on as bytes: the codec decodes them, and answers invalid UTF-8 with an error frame."""
         self.curr_msg_data_type = "bytes"
         super().send_receive_event_to_app()
+
+    def handle_cont(self, event: Frame) -> None:
+        """Keep a fragment. The protocol limits the size of all fragments, but not the number of empty ones."""
+        if event.data or event.fin:
+            super().handle_cont(event)
 
     def handle_ping(self) -> None:
         """Answer a ping. A peer that sends pings and reads no answers would fill the memory."""

@@ -123,6 +123,30 @@ async def test_a_client_that_pings_and_reads_no_answer_is_cut():
                     await writer.drain()
 
 
+async def test_fragments_without_end_and_without_content_take_no_memory():
+    made = []
+
+    class Recorded(shell.AbortableWebSocket):
+        def connection_made(self, transport):
+            super().connection_made(transport)
+            made.append(self)
+
+    async def endpoint(websocket):
+        await websocket.accept()
+        await websocket.receive()
+
+    listening = listen("127.0.0.1", 0, key="port", advice="")
+    application = Starlette(routes=[WebSocketRoute("/ws", endpoint)])
+    begun = Frame(Opcode.TEXT, b"begun", fin=False).serialize(mask=True)
+    empty = Frame(Opcode.CONT, b"", fin=False).serialize(mask=True)
+    ping = Frame(Opcode.PING, b"received?").serialize(mask=True)
+    async with running(application, listening, "fragments", ws=Recorded) as port, deaf(port) as (reader, writer):
+        writer.write(begun + 1000 * empty + ping)
+        async with asyncio.timeout(5):
+            await reader.readuntil(b"received?")
+        assert made[0].frames == [b"begun"]
+
+
 async def ended(reader):
     """Wait until the server has ended the connection."""
     with contextlib.suppress(ConnectionError):
