@@ -26,6 +26,7 @@ import msgspec
 import sqlalchemy as sa
 
 from bothost.errors import ModelError, UsageError
+from bothost.export.folder import aside, readable
 from bothost.plugins import Plugins, require
 from bothost.plugins.weights import find, verify
 from bothost.retrain.dataset import Dataset
@@ -126,8 +127,14 @@ def _asked(out: Path) -> Request:
 
 
 def _same(old: Request, new: Request) -> bool:
-    """Whether both ask for the same training. Queries may differ: "the last 7 days" changes with the clock."""
-    return (old.strategy, old.seed, old.options, old.fresh) == (new.strategy, new.seed, new.options, new.fresh)
+    """Whether both ask for the same training. Times may differ: "the last 7 days" changes with the clock."""
+    return _timeless(old) == _timeless(new)
+
+
+def _timeless(request: Request) -> Request:
+    query = request.query
+    bounds = {name: None if getattr(query, name) is None else 0 for name in ("since_us", "until_us")}
+    return msgspec.structs.replace(request, query=msgspec.structs.replace(query, **bounds), minutes=None, command="")
 
 
 def _request_of(out: Path, request: Request) -> Request:
@@ -208,6 +215,5 @@ def _register(
 
 
 def _write(path: Path, data: Any) -> None:
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
-    aside.write_text(json.dumps(data, indent=2) + "\n")
-    aside.rename(path)
+    with aside(path) as file:
+        file.write(readable(data))

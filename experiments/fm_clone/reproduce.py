@@ -32,7 +32,6 @@ from experiments.fm_clone.compare import Learner
 
 TESTED = 0.75
 """Hands whose hash is above this are the test set."""
-OWN = "grown FM + linear"
 STYLED = {"doudizhu": "styled-doudizhu", "othello": "styled-othello"}
 VARIED = {"othello": {"temperature": 0.5}}
 """Options of all styled players of a game. Othello has one first position: two deterministic players would repeat one

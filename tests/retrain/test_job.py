@@ -113,14 +113,14 @@ def test_a_job_that_is_killed_goes_on_to_the_very_same_model(tools, tmp_path):
     assert again["sha256"] == whole["sha256"] and again["version"] == whole["version"]
 
 
-def interrupted_dataset(tools, out):
+def interrupted_dataset(tools, out, request=None):
     """Begin a job, and kill it before the first row of its dataset."""
 
     def report(done, note="", total=None):
         raise Killed
 
     with pytest.raises(Killed):
-        retrain(tools, asked(), out, report)
+        retrain(tools, request or asked(), out, report)
 
 
 def test_a_job_whose_hands_were_deleted_meanwhile_begins_its_dataset_again(tools, hands, tmp_path):
@@ -155,6 +155,21 @@ def test_a_job_that_cannot_be_read_does_not_keep_others_from_starting(tools, tmp
     (tmp_path / "phase-ppo-2").mkdir()
     (tmp_path / "phase-ppo-2/request.json").write_text("")
     assert job.interrupted(tmp_path, asked()) == tmp_path / "phase-ppo-1"
+
+
+def test_a_job_of_other_hands_is_not_continued(tools, tmp_path):
+    """Else "retrain fm-clone --player bob" would end as a clone of ada."""
+    week = msgspec.structs.replace(asked(), query=msgspec.structs.replace(QUERY, since_us=1))
+    interrupted_dataset(tools, tmp_path / "phase-ppo-1", week)
+    later, other, all_of_it = (
+        msgspec.structs.replace(week, query=msgspec.structs.replace(week.query, **more))
+        for more in ({"since_us": 2}, {"players": ("bob",)}, {"since_us": None})
+    )
+    assert job.interrupted(tmp_path, later) == tmp_path / "phase-ppo-1"
+    for request in (other, all_of_it):
+        assert job.interrupted(tmp_path, request) is None
+        with pytest.raises(UsageError, match="another retraining"):
+            retrain(tools, request, tmp_path / "phase-ppo-1", SILENT)
 
 
 def test_one_job_at_a_time_on_one_database(tools, tmp_path):
