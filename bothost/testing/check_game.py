@@ -15,6 +15,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from bothost.errors import UsageError
@@ -52,7 +53,7 @@ def check_game(game: Game, n: int = 20, *, seed: int = 0) -> list[Breach]:
     for hand in range(seed, seed + n):
         for e, actions in _play(game, hand):
             note(e, f"seed {hand}, after {actions} actions")
-    for check in (_deterministic, _batches_equal_hands):
+    for check in (_rules_are_json, _deterministic, _batches_equal_hands):
         try:
             check(game, seed)
         except Broken as e:
@@ -112,6 +113,12 @@ def _now_and_then(at: Position, played: int) -> tuple[Law, ...]:
     """The expensive laws: due at the beginning, at the end, and at about five positions between."""
     due = played == 0 or at.state.terminal or at.rng.random() < 5 / (played + 10)
     return NOW_AND_THEN if due else ()
+
+
+def _rules_are_json(game: Game, seed: int) -> None:
+    with law("rules reads back from its JSON as it is.") as hold:
+        again = msgspec.json.decode(msgspec.json.encode(game.rules))
+        hold(again == game.rules, f"{game.rules} became {again}")
 
 
 def _deterministic(game: Game, seed: int) -> None:

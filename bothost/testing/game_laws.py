@@ -95,7 +95,8 @@ def events_fold_to_the_view(at: Position) -> None:
         for seat, folded in enumerate(at.folded):
             view, events = at.state.view(seat), at.state.events(seat)
             hold(view.seat == seat and folded.seat == seat, f"seat {seat}: view.seat is {view.seat}")
-            hold(view.seq == len(events), f"seat {seat}: seq is {view.seq} after {len(events)} events")
+            counts = type(view.seq) is int and view.seq == len(events)
+            hold(counts, f"seat {seat}: seq is {view.seq!r} after {len(events)} events")
             hold(same(folded, view), f"seat {seat}: folded {folded.to_json()}, but view {view.to_json()}")
 
 
@@ -377,13 +378,13 @@ def fnv1a(data: bytes) -> int:
 
 
 def returns_come_at_the_end(at: Position) -> None:
-    with law("returns holds one finite number per seat at the end, and raises ValueError before.") as hold:
+    with law("returns holds one finite float per seat at the end, not numpy's, and raises ValueError before.") as hold:
         if not at.state.terminal:
             hold(refused(lambda: at.state.returns), "returns were given before the end")
             return
         returns = at.state.returns
         hold(len(returns) == at.game.num_seats, f"returns {returns} for {at.game.num_seats} seats")
-        hold(all(math.isfinite(r) for r in returns), f"returns {returns}")
+        hold(all(type(r) in (float, int) and math.isfinite(r) for r in returns), f"returns {returns!r}")
 
 
 def the_record_is_the_hand(at: Position) -> None:

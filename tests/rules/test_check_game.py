@@ -86,6 +86,24 @@ class PaysBeforeTheEnd(NimState):
         return (0.0, 0.0)
 
 
+class PaysInNumpy(NimState):
+    @property
+    def returns(self):
+        return tuple(np.array(super().returns))
+
+
+class CountsInNumpy(NimView):
+    @property
+    def seq(self):
+        return np.int64(super().seq)
+
+
+class ListsASet(Nim):
+    @property
+    def rules(self):
+        return {"stones": {self.stones}}
+
+
 class NeverEnds(NimState):
     @property
     def left(self):
@@ -131,6 +149,9 @@ CASES = [
     (Broken(state=SharesItsMoves), "neither changes with the other"),
     (Broken(view=PeeksAtTheOther), "a state whose view"),
     (Broken(state=PaysBeforeTheEnd), "raises ValueError before"),
+    (Broken(state=PaysInNumpy), r"returns \(np.float64"),
+    (Broken(view=CountsInNumpy), r"seq is np.int64\(1\)"),
+    (ListsASet(), r"rules reads back from its JSON"),
     (Broken(view=KeepsTheRecord), "record"),
     (ChokesOnJson(), "Decoders raise nothing but ValueError"),
     (Broken(view=EncodesDoubles), "float32"),
