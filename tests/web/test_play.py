@@ -319,14 +319,17 @@ def test_who_leaves_can_play_again_at_once_and_the_lobby_plays_their_hand(page, 
     assert hand.end.reason == "normal" and sum(hand.scores) == 0
 
 
-def test_the_board_is_one_tab_away_whenever_it_is_ones_turn(page, served, monkeypatch):
-    """The control that was pressed may be gone by then."""
+def test_in_ones_turn_the_board_is_one_tab_away_and_the_clock_in_view(page, served, monkeypatch):
+    """The control that was pressed may be gone by then, and the board is higher than the window of a phone."""
     monkeypatch.setattr(opponents, "MIN_MOVE_MS", 0)
+    page.set_viewport_size({"width": 360, "height": 500})
     page.goto(f"{served}/play?game=pairing&opponent=rule-pairing")
     page.get_by_label("your name").fill("eve")
     page.get_by_role("button", name="start").click()
     for _ in range(8):
         page.wait_for_selector(".turn-note:has-text('Your turn.')", timeout=60_000)
+        page.locator(".seat.own").evaluate("(seat) => seat.scrollIntoView(false)")
+        assert page.evaluate("scrollY") > 0 <= page.get_by_role("timer").bounding_box()["y"]
         page.keyboard.press("Tab")
         assert page.evaluate("document.activeElement.closest('.board button') !== null")
         before = page.locator(".board").inner_html()
