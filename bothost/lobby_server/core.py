@@ -165,6 +165,7 @@ class Lobby:
             self._supersede(player, player.conn, now)
         player.conn = connection
         self._connections.log_in(connection, name)
+        connection.bucket = player.bucket = player.bucket or connection.bucket
         resumed = hmac.compare_digest(hello.session.encode("utf-8", "surrogatepass"), player.session.encode())
         log.info("hello", player=name, conn=connection.number, resumed=resumed, agent=hello.agent[:80])
         s = self.settings

@@ -18,6 +18,8 @@ class ServerPlayer(msgspec.Struct):
     session: str
     conn: Connection | None = None
     tables: dict[str, ServerTable] = {}
+    bucket: TokenBucket | None = None
+    """Limits the messages of the player over all connections; None: never connected."""
     chat: TokenBucket | None = None
     """Limits the chat messages of the player; None: has not said anything yet."""
 

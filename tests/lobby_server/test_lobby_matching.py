@@ -286,6 +286,15 @@ def test_too_many_messages_are_dropped_with_a_word_and_then_the_line_is_cut():
     assert house.say("bob", wire.Ping()) == [wire.Pong()]
 
 
+def test_a_new_connection_brings_no_new_tokens():
+    house = House(messages_per_s=10.0, burst=5)
+    assert house.say("ada", *[wire.Ping()] * 5) == [wire.Pong()] * 5
+    house.core.closed(house.conns["ada"], house.now)
+    house.conns["ada"] = 9
+    house.core.opened(9, house.now)
+    assert errors(house.say("ada", wire.Hello(1, "token-of-ada"), wire.Ping())) == [("rate_limited", "")]
+
+
 def test_every_seek_that_is_not_heard_is_told():
     house = House(messages_per_s=0.001, burst=3)
     answers = house.say("ada", *[seek(f"s{n}") for n in range(6)])
