@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from bothost.retrain.task import Learn, Request
 
 AFTER = 100_000
-"""New decisions of the strategy after which ``--watch`` retrains."""
+"""New decisions after which ``--watch`` retrains."""
 LOOK_S = 30.0
 """Seconds between two checks of ``--watch``."""
 
@@ -45,7 +45,7 @@ def command(
     ] = 0.05,
     watch: Annotated[bool, typer.Option("--watch", help="Retrain again whenever the conditions are met.")] = False,
     after: Annotated[
-        int | None, typer.Option(min=1, help="For --watch: new decisions of the strategy; default: 100,000.")
+        int | None, typer.Option(min=1, help="For --watch: new decisions to learn from; default: 100,000.")
     ] = None,
     at: Annotated[str | None, typer.Option(help="For --watch: not before this time of the day (UTC), HH:MM.")] = None,
     ray: Annotated[
@@ -145,7 +145,7 @@ def watch_log(
     while True:
         request = asked()
         try:
-            count, last_us = new_decisions(tools.store, request.strategy)
+            count, last_us = new_decisions(tools.store, request)
             if count >= after and due(last_us, minute, time.time()):
                 result = once(tools, request, _folder(folder, request), elsewhere)
                 if promote is not None:

@@ -98,12 +98,15 @@ def retrain(tools: Tools, request: Request, out: Path, report: ReportProgress, e
         return result
 
 
-def new_decisions(store: Store, strategy: str) -> tuple[int, int]:
-    """The number of live decisions since the strategy's last dataset, and its time in microseconds (0: never)."""
-    since = int(store.memo("", f"retrain {strategy}").get("dataset_us", 0))
-    d = decisions.c
+def new_decisions(store: Store, request: Request) -> tuple[int, int]:
+    """The number of live decisions since the strategy's last dataset, and its time in microseconds (0: never).
+
+    Counts those of the strategies that the request names; of all if it names none.
+    """
+    since = int(store.memo("", f"retrain {request.strategy}").get("dataset_us", 0))
+    d, by = decisions.c, request.query.strategies
     query = sa.select(sa.func.count()).where(
-        d.game_id >= first_id(since), d.strategy == strategy, d.role == "live", d.at_us > since
+        d.game_id >= first_id(since), d.role == "live", d.at_us > since, *([d.strategy.in_(by)] if by else [])
     )
     with store.begin() as connection:
         return int(connection.execute(query).scalar() or 0), since

@@ -74,7 +74,7 @@ def test_a_damaged_dataset_is_named(tools, tmp_path):
 
 
 def test_a_challenger_comes_with_its_lineage(tools, tmp_path):
-    before, _ = new_decisions(tools.store, "phase-ppo")
+    before, _ = new_decisions(tools.store, asked())
     result = retrain(tools, asked(), tmp_path / "job", SILENT)
     assert before > 200 and result["rows"] == before and result["version"] == "r1"
     made = tools.registry.version("phase-ppo", "r1")
@@ -86,7 +86,9 @@ def test_a_challenger_comes_with_its_lineage(tools, tmp_path):
     assert set(made.lineage["figures"]["evaluation"]["value_error_on_val"]) == {"before", "after"}
     assert tools.plugins.resolve("phase-ppo:challenger").model.sha256 == made.sha256 != champion.sha256
     assert made.files["play.json"] == champion.files["play.json"]  # what is compared then are networks
-    assert new_decisions(tools.store, "phase-ppo")[0] == 0  # nothing new since
+    assert new_decisions(tools.store, asked())[0] == 0  # nothing new since
+    imitation = Request(strategy="fm-clone", query=HandQuery(closed=True, scored=True))
+    assert new_decisions(tools.store, imitation) == (before, 0), "who imitates learns from hands of any strategy"
     assert retrain(tools, asked(), tmp_path / "job", SILENT) == json.loads((tmp_path / "job/result.json").read_text())
     assert [v.version for v in tools.registry.versions()] == ["r1"]
 
@@ -126,7 +128,7 @@ def interrupted_dataset(tools, out, request=None):
 def test_a_job_whose_hands_were_deleted_meanwhile_begins_its_dataset_again(tools, hands, tmp_path):
     interrupted_dataset(tools, tmp_path / "job")
     delete_hands(tools.store, [hands[0][0].game_id])
-    left, _ = new_decisions(tools.store, "phase-ppo")
+    left, _ = new_decisions(tools.store, asked())
     assert retrain(tools, asked(iterations=3), tmp_path / "job", SILENT)["rows"] == left
 
 

@@ -56,7 +56,7 @@ def test_an_age_counts_from_each_job_anew(tmp_path, migrated_file, monkeypatch):
     (tmp_path / "config.toml").write_text(f'[store]\nurl = "sqlite:///{migrated_file}"\n')
     since = []
     monkeypatch.setattr(hand_query.time, "time", lambda: (10 + len(since)) * 86_400.0)
-    monkeypatch.setattr("bothost.retrain.job.new_decisions", lambda store, strategy: (1, 0))
+    monkeypatch.setattr("bothost.retrain.job.new_decisions", lambda store, request: (1, 0))
 
     def once(_tools, request, *_rest):
         since.append(request.query.since_us // 86_400_000_000)
