@@ -24,6 +24,7 @@ from typing import Any
 import msgspec
 
 from bothost import BothostError, rules
+from bothost.errors import ANY_FAILURE, described
 from bothost.plugins import Plugins, Resolved
 from bothost.rules import Game
 from bothost.strategy import Strategy, plays
@@ -122,7 +123,13 @@ def _games(strategy: type[Strategy], wanted: Sequence[str | Game], findings: lis
         except BothostError as error:
             findings.append(Finding("game exists", name, False, str(error), error.advice))
             continue
-        if not strategy.supports(game):
+        try:
+            supported = strategy.supports(game)
+        except ANY_FAILURE as error:
+            detail = f"supports raised {described(error)}"
+            findings.append(Finding("plays the game", name, False, detail, "@classmethod; return True or False"))
+            continue
+        if not supported:
             detail = f"{strategy.name} declares games = {strategy.games!r}"
             findings.append(Finding("plays the game", name, False, detail, "add it to games, or leave it out here"))
             continue

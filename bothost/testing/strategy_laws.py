@@ -18,6 +18,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from bothost import Budget, Decision, Evaluator, Player, Request, Strategy, Table
 from bothost.children import resident_bytes
@@ -346,23 +347,27 @@ def evaluates(resolved: Resolved, game: Game, hands: int, seed: int, run: Run) -
                 views.append(state.view(seat))
             state.apply(seat, int(pick.choice(state.legal(seat).tolist())))
     legal = [view.legal() for view in views]
-    together = run.call("action_values", strategy.action_values, views, legal)
+    together = run.call("action_values", _action_values, strategy, views, legal)
     if len(together) != len(views):
         message = f"action_values returned {len(together)} arrays for {len(views)} views"
         raise Broken(message, "return one array per view, in order")
-    for view, actions, values in zip(views, legal, together, strict=True):
-        found = np.asarray(values, np.float64)
+    for view, actions, found in zip(views, legal, together, strict=True):
         if found.shape != actions.shape:
             message = f"action_values gave {found.shape} values for {len(actions)} legal actions"
             raise Broken(message, "align them with legal")
         if not (np.abs(found) <= 1.0).all():
             raise Broken("action_values gave values outside [-1, 1]", "clip them, and look for NaN")
-        alone = run.call("action_values", strategy.action_values, [view], [actions])
+        alone = run.call("action_values", _action_values, strategy, [view], [actions])
         if not np.allclose(alone[0], found, atol=1e-4):
             message = "the values of a view hang on what they are asked about with"
             raise Broken(message, "let the rows of a batch not see each other")
     run.call("Strategy.close", strategy.close)
     return f"{len(views)} views"
+
+
+def _action_values(strategy: Evaluator, views: list[View], legal: list[ActionArray]) -> list[npt.NDArray[np.float64]]:
+    values = strategy.action_values(views, legal)
+    return [np.asarray(values[nth], np.float64) for nth in range(len(values))]
 
 
 def lets_go(resolved: Resolved, game: Game, hands: int, seed: int, run: Run) -> str:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
-from bothost import Budget, Decision, Player, Strategy, Table, rules
+from bothost import Budget, Decision, Evaluator, Player, Strategy, Table, rules
 from bothost.plugins import Plugins
-from bothost.rules import ActionArray, View
+from bothost.rules import ActionArray, Game, View
 from bothost.testing import misbehaving
 from bothost.testing.check_strategy import check_strategy
 
@@ -141,6 +142,44 @@ def test_what_a_host_would_not_use_or_log_is_named(
     monkeypatch.setattr(Answers, "fields", fields)
     with pytest.raises(AssertionError, match=words):
         check_strategy(Answers, games=[CLAIMS], hands=2).require()
+
+
+class Values(Evaluator):
+    """Values actions by what ``made`` makes of their arrays."""
+
+    name, version, games = "values", "1", ("*",)
+    made: Any = None
+
+    def player(self, table: Table) -> Player:
+        return _AnswersPlayer()
+
+    def action_values(self, views: Sequence[View], legal: Sequence[ActionArray]) -> Any:
+        return Values.made(legal)
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (lambda legal: None, "action_values raised TypeError"),
+        (lambda legal: (np.zeros(len(each)) for each in legal), "has no len"),
+        (lambda legal: [["high"] * len(each) for each in legal], "could not convert string"),
+        (lambda legal: [np.full(len(each), np.nan) for each in legal], "outside"),
+    ],
+)
+def test_values_that_are_none_are_named(made: Any, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Values, "made", staticmethod(made))
+    with pytest.raises(AssertionError, match=words):
+        check_strategy(Values, games=[CLAIMS], hands=2).require()
+
+
+def test_a_strategy_that_fails_at_a_game_is_named() -> None:
+    class Choosy(NoPlayer):
+        @classmethod
+        def supports(cls, game: Game) -> bool:
+            raise KeyError("colour")
+
+    with pytest.raises(AssertionError, match="supports raised KeyError: 'colour'"):
+        check_strategy(Choosy, games=[CLAIMS], hands=2).require()
 
 
 def test_a_subclass_of_decision_is_no_decision(monkeypatch: pytest.MonkeyPatch) -> None:
