@@ -63,5 +63,5 @@ def test_a_hand_of_connect_four_by_clicking_and_its_review(page, served, site, m
     page.wait_for_selector(".board.generic pre")
     (hand, *_) = iter_hands(site.store, HandQuery(games=("openspiel:connect_four",), scored=True))
     assert sum(hand.scores) == 0
-    page.goto(f"{served}/hands?game=openspiel%3Aconnect_four")
+    page.goto(f"{served}/hands?games=openspiel%3Aconnect_four")
     page.locator(f"a[href*='{name_of(hand)}']").first.wait_for(timeout=30_000)
