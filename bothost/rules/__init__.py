@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from bothost.errors import UsageError
 from bothost.native import _native, register_test_games
-from bothost.rules.game import ActionArray, Block, FloatArray, Game, Json, State, VecEnv, View
+from bothost.rules.game import ActionArray, Block, FloatArray, Game, Json, State, VecEnv, View, fnv1a
 
 __all__ = [
     "ActionArray",
@@ -31,6 +31,7 @@ __all__ = [
     "State",
     "VecEnv",
     "View",
+    "fnv1a",
     "game",
     "games",
     "legal_many",

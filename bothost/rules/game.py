@@ -22,6 +22,14 @@ Rows = tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]
 """Rows of indices (offsets, items): row n is ``items[offsets[n]:offsets[n + 1]]``."""
 
 
+def fnv1a(data: bytes) -> int:
+    """Signed 64-bit FNV-1a (Fowler, Noll, Vo), for ``View.hash``."""
+    h = 0xCBF29CE484222325
+    for byte in data:
+        h = ((h ^ byte) * 0x100000001B3) % 2**64
+    return h - 2**64 if h >= 2**63 else h
+
+
 class Block(Protocol):
     """One named encoder tensor, float32, C order."""
 

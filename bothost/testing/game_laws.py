@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 
 from bothost.native import _native
-from bothost.rules import Game, Oracle, State, View
+from bothost.rules import Game, Oracle, State, View, fnv1a
 
 LONGEST_HAND = 20_000
 """A hand of random play with more actions than this counts as endless."""
@@ -367,14 +367,6 @@ def _mutated(tree: Any, rng: random.Random, junk: list[Any]) -> Any:
         i = rng.randrange(len(tree))
         return [*tree[:i], _mutated(tree[i], rng, junk), *tree[i + rng.randint(0, 1) :]]
     return rng.choice(junk)
-
-
-def fnv1a(data: bytes) -> int:
-    """Signed 64-bit FNV-1a (Fowler, Noll, Vo)."""
-    h = 0xCBF29CE484222325
-    for byte in data:
-        h = ((h ^ byte) * 0x100000001B3) % 2**64
-    return h - 2**64 if h >= 2**63 else h
 
 
 def returns_come_at_the_end(at: Position) -> None:

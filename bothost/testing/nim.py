@@ -14,8 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bothost.rules import ActionArray, Block, FloatArray, GameFactory, Json
-from bothost.testing.game_laws import fnv1a
+from bothost.rules import ActionArray, Block, FloatArray, GameFactory, Json, fnv1a
 
 NUM_SEATS = 2
 MOST_STONES = 50

@@ -19,7 +19,7 @@ from typing import Any, Literal
 import numpy as np
 import pyspiel
 
-from bothost.rules import ActionArray, Block, FloatArray, Json
+from bothost.rules import ActionArray, Block, FloatArray, Json, fnv1a
 from bothost_openspiel.names import load_checked
 
 FORMAT = 1
@@ -382,10 +382,7 @@ class SpielView:
             return ""
 
     def hash(self) -> int:
-        value = 0xCBF29CE484222325
-        for byte in self.to_bytes():
-            value = ((value ^ byte) * 0x100000001B3) % 2**64
-        return value - 2**64 if value >= 2**63 else value
+        return fnv1a(self.to_bytes())
 
     def clone(self) -> SpielView:
         return replace(self, spiel=self.spiel.clone(), history=list(self.history))
