@@ -30,7 +30,17 @@ from bothost.export.folder import aside, readable
 from bothost.plugins import Plugins, require
 from bothost.plugins.weights import find, verify
 from bothost.retrain.dataset import Dataset
-from bothost.retrain.task import DATASET, TRAINING, Learn, Request, RetrainTask, Site, learn, trainer_of
+from bothost.retrain.task import (
+    DATASET,
+    TRAINING,
+    Learn,
+    Request,
+    RetrainTask,
+    Site,
+    last_checkpoint,
+    learn,
+    trainer_of,
+)
 from bothost.store.leases import JobLease
 from bothost.store.models import decisions
 from bothost.store.query import first_id
@@ -88,7 +98,12 @@ def retrain(tools: Tools, request: Request, out: Path, report: ReportProgress, e
 
         site = Site(tools.plugins, lambda: nullcontext(tools.store))
         task = RetrainTask(request=asked, folder=out.resolve(), dataset_sha256=dataset.sha256, start=start)
-        learnt = (elsewhere or partial(learn, site))(task, watched)
+        try:
+            learnt = (elsewhere or partial(learn, site))(task, watched)
+        except UsageError:
+            if last_checkpoint(out / TRAINING) is None:  # then the next attempt sees what was played meanwhile
+                shutil.rmtree(out)
+            raise
         lease.check()
         read = {} if learnt.log is None else {"log": learnt.log}
         made = _register(tools.registry, strategy, asked, out, dataset, start, {**read, "figures": learnt.figures})

@@ -22,7 +22,8 @@ def split(found: Records, held_out: float) -> tuple[npt.NDArray[np.int64], npt.N
     """Training positions and held-out positions. Raises UsageError if either is empty."""
     held = found.held_out(held_out)
     if held.all() or not held.any():
-        raise UsageError("there are too few deals to hold some out", advice="collect more records")
+        advice = "collect or log more hands, or hold out more: --option held_out=0.2"
+        raise UsageError("there are too few deals to hold some out", advice=advice)
     return np.flatnonzero(~held), np.flatnonzero(held)
 
 

@@ -207,6 +207,16 @@ def test_what_cannot_be_done_is_said(tools, tmp_path):
         retrain(tools, asked(), tmp_path / "full", SILENT)
 
 
+def test_a_job_that_has_too_little_to_learn_from_does_not_keep_its_dataset(tools, tmp_path):
+    """Else the same command would fail again, whatever was played since."""
+    everything = Dataset.make(tools.store, QUERY, tmp_path / "all", "phase-ppo")
+    held_out = [hand.game_id for split in ("val", "test") for hand in everything.trajectories(split)]
+    query = msgspec.structs.replace(QUERY, game_id=held_out[0])
+    with pytest.raises(UsageError, match="no scored hand"):
+        retrain(tools, msgspec.structs.replace(asked(), query=query), tmp_path / "job", SILENT)
+    assert not (tmp_path / "job").exists()
+
+
 def test_a_model_that_its_strategy_refuses_is_not_registered(tools, tmp_path, monkeypatch):
     trainer = job.trainer_of(tools.plugins.strategies["phase-ppo"])
     honest = trainer.retrain
