@@ -268,14 +268,17 @@ async def test_an_answer_that_drips_for_ever_is_given_up():
 
 async def test_cookies_without_end_do_not_make_the_requests_grow():
     async def set_cookie(reader, writer):
+        handlers.append(asyncio.current_task())
         while not reader.at_eof():
             requests.append(await reader.readline())
             while (line := await reader.readline()).strip():
                 requests[-1] += line
             cookie = b"Set-Cookie: c%d=%s\r\n" % (len(requests), b"x" * 3000)
             writer.write(b"HTTP/1.1 200 OK\r\n" + cookie + b"Content-Length: 0\r\n\r\n")
+        writer.close()
+        await writer.wait_closed()
 
-    requests, results = [], []
+    handlers, requests, results = [], [], []
     calls = HttpCalls(results.append)
     server = await asyncio.start_server(set_cookie, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
@@ -284,6 +287,7 @@ async def test_cookies_without_end_do_not_make_the_requests_grow():
         await until(lambda count=number + 1: len(results) == count, 10)
     await calls.aclose()
     server.close()
+    await asyncio.gather(*handlers)
     assert b"c1=" in requests[1]
     assert max(map(len, requests)) < 10_000
 
