@@ -115,7 +115,7 @@ class BoundedHttp(H11Protocol):
             self._finish()
 
     def shutdown(self) -> None:
-        """Let a request finish. But a response that has begun and goes on, such as a stream of events, ends at once."""
+        """Let a request finish. But a response that is being sent, such as a stream of events, ends at once."""
         super().shutdown()
         if self._answering and self.flow.write_paused:  # the client does not read what would be sent first
             self.transport.abort()
@@ -124,7 +124,7 @@ class BoundedHttp(H11Protocol):
 
     @property
     def _answering(self) -> bool:
-        """Whether a response has begun and is not complete."""
+        """Whether a response has started and is not complete."""
         return self.cycle is not None and self.cycle.response_started and not self.cycle.response_complete
 
     def _wait(self) -> None:

@@ -118,7 +118,7 @@ class SessionRunner:
         del self._owners[session]
 
     def perform(self, session: Session, outputs: list[Output]) -> None:
-        """Perform a session's outputs in order. Those behind one that closes the table concern nobody."""
+        """Perform a session's outputs in order. Those behind one that closes the table are dropped."""
         for output in outputs:
             kind = type(output)
             if kind is Job:

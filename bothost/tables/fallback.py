@@ -126,7 +126,7 @@ _FIELDS: tuple[tuple[str, type], ...] = (
     ("encoder_version", int),
     ("wait_ms", Real),
 )
-"""Fields of a Decision, besides the action, that the host reads as they are; None is allowed."""
+"""Fields of a Decision, other than the action, that the host reads as they are; None is allowed."""
 
 
 def checked(decision: Any, legal: ActionArray | None = None, what: str = "decide") -> Decision:

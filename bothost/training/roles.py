@@ -158,7 +158,7 @@ class Member:
         return None, None
 
     def updated(self, figures: dict[str, float], began: float) -> tuple[Updated, State | None]:
-        """Receipt and payload of an update that began at that ``perf_counter``. The first member's payload is the new
+        """Receipt and payload of an update that started at that ``perf_counter``. The first member's payload is the new
         state."""
         state = state_of(self._model, self._optimizer)
         receipt = Updated(figures, _digest(state), time.perf_counter() - began)

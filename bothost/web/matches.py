@@ -34,7 +34,7 @@ from bothost.web.viewers import Viewer
 MAX_MATCHES = 4
 """Games at once: each has a process of its own."""
 AWAY_S = 600.0
-"""A player who has not looked for this long gives up the seat when somebody else finds no room for a game."""
+"""A player who has not looked for this long gives up the seat when another player finds no room for a game."""
 START_S = 60.0
 """How long the bots may take to sit down."""
 HINT_S = 3.0
@@ -75,7 +75,7 @@ class Match:
         """Name of the logged hand, once there is one."""
         self.ended_at: float | None = None
         self.left = False
-        """Whether its player left: the lobby plays the rest of the hand for them, if it had begun."""
+        """Whether its player left: the lobby plays the rest of the hand for them, if it has started."""
         self._site = site
         self._began_us = time.time_ns() // 1000
         self._changes = Changes()

@@ -1,8 +1,6 @@
 """mahjong-ppo: encoder, network, hidden features that vanish, curriculum, training, and live play of what comes out."""
 
 import json
-import os
-import signal
 from itertools import pairwise
 from pathlib import Path
 
@@ -22,12 +20,8 @@ from bothost.errors import ConfigError, ModelError, UsageError
 from bothost.inference import legal_masks
 from bothost.plugins import check_options, weights
 from bothost.rules import mahjong
-from bothost.training import distributed
-from bothost.training.loop import Iteration, TrainerLoop
-from bothost.training.metrics import FILE, read
-from bothost.training.model_pool import ModelPool
+from bothost.training.metrics import read
 from bothost.training.ppo import PpoOptions, entropy, masked_log_probs
-from bothost.training.processes import LocalProcesses
 from bothost_mahjong_ppo.decide import MahjongPpo, PlayOptions
 from bothost_mahjong_ppo.encode import (
     ACTIONS,
@@ -38,7 +32,6 @@ from bothost_mahjong_ppo.encode import (
     PROSPECT,
     REWARD_SCALE,
     STATE,
-    VERSION,
     WIN,
     choices,
     encode,
@@ -50,7 +43,6 @@ from bothost_mahjong_ppo.options import Options
 from bothost_mahjong_ppo.oracle import DropoutOptions, encode_hidden, share_given
 from bothost_mahjong_ppo.selfplay import CURRICULUM, SCRIPTED, Buffer, Opponents, observe, play, stage_after
 from bothost_mahjong_ppo.train import MahjongPpoTrainer
-from bothost_mahjong_ppo.workers import SharedLearner
 
 GAME = rules.game("mahjong")
 FOREVER = Budget(deadline=float("inf"))
@@ -361,66 +353,13 @@ def test_a_training_that_resumes_goes_on_as_one_that_never_stopped(tmp_path):
         MahjongPpoTrainer(settled).train(TrainingRun(out=parts, seed=2, resume=True), lambda *_: None)
 
 
-def test_processes_learn_as_one_and_a_lost_one_changes_nothing(tmp_path):
-    shared = options(workers=2, iterations=3, first_stage=3)
-    with pytest.raises(ValueError, match="leave out branches"):
-        options(workers=2, branches={"candidates": 2})
-
-    def train(out, kill=False, resume=False, stop=0):
-        run = TrainingRun(out=out, seed=5, resume=resume)
-        with LocalProcesses() as processes:
-            learner = SharedLearner(shared, run.seed, processes)
-
-            def report(done, note="", total=None):
-                if kill and done == 1:
-                    os.kill(learner.trainers.members[1].id, signal.SIGKILL)
-                if done == stop:
-                    raise InterruptedError
-
-            TrainerLoop(shared, run, VERSION, learner, report).train()
-
-    train(tmp_path / "whole")
-    records = read(tmp_path / "whole" / FILE)
-    assert [record["stage"] for record in records] == [3.0] * 3
-    assert records[0]["samples"] > 2 * 4 * 5, "eight hands"
-    train(tmp_path / "killed", kill=True)
-    with pytest.raises(InterruptedError):
-        train(tmp_path / "again", stop=2)
-    train(tmp_path / "again", resume=True)
-    for name in ("killed", "again"):
-        mine, theirs = _checkpoint(tmp_path / "whole"), _checkpoint(tmp_path / name)
-        assert all(torch.equal(mine[key], theirs[key]) for key in mine)
-        assert [of["mean_score"] for of in read(tmp_path / name / FILE)] == [of["mean_score"] for of in records]
-
-
-def test_two_processes_make_the_update_of_their_hands_together(tmp_path):
-    """As one process that has the hands of both."""
-    shared = options(workers=2, iterations=1, adaptive=False)
-    pool = ModelPool(tmp_path / "pool")
-    with LocalProcesses() as processes:
-        learner = SharedLearner(shared, 5, processes)
-        alone = MahjongLearner(shared, 5)
-        orders, played = [], []
-        for worker in range(2):
-            rng = np.random.default_rng([5, 1, worker])
-            seed, order_seed = int(rng.integers(2**62)), int(rng.integers(2**63))
-            hands = play(GAME, alone.model, Opponents(CURRICULUM[0]), 4, seed, shared.ppo, share=1.0)
-            played.append(hands.batch)
-            orders.append(torch.Generator().manual_seed(order_seed))
-        alone.set_rate(0.0)
-        distributed.update(alone.model, alone.optimizer, played, shared.ppo, orders, distributed.Group())
-        learner.iterate(Iteration(1, 0.0, np.random.default_rng(0), pool))
-    for (name, mine), theirs in zip(alone.model.named_parameters(), learner.model.parameters(), strict=True):
-        torch.testing.assert_close(mine, theirs, rtol=1e-3, atol=2e-5, msg=name)
-
-
-# --------------------------------------------------------------------------------------------------------- live play
-
-
 def test_a_training_may_begin_to_steer_when_it_resumes():
     learner = MahjongLearner(options(), 1)
     learner.resume([{"iteration": 1, "stage": 0.0, "next_stage": 0.0, "mean_score": 1.0}])
     assert learner.weights.entropy == learner.options.ppo.entropy_coef and learner.scores == [1.0]
+
+
+# --------------------------------------------------------------------------------------------------------- live play
 
 
 def test_every_decision_is_legal_and_tells_policy_value_and_model(trained):
