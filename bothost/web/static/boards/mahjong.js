@@ -94,7 +94,7 @@ export function Board({ position, legal, onAct, t }) {
     <${Opponent} seat=${(seat + 2) % 4} place="across" position=${position} t=${t} />
     <${Opponent} seat=${(seat + 3) % 4} place="left" position=${position} t=${t} />
     <${Opponent} seat=${(seat + 1) % 4} place="right" position=${position} t=${t} />
-    <section class=${`seat own${(onAct && view.phase !== "over") || moves(view, seat) ? " turn" : ""}`} aria-label=${players[seat]}>
+    <section class=${`seat own${legal?.length || moves(view, seat) ? " turn" : ""}`} aria-label=${players[seat]}>
       <${River} tiles=${view.discards[seat]} last=${view.last_tile && view.actor === seat} t=${t} />
       <header><span class="badge">${t(WINDS[seat])}</span><strong>${players[seat]}</strong></header>
       ${others.length && onAct ? html`<div class="actions">${others.map((action) => html`<button type="button" class=${`act${action.notation === "pass" ? "" : " primary"}`}
