@@ -48,10 +48,10 @@ class Takeover:
     async def _follow(self) -> None:
         leases, host = self.leases, self._host
         while True:
-            if host.draining:
-                await self._release_finished()
+            await self._release_finished()
             by_lease = {account.place.lease: account for account in host.accounts}
-            lost, gained = await leases.round(() if host.draining else by_lease)
+            wanted = [lease for lease, account in by_lease.items() if account.refused is None and not host.draining]
+            lost, gained = await leases.round(wanted)
             for lease in lost:
                 await self._lost(by_lease[lease])
             for lease in gained:
@@ -102,9 +102,13 @@ class Takeover:
         self._host.accounts[self._host.accounts.index(account)] = new
 
     async def _release_finished(self) -> None:
-        """While we drain, release accounts without tables for the next process."""
-        held = self.leases.held
-        done = [account for account in self._host.accounts if account.finished and account.place.lease in held]
+        """Release accounts whose login was refused for good; while we drain, all accounts without tables."""
+        done = [
+            account
+            for account in self._host.accounts
+            if account.place.lease in self.leases.held
+            and (account.refused is not None or (self._host.draining and account.finished))
+        ]
         for account in done:
             account.close()
         if done:

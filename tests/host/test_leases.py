@@ -149,6 +149,21 @@ async def test_who_takes_over_has_the_memo_of_the_last_holder_and_closes_its_los
         assert wire.decode_client(hello).session == "of the first"
 
 
+async def test_a_refused_account_is_free_for_a_host_with_the_right_token(kit, pair):
+    def with_token(token):
+        wishes = (WishSettings(game="doudizhu"),)
+        refused = AccountSettings(name="ada", token=Secret(token, "test"), wishes=wishes)
+        return {"accounts": (refused, AccountSettings(name="bob", token=Secret("bobbobbob", "test"), wishes=wishes))}
+
+    pair.ttl_s = 60.0
+    async with kit.lobby(), pair.running("first", lobby_settings=with_token("wrong")) as first:
+        await kit.until(lambda: connected(first) == {"bob"} and first.accounts[0].refused)
+        async with pair.running("second", lobby_settings=with_token("adaadaada")) as second:
+            await kit.until(lambda: connected(second) == {"ada"}, 10)
+            assert set(kit.rows("SELECT account, holder FROM leases")) == {("ada", "second"), ("bob", "first")}
+            assert connected(first) == {"bob"} and first.accounts[0].problem.startswith("login refused")
+
+
 async def test_a_hand_that_is_looked_up_while_its_lease_is_lost_is_not_opened(kit, pair, monkeypatch):
     asked, go_on = threading.Event(), threading.Event()
 
