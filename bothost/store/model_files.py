@@ -1,7 +1,7 @@
 """Check a model's files before they are loaded: plain names, safe formats, right sha256, limited size.
 
-Safetensors and ONNX are data; a pickle is a program. The checks here read only headers and structure. Whether a model
-fits its strategy is checked by :func:`bothost.store.registry.trial`.
+Safetensors and ONNX are data; a pickle is a program. ``check`` reads headers and structure, ``finite`` the numbers.
+Whether a model fits its strategy is checked by :func:`bothost.store.registry.trial`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from safetensors import safe_open
 
 from bothost.errors import ModelError
 from bothost.plugins import weights
@@ -91,8 +94,57 @@ def safetensors(path: Path) -> None:
         raise _broken(path, f"its header describes {8 + length + place} bytes, but it has {size}")
 
 
+def finite(path: Path) -> None:
+    """Raise ModelError if a model file that passed ``check`` has a parameter that is NaN or infinite."""
+    try:
+        wrong = next((name for name, values in _arrays(path) if not _is_finite(values)), None)
+    except Exception as error:  # the libraries have no common base
+        raise _broken(path, f"its parameters cannot be read ({error})") from error
+    if wrong is not None:
+        advice = "the training of such a model failed; train it again"
+        raise ModelError(f"model file {path} is refused: {wrong} has a number that is NaN or infinite", advice=advice)
+
+
+def _arrays(path: Path) -> Iterator[tuple[str, Any]]:
+    """Yield the name and the values of each tensor."""
+    if path.suffix == ".safetensors":
+        with safe_open(path, "numpy") as file:
+            for name in file.keys():  # noqa: SIM118
+                try:
+                    yield name, file.get_tensor(name)
+                except (AttributeError, TypeError):
+                    continue  # numpy has no such type
+    elif path.suffix == ".onnx":
+        from onnx import numpy_helper
+
+        _, graphs, nodes = _read(path)
+        for tensor in _tensors(graphs, nodes):
+            if tensor.data_type and not tensor.external_data:  # none, or a tensor of another file of the model
+                yield tensor.name or "a constant", numpy_helper.to_array(tensor)
+
+
+def _is_finite(values: Any) -> bool:
+    """Whether no parameter is NaN or infinite. -inf among zeros is a mask, not a parameter."""
+    if values.dtype.kind in "OUS":
+        return True
+    return bool(np.isfinite(values).all() or ((values == 0) | (values == -np.inf)).all())
+
+
 def onnx(path: Path, files: Mapping[str, str]) -> None:
     """Raise ModelError unless it is an ONNX graph without loops whose external data are in the model's own files."""
+    model, graphs, nodes = _read(path)
+    if not model.graph.node or not model.graph.output:
+        raise _broken(path, "it computes nothing")
+    if loops := LOOPS & {node.op_type for node in nodes}:
+        raise _broken(path, f"it has a {min(loops)} node, so its running time is unlimited")
+    for tensor in _tensors(graphs, nodes):
+        for entry in tensor.external_data:
+            if entry.key == "location" and entry.value not in files:
+                raise _broken(path, f"it refers to {entry.value!r}, which is not a file of the model")
+
+
+def _read(path: Path) -> tuple[Any, list[Any], list[Any]]:
+    """A model with all of its graphs and nodes, those inside other nodes too. Raises ModelError."""
     import onnx as library  # slow to import
 
     try:
@@ -106,14 +158,7 @@ def onnx(path: Path, files: Mapping[str, str]) -> None:
             graphs += inner
     except Exception as error:  # protobuf raises various errors on invalid bytes
         raise _broken(path, "it is not an ONNX model") from error
-    if not model.graph.node or not model.graph.output:
-        raise _broken(path, "it computes nothing")
-    if loops := LOOPS & {node.op_type for node in nodes}:
-        raise _broken(path, f"it has a {min(loops)} node, so its running time is unlimited")
-    for tensor in _tensors(graphs, nodes):
-        for entry in tensor.external_data:
-            if entry.key == "location" and entry.value not in files:
-                raise _broken(path, f"it refers to {entry.value!r}, which is not a file of the model")
+    return model, graphs, nodes
 
 
 def _graphs(graph: Any) -> Iterator[Any]:

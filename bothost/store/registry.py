@@ -112,11 +112,13 @@ class Registry:
 
         ``foreign``: the files come from elsewhere. Their graphs first run in a process with limited memory and time.
 
-        Raises ModelError if a file does not match ``files`` or has no safe format, if the strategy cannot use the model
-        (another encoder version, other shapes), or if the version's name is taken.
+        Raises ModelError if a file does not match ``files`` or has no safe format, if a parameter is not finite, if the
+        strategy cannot use the model (another encoder version, other shapes), or if the version's name is taken.
         """
         files = {name: sha.lower() for name, sha in files.items()}
         model_files.check(source, files)
+        for name in files:
+            model_files.finite(source / name)
         if foreign:
             try_graphs([source / name for name in sorted(files) if name.endswith(".onnx")])
         if version is not None and (not _VERSION.fullmatch(version) or is_alias(version)):

@@ -6,10 +6,11 @@ import shutil
 import threading
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
 import safetensors.numpy
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 from bothost import Model, ModelError, Player, Strategy
 from bothost.plugins import Plugins, weights
@@ -21,6 +22,8 @@ VERSIONS = {n: weights.manifest(PhasePpo).aliases[f"level-{n}"] for n in range(1
 """Level → the version that comes with the package."""
 
 SOURCE = Path(weights.folder(PhasePpo))
+STRATEGIES = Plugins.load().strategies
+SHIPPED = [name for name, strategy in STRATEGIES.items() if weights.manifest(strategy) is not None]
 
 
 @pytest.fixture
@@ -251,8 +254,6 @@ def pickled(folder):
 
 
 def other_shapes(folder):
-    import numpy as np
-
     safetensors.numpy.save_file({"body.0.weight": np.zeros((3, 3), "f4")}, folder / "model.safetensors")
 
 
@@ -284,6 +285,53 @@ def test_files_that_are_not_whole_or_not_safe_are_refused(sqlite_registry, tmp_p
         sqlite_registry.add(PhasePpo, folder, files, encoder_version=2, lineage={})
     assert caught.value.advice
     assert sqlite_registry.versions() == []
+
+
+def poison(path, value):
+    """Overwrite a number of the first tensor of numbers with a fraction."""
+    data = path.read_bytes()
+    begin = 8 + int.from_bytes(data[:8], "little")
+    entries = [entry for name, entry in json.loads(data[8:begin]).items() if name != "__metadata__"]
+    entry = next(entry for entry in entries if entry["dtype"] in ("F16", "F32"))
+    at, number = begin + entry["data_offsets"][0], np.array([value], f"f{int(entry['dtype'][1:]) // 8}").tobytes()
+    path.write_bytes(data[:at] + number + data[at + len(number) :])
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("name", SHIPPED)
+def test_parameters_that_are_not_finite_are_refused_for_every_strategy_that_ships_weights(
+    sqlite_registry, tmp_path, name, value
+):
+    strategy = STRATEGIES[name]
+    shipped = weights.find(strategy, "champion")
+    folder = tmp_path / "model"
+    shutil.copytree(shipped.path, folder)
+    file = next(file for file in shipped.files if file.endswith(".safetensors"))
+    poison(folder / file, value)
+    files = model_files.hashes(folder, shipped.files)
+    with pytest.raises(ModelError, match=f"{file} is refused: .* has a number that is NaN or infinite"):
+        sqlite_registry.add(strategy, folder, files, encoder_version=shipped.encoder_version, lineage={}, foreign=True)
+    assert sqlite_registry.versions() == []
+
+
+@pytest.mark.parametrize("values", [[np.nan, 0.0], [-np.inf, 0.5], [np.inf, 0.0]])
+def test_a_graph_with_a_number_that_is_not_finite_is_refused_with_its_name(tmp_path, values):
+    path = graph_with(tmp_path, values)
+    with pytest.raises(ModelError, match=r"odd\.onnx is refused: added has a number that is NaN or infinite"):
+        model_files.finite(path)
+
+
+def test_a_mask_of_a_graph_may_be_infinite(tmp_path):
+    model_files.finite(graph_with(tmp_path, [-np.inf, 0.0]))
+
+
+def graph_with(folder, values):
+    """A graph that adds these numbers."""
+    added = numpy_helper.from_array(np.array(values, "f4"), "added")
+    kind = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2]) for name in ("x", "y")]
+    graph = helper.make_graph([helper.make_node("Add", ["x", "added"], ["y"])], "g", kind[:1], kind[1:], [added])
+    onnx.save(helper.make_model(graph), str(folder / "odd.onnx"))
+    return folder / "odd.onnx"
 
 
 def test_a_file_of_another_sha256_is_refused(sqlite_registry):
