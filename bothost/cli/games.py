@@ -38,19 +38,21 @@ def list_(
 ) -> None:
     """List hands, newest first: who won, by how much, and against whom."""
     from bothost.store import Store, notes
-    from bothost.store.reader import decision_counts, latest_hands
+    from bothost.store.reader import decision_counts, latest_hands, together
 
     query = hands.hand_query(since, until, lobby, game, player, strategy, opponents=opponent, closed=closed)
     with Store.open(options.settings(config).store) as store:
         found = latest_hands(store, query, limit if seats else limit * hand_list.MAX_SEATS)
         counted = decision_counts(store, [hand.key for hand in found])
         noted = notes.listed(store, lobbies=lobby or (), players=opponent) if opponent else []
-    listed = [hand_list.seat(hand, *counted.get(hand.key, (0, 0))) for hand in found]
     if seats:
+        listed = [hand_list.seat(hand, counted) for hand in found]
         output.emit(listed, json, hand_list.seat_table(listed))
     else:
-        by_hand = hand_list.by_hand(listed)[:limit]
-        output.emit(by_hand, json, "\n".join([hand_list.table(by_hand), *hand_list.note_lines(noted)]))
+        listed = [
+            hand_list.joined([hand_list.seat(hand, counted) for hand in ours]) for ours in together(found)[:limit]
+        ]
+        output.emit(listed, json, "\n".join([hand_list.table(listed), *hand_list.note_lines(noted)]))
 
 
 @app.command()
@@ -98,13 +100,13 @@ def show(
 def _named(store: Store, prefix: str) -> list[LoggedHand]:
     """Return the seats of the one hand with this id prefix: each has its own id. Raises UsageError."""
     from bothost.store.query import HandQuery
-    from bothost.store.reader import iter_hands
+    from bothost.store.reader import is_same_hand, iter_hands
 
     hands.ids_from(prefix)
     found: list[LoggedHand] = []
     for hand in iter_hands(store, HandQuery(game_id=prefix), page=20):
         found.append(hand)
-        if not hand_list.is_same_hand(hand, found[0]):
+        if not is_same_hand(hand, found[0]):
             names = ", ".join(hand.game.game_id.hex() for hand in found)
             raise UsageError(f"several games start with {prefix}: {names}, …", advice="give more of the id")
     if not found:

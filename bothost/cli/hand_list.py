@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bothost.cli.output import printable
@@ -14,7 +14,7 @@ from bothost.store.records import iso_time
 if TYPE_CHECKING:
     from bothost.store import Store
     from bothost.store.notes import Note
-    from bothost.store.reader import LoggedHand
+    from bothost.store.reader import Key, LoggedHand
 
 MAX_SEATS = 4
 """Seats of ours that a hand may have: mahjong has four."""
@@ -23,9 +23,10 @@ ID_SHOWN = 24
 unique beginning."""
 
 
-def seat(hand: LoggedHand, decisions: int, fallbacks: int) -> Json:
-    """One of our seats at a hand."""
+def seat(hand: LoggedHand, counted: Mapping[Key, tuple[int, int]]) -> Json:
+    """One of our seats at a hand. ``counted``: see ``decision_counts``."""
     game, end, scores = hand.game, hand.end, hand.scores
+    decisions, fallbacks = counted.get(hand.key, (0, 0))
     at: int = game.seat
     return {
         "id": game.game_id.hex(),
@@ -56,15 +57,9 @@ def _names(hand: LoggedHand) -> list[str]:
     return [str(named.get(at) or f"seat {at}") for at in range(seats)]
 
 
-def by_hand(seats: Sequence[Json]) -> list[Json]:
-    """One item a hand, in the order of its first seat; ``seats`` holds ours."""
-    hands: dict[tuple[str, ...], list[Json]] = {}
-    for item in seats:
-        hands.setdefault((item["lobby"], item["table"], item["hand"], item["game"]), []).append(item)
-    return [_joined(sorted(items, key=lambda item: item["seat"])) for items in hands.values()]
-
-
-def _joined(items: Sequence[Json]) -> Json:
+def joined(seats: Sequence[Json]) -> Json:
+    """The hand at which these seats of ours sat."""
+    items = sorted(seats, key=lambda item: item["seat"])
     first = items[0]
     # A seat that was handed to another host knows no score: the others do.
     whole = next((item for item in items if item["scores"] is not None), first)
@@ -135,7 +130,7 @@ def seat_table(seats: Sequence[Json]) -> str:
 
 def of_same_hand(store: Store, hand: LoggedHand) -> list[LoggedHand]:
     """Our seats at the same hand of the same table, this one first."""
-    from bothost.store.reader import TOGETHER_US, iter_hands
+    from bothost.store.reader import TOGETHER_US, is_same_hand, iter_hands
 
     game = hand.game
     near = HandQuery(
@@ -145,11 +140,3 @@ def of_same_hand(store: Store, hand: LoggedHand) -> list[LoggedHand]:
         games=(game.game,),
     )
     return [hand, *(other for other in iter_hands(store, near) if other.key != hand.key and is_same_hand(other, hand))]
-
-
-def is_same_hand(one: LoggedHand, other: LoggedHand) -> bool:
-    """Whether two of our seats are at the same hand of the same table."""
-    from bothost.store.reader import TOGETHER_US
-
-    first, second = ((hand.game.lobby, hand.game.table, hand.game.hand, hand.game.game) for hand in (one, other))
-    return first == second and abs(one.game.started_us - other.game.started_us) <= TOGETHER_US

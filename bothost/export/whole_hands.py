@@ -28,12 +28,13 @@ class WholeHand(msgspec.Struct, frozen=True):
 def whole_hands(store: Store, query: HandQuery, left_out: Counter[str]) -> Iterator[WholeHand]:
     """Yield the revealed hands of a query. ``left_out`` counts the others by reason."""
     games = GameCache()
-    done: dict[int, set[tuple[str, str, str]]] = {}  # the last minutes, and the hands that began in them
+    done: dict[tuple[str, str, str], int] = {}  # the hands of the last minute, and when they started
     for timeline in iter_timelines(store, iter_hands(store, query)):
         record = timeline.hand.game
-        minute = record.started_us // TOGETHER_US
+        while done and record.started_us - next(iter(done.values())) > TOGETHER_US:
+            del done[next(iter(done))]
         place = record.lobby, record.table, record.hand
-        if any(place in done.get(minute + near, ()) for near in (-1, 0, 1)):
+        if place in done:
             continue
         game = games.get(record.game, record.rules)
         if game is None:
@@ -49,6 +50,5 @@ def whole_hands(store: Store, query: HandQuery, left_out: Counter[str]) -> Itera
         if found is None:
             left_out["that were never revealed"] += 1
             continue
-        done = {near: places for near, places in done.items() if near >= minute - 1}
-        done.setdefault(minute, set()).add(place)
+        done[place] = record.started_us
         yield WholeHand(game, timeline, *found)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Iterator
 from itertools import pairwise
 
 import msgspec
 
 from bothost.store.query import HandQuery, players_of
-from bothost.store.reader import LoggedHand, Timeline, iter_hands, iter_timelines
+from bothost.store.reader import Timeline, iter_hands, iter_timelines, together
 from bothost.store.store import Store
 
 LEAST_MS = 100.0
@@ -25,10 +24,7 @@ def thinking_ms(store: Store, query: HandQuery, players: Collection[str]) -> Ite
     asked again is the player's. ``query``: which hands; their player is added.
     """
     for player in players:
-        tables: dict[tuple[str, str, str], list[LoggedHand]] = defaultdict(list)
-        for hand in iter_hands(store, msgspec.structs.replace(query, players=(player,), closed=True)):
-            tables[hand.game.lobby, hand.game.table, hand.game.hand].append(hand)
-        for seats in tables.values():
+        for seats in together(iter_hands(store, msgspec.structs.replace(query, players=(player,), closed=True))):
             sat = [seated.get("player") for seated in players_of(seats[0].game.players)]
             if player in sat and len(seats) == len(sat) - 1 and all(hand.game.account != player for hand in seats):
                 yield from _pauses(list(iter_timelines(store, iter(seats))))

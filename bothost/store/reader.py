@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby, islice
 from typing import Annotated, Any
 
@@ -61,6 +61,25 @@ class LoggedHand(msgspec.Struct, frozen=True):
     def away(self) -> frozenset[int]:
         """Seats whose moves may not be those of their players: see ``GameEndRecord.away``."""
         return frozenset(decode_away(self.end.away) or () if self.end is not None else ())
+
+
+def is_same_hand(one: LoggedHand, other: LoggedHand) -> bool:
+    """Whether two of our seats are at the same hand of the same table. Lobbies may use a name again, later."""
+    first, second = ((hand.game.lobby, hand.game.table, hand.game.hand, hand.game.game) for hand in (one, other))
+    return first == second and abs(one.game.started_us - other.game.started_us) <= TOGETHER_US
+
+
+def together(seats: Iterable[LoggedHand]) -> list[list[LoggedHand]]:
+    """Group our seats, which come in the order of time, by hand. The hands keep the order of their first seats."""
+    found: list[list[LoggedHand]] = []
+    latest: dict[tuple[str, str, str], list[LoggedHand]] = {}
+    for seat in seats:
+        place = seat.game.lobby, seat.game.table, seat.game.hand
+        if place not in latest or not is_same_hand(latest[place][0], seat):
+            latest[place] = []
+            found.append(latest[place])
+        latest[place].append(seat)
+    return found
 
 
 _decode_seats = msgspec.json.Decoder(list[Annotated[int, msgspec.Meta(ge=0, le=127)]] | None).decode

@@ -9,7 +9,6 @@ import pytest
 
 from bothost import rules
 from bothost.cli import main
-from bothost.cli.hand_list import by_hand
 from bothost.config import load
 from bothost.store import DecisionLog, DecisionRecord, EventsRecord
 from bothost.testing.sample_rows import played_hand
@@ -57,17 +56,41 @@ def test_one_line_a_hand_the_newest_first(config, hands, capsys):
         )
 
 
-def test_the_seats_of_ours_at_one_hand_are_one_line():
-    seat = {"id": "1", "started": "s", "ended": "e", "game": "pairing", "lobby": "home", "table": "t", "hand": "1"}
-    seat |= {"state": "normal", "strategy": "phase-ppo", "decisions": 3, "fallbacks": 1, "players": ["ada", "bob"]}
-    ada = {**seat, "account": "ada", "seat": 0, "score": None, "scores": None}
-    bob = {**seat, "id": "2", "account": "bob", "seat": 1, "score": 5.0, "scores": [-5.0, 5.0]}
-    other = {**ada, "table": "u"}
-    first, second = by_hand([bob, other, ada])
-    assert (first["winners"], first["opponents"], first["scores"]) == (["bob"], ["ada"], [-5.0, 5.0])
-    assert (first["decisions"], first["fallbacks"]) == (6, 2)
-    assert [item["account"] for item in first["seats"]] == ["ada", "bob"]
-    assert second["scores"] is None and second["winners"] == []
+def _seats(*, days=0, reports=True):
+    """The rows of both our seats at one hand of pairing, which starts so many days after the first."""
+    made = []
+    for seat, name in enumerate(("ada", "bob")):
+        started_us = 1_800_000_000_000_000 + days * 86_400_000_000 + seat * 40_000_000
+        rows = played_hand(rules.game("pairing"), days, seat=seat, started_us=started_us)
+        rows[0].account, rows[0].table = name, "t"
+        told = [{"player": one, "seat": at} for at, one in enumerate(("ada", "bob"))]
+        rows[0].players = json.dumps(told) if reports else "[]"
+        made.append(rows)
+    return made
+
+
+def test_the_seats_of_ours_at_one_hand_are_one_line(config, hands, capsys):
+    ada, bob = _seats()
+    ada[-1].scores, ada[-1].reason = None, "handed over"
+    bob[-1].scores = "[-5.0, 5.0]"
+    made = [row for rows in (ada, bob) for row in rows if isinstance(row, DecisionRecord)]
+    made[0].fallback = made[-1].fallback = "late"
+    _add(ada, bob)
+    assert main(["games", "list", "--game", "pairing", "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)
+    assert (found["winners"], found["opponents"], found["scores"]) == (["bob"], ["ada"], [-5.0, 5.0])
+    assert (found["decisions"], found["fallbacks"]) == (len(made), 2)
+    assert [item["account"] for item in found["seats"]] == ["ada", "bob"]
+
+
+def test_hands_of_one_name_on_two_days_are_two_lines(config, hands, capsys):
+    days = [_seats(days=day) for day in (0, 1)]
+    _add(*days[0], *days[1])
+    assert main(["games", "list", "--game", "pairing", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [[seat["id"] for seat in item["seats"]] for item in found] == [
+        [rows[0].game_id.hex() for rows in day] for day in days[::-1]
+    ]
 
 
 def test_a_hand_of_a_lobby_that_names_no_players_has_a_winner(config, hands, capsys):
@@ -81,12 +104,12 @@ def test_a_hand_of_a_lobby_that_names_no_players_has_a_winner(config, hands, cap
     assert found["opponents"] == [name for name in found["players"] if name not in found["winners"]]
 
 
-def test_our_accounts_at_one_hand_are_named_although_the_lobby_names_no_players():
-    seat = {"id": "1", "started": "s", "ended": "e", "game": "pairing", "lobby": "home", "table": "t", "hand": "1"}
-    seat |= {"state": "normal", "strategy": "s", "score": -1.0, "scores": [-1.0, 1.0], "decisions": 3, "fallbacks": 0}
-    ada = {**seat, "account": "ada", "seat": 0, "players": ["ada", "seat 1"]}
-    bob = {**seat, "account": "bob", "seat": 1, "players": ["seat 0", "bob"]}
-    (hand,) = by_hand([bob, ada])
+def test_our_accounts_at_one_hand_are_named_although_the_lobby_names_no_players(config, hands, capsys):
+    ada, bob = _seats(reports=False)
+    ada[-1].scores = bob[-1].scores = "[-1.0, 1.0]"
+    _add(ada, bob)
+    assert main(["games", "list", "--game", "pairing", "--json"]) == 0
+    (hand,) = json.loads(capsys.readouterr().out)
     assert (hand["players"], hand["winners"], hand["opponents"]) == (["ada", "bob"], ["bob"], ["ada"])
 
 

@@ -19,6 +19,7 @@ from bothost.imports.rebuild import Origin, play
 from bothost.store import Store
 from bothost.store.query import HandQuery
 from bothost.store.reader import iter_hands, iter_timelines
+from bothost.testing.sample_rows import played_hand, write_rows
 
 SCORED = HandQuery(scored=True)
 RULES = {
@@ -186,3 +187,15 @@ def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys):
     assert main(["export", "--format", "botzone", "--raw", "--out", "other"]) == 2
     assert main(["export", "--format", "botzone", "--out", "none", "--game", "chess"]) == 0
     assert load().store.url
+
+
+def test_a_hand_is_written_once_and_later_ones_of_the_same_name_too(settings, tmp_path):
+    hands = []
+    for after_s, seat in ((0, 0), (40, 1), (90, 0), (3600, 1)):
+        rows = played_hand(rules.game("othello"), 1, seat=seat, started_us=1_700_000_000_000_000 + after_s * 10**6)
+        rows[0].table = "table-1"
+        hands.append(rows)
+    write_rows(settings, tmp_path, hands)
+    with Store.open(settings) as store:
+        found = export_matches(store, SCORED, tmp_path / "out")
+    assert found["matches"] == {"Reversi": 3} and found["left_out"] == {}

@@ -239,6 +239,15 @@ def test_the_times_of_a_person_are_the_pauses_of_the_bots(settings, tmp_path):
             players.thinking_ms("doudizhu", ["cyd"])
 
 
+def test_the_times_of_a_person_count_if_hands_of_other_days_have_the_same_name(settings, tmp_path):
+    hands = [*hands_of("othello", hands=2)]
+    for rows in hands:
+        rows[0].table = "table-0"
+    write_rows(settings, tmp_path, [*timed(hands[:1], [(0, 700), (1700, 2400)]), *timed(hands[1:], [(0, 1)])])
+    with Store.open(settings) as store:
+        assert list(Players(store).thinking_ms("othello", ["bob"])) == [1000.0]
+
+
 def test_where_others_sit_too_nobody_knows_who_took_the_time(settings, tmp_path):
     write_rows(settings, tmp_path, timed(hands_of("doudizhu", hands=1), [(0, 100), (1600, 1700)]))
     with Store.open(settings) as store:
