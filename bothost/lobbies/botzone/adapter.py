@@ -56,8 +56,8 @@ class Botzone(LobbyAdapter):
         self._matches: dict[str, Match] = {}
         self._polls = Polls(account, options, self._matches)
         self._orders = Orders(self._polls, options, self._matches)
-        self._left: deque[str] = deque(maxlen=256)
-        """Matches that we left. Later requests of theirs are ignored."""
+        self._over: deque[str] = deque(maxlen=256)
+        """Matches that ended or that we left. Later messages about them are ignored."""
 
     def feed(self, item: m.Input) -> list[m.Output]:
         match item:
@@ -130,7 +130,7 @@ class Botzone(LobbyAdapter):
             return [unknown, *self._poll_failed(m.HttpResult(item.request, GARBLED, (), b""))]
         self._polls.succeeded()
         out: list[m.Output] = [m.CancelTimer(TAKEN), *self._connected(), *(m.Unknown(line) for line in polled.odd)]
-        news = bool(polled.finished)
+        news = any(over.match in self._matches for over in polled.finished)
         for name, request in polled.requests:
             events = self._request(name, request)
             out += events or []
@@ -184,7 +184,7 @@ class Botzone(LobbyAdapter):
     def _request(self, name: str, request: str) -> list[m.Output] | None:
         """Handle a request of a match. Returns None if it brings nothing new."""
         match = self._matches.get(name)
-        if name in self._left or (match is None and self._orders.hold(name, request)):
+        if name in self._over or (match is None and self._orders.hold(name, request)):
             return None
         if match is None:
             if sum(not each.seated for each in self._matches.values()) >= MAX_UNSEATED:
@@ -202,11 +202,9 @@ class Botzone(LobbyAdapter):
     def _finished(self, over: wire.Finished) -> list[m.Output]:
         match = self._matches.pop(over.match, None)
         if match is None:
-            return (
-                []
-                if over.match in self._left
-                else [m.Notice(f"the lobby reports the end of match {over.match}, which is not ours")]
-            )
+            text = f"the lobby reports the end of match {over.match}, which is not ours"
+            return [] if over.match in self._over else [m.Notice(text)]
+        self._over.append(over.match)
         out: list[m.Output] = [m.CancelTimer(STALL + match.id), *match.ended(over.slot, over.scores)]
         if match.seek is not None and not match.seated:
             out.append(m.SeekEnded(match.seek, "the match ended before it started"))
@@ -214,7 +212,7 @@ class Botzone(LobbyAdapter):
 
     def _quit(self, match: Match, ended: m.TableEnded) -> list[m.Output]:
         del self._matches[match.id]
-        self._left.append(match.id)
+        self._over.append(match.id)
         abort = self._polls.call("abortmatch", (("X-Matchid", match.id),), 30.0)
         return [abort, m.CancelTimer(STALL + match.id), ended, *self._polls.next(news=True)]
 

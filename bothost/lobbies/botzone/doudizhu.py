@@ -60,7 +60,7 @@ class FightTheLandlord(Dialect):
     def take(self, request: Any, answered: Any) -> Folded:
         parsed = _request(request)
         if self.view is not None:
-            return Folded(self._own(answered) + self._others(parsed.history))
+            return self._later(parsed, answered)
         if len(parsed.own) not in (17, 20):
             raise Mismatch("the beginning of the match is missing")
         bottom, own = _three(parsed), frozenset(parsed.own)
@@ -90,6 +90,12 @@ class FightTheLandlord(Dialect):
         return [] if any(parsed.history) else sorted(self._cards or parsed.own)[:1]
 
     # --------------------------------------------------------------------------------------------------------- plays
+
+    def _later(self, parsed: Request, answered: Any) -> Folded:
+        """Handle a request after the first one of the play, which alone shows our cards."""
+        if parsed.own:
+            raise Mismatch("our cards are shown a second time")
+        return Folded(self._own(answered) + self._others(parsed.history))
 
     def _own(self, answered: Any) -> list[str]:
         if self.view is not None and self.view.phase == "bid":
@@ -130,7 +136,7 @@ class FightTheLandlord2(FightTheLandlord):
         if parsed.bid is not None:
             return self._bidding(parsed)
         if self.view is not None and self.view.phase == "play":
-            return Folded(self._own(answered) + self._others(parsed.history))
+            return self._later(parsed, answered)
         if parsed.landlord is None or parsed.pos is None:
             raise Mismatch("the request after the bidding names no landlord")
         return self._settled(parsed, parsed.landlord, parsed.pos, answered)

@@ -38,10 +38,10 @@ class Mahjong(Dialect):
     def take(self, request: Any, answered: Any) -> Folded:
         words = request.split() if isinstance(request, str) else []
         match words:
-            case ["0", seat, wind]:
+            case ["0", seat, wind] if self._place is None:
                 self._place = (_number(seat, 4), WINDS[_number(wind, 4)])
                 return Folded([])
-            case ["1", *words_dealt]:
+            case ["1", *words_dealt] if self.view is None:
                 return Folded(self._deal(words_dealt))
             case ["2", tile] if self.view is not None:
                 return Folded([*self._own(answered), *self._observe(f"draw {self.seat} {tile}")])

@@ -12,6 +12,9 @@ from bothost.lobbies.botzone.adapter import MAX_REQUESTS, MAX_UNSEATED
 
 from .bench import BLACK, SECRET, TOKEN, A, B, Line, begun, kinds
 
+LEAD = '{"own":[4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23],"history":[[],[]],"publiccard":[4,8,12]}'
+"""The first request to a landlord."""
+
 # ------------------------------------------------------------------------------------------------------------ polls
 
 
@@ -131,7 +134,7 @@ def test_an_answer_that_nobody_asks_for_again_is_said_again_once():
 def test_the_same_words_may_be_another_request():
     """We led, both passed: the request is what it was before."""
     line = Line()
-    line.answered((A, json.dumps({"own": [*range(4, 24)], "history": [[], []], "publiccard": [4, 8, 12]})))
+    line.answered((A, LEAD))
     line.play("4")
     line.answered((A, '{"history":[[],[]]}'))
     line.play("5")
@@ -142,6 +145,28 @@ def test_the_same_words_may_be_another_request():
     line.fire("again")
     told = line.answered((A, '{"history":[[],[]]}'))
     assert [e.events for e in told if isinstance(e, m.Delta)] == [("play 0 6", "pass 1", "pass 2")]
+
+
+@pytest.mark.parametrize(
+    ("requests", "words", "said"),
+    [
+        ([LEAD], ["4"], "[4]"),
+        (["0 1 2"], [], "PASS"),
+        (["0 1 2", "1 0 0 0 0 W1 W1 W4 W5 T1 T2 T3 B1 B2 B3 F1 F2 J1"], [], "PASS"),
+    ],
+    ids=["cards", "seat", "tiles"],
+)
+def test_a_deal_that_is_told_again_is_no_new_request(requests, words, said):
+    """A 504 may hide that the answer was lost."""
+    line = Line()
+    for request in requests:
+        line.answered((A, request))
+    if words:
+        line.play(*words)
+    line.failed(504)
+    line.fire("again")
+    assert line.answered((A, requests[-1])) == []
+    assert line.carried() == {A: said}
 
 
 def test_polls_that_fail_for_long_are_a_lost_connection():
@@ -272,6 +297,17 @@ def test_leaving_aborts_the_match():
     assert line.answered((A, BLACK)) == [], "what is still said of it does not concern us"
 
 
+def test_a_match_that_has_ended_does_not_begin_again():
+    """An old answer to a poll, which a proxy repeats."""
+    line = begun()
+    line.play("d3")
+    line.answered(finished=[f"{A} 0 2 2 0"])
+    assert line.answered((A, BLACK)) == []
+    line.fire("again")
+    assert line.answered(finished=[f"{A} 0 2 2 0"]) == []
+    assert line.timers["again"] == 1.0, "nothing new, so the next poll is not sent at once"
+
+
 def test_a_match_of_which_nothing_is_heard_is_given_up():
     line = begun()
     line.play("d3")
@@ -338,7 +374,7 @@ def test_a_match_that_is_not_understood_is_played_on():
 
 def test_cards_that_were_led_without_a_view_are_not_led_again():
     line = Line()
-    line.answered((A, json.dumps({"own": [*range(4, 24)], "history": [[], []], "publiccard": [4, 8, 12]})))
+    line.answered((A, LEAD))
     line.play("4")
     assert kinds(line.answered((A, '{"history":[[52],[53]]}'))) == ["MoveAcknowledged", "Delta", "ActionRequest"]
     line.play("pass")
@@ -410,9 +446,8 @@ def test_a_fresh_process_waits_to_be_asked_again():
 
 def test_a_fresh_process_knows_that_it_answered():
     """We led, and were killed; both passed: the request is what it was before, and the next one."""
-    lead = json.dumps({"own": [*range(4, 24)], "history": [[], []], "publiccard": [4, 8, 12]})
     first = Line()
-    first.answered((A, lead))
+    first.answered((A, LEAD))
     first.play("4")
     first.answered((A, '{"history":[[],[]]}'))
     first.play("5")
@@ -429,7 +464,7 @@ def test_a_fresh_process_knows_that_it_answered():
 def test_a_fresh_process_knows_which_answers_never_left():
     """We led, and were stopped while another match's answer was due: the same request again is the same one."""
     first = Line()
-    first.answered((A, json.dumps({"own": [*range(4, 24)], "history": [[], []], "publiccard": [4, 8, 12]})))
+    first.answered((A, LEAD))
     first.play("4")
     first.answered((A, '{"history":[[],[]]}'), (B, BLACK))
     request = next(e for e in reversed(first.events) if isinstance(e, m.ActionRequest) and e.table == A)
