@@ -8,9 +8,8 @@ import gc
 import os
 import re
 import signal
-import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -53,23 +52,18 @@ def command(
     elif standby:
         raise UsageError("--standby goes with one process", advice="leave out --workers")
     else:
-        with _pages(settings, file):
-            _play_in_processes(settings, file, processes, fail_fast)
+        _play_in_processes(settings, file, processes, fail_fast)
 
 
-@contextlib.contextmanager
-def _pages(settings: config.Settings, file: Path) -> Iterator[None]:
-    """The browser's pages beside the host, where ``web.enabled``: in a process of their own, so that viewers do not
-    slow the tables. A session of their own keeps Ctrl-C from them while the host drains."""
+def _pages(settings: config.Settings, file: Path) -> contextlib.AbstractAsyncContextManager[None]:
+    """The browser's pages beside the host, where ``web.enabled``. They have a process of their own, so that viewers do
+    not slow the tables."""
     if not settings.web.enabled:
-        yield
-        return
+        return contextlib.nullcontext()
+    from bothost.host.kept_process import KeptProcess
+
     argv = [sys.executable, "-m", "bothost", "web", "--config", str(file), "--parent", str(os.getpid())]
-    with subprocess.Popen(argv, stdin=subprocess.DEVNULL, start_new_session=True) as pages:
-        try:
-            yield
-        finally:
-            pages.terminate()
+    return KeptProcess("web", argv).beside()
 
 
 def _play(
@@ -105,7 +99,7 @@ def _play(
 
     async def play() -> bool:
         opening = launch.opened(settings, plugins, read=read, spares=spares, identity=identity, patient=standby)
-        async with opening as host:
+        async with opening as host, contextlib.nullcontext() if parent else _pages(settings, file):
             watching = asyncio.create_task(fleet.drain_without_parent(parent, host.drain)) if parent else None
             try:
                 await host.run(fail_fast=fail_fast)
@@ -114,9 +108,8 @@ def _play(
                     watching.cancel()
             return host.interrupted
 
-    with contextlib.nullcontext() if parent else _pages(settings, file):
-        if launch.run(play()):
-            raise typer.Exit(INTERRUPTED)
+    if launch.run(play()):
+        raise typer.Exit(INTERRUPTED)
 
 
 def _play_in_processes(settings: config.Settings, file: Path, processes: int, fail_fast: bool) -> None:
@@ -129,7 +122,8 @@ def _play_in_processes(settings: config.Settings, file: Path, processes: int, fa
         return [*argv, "--fail-fast"] if fail_fast else argv
 
     async def run() -> int:
-        return await fleet.Fleet(settings, processes, worker_command).run()
+        async with _pages(settings, file):
+            return await fleet.Fleet(settings, processes, worker_command).run()
 
     if code := launch.run(run()):
         raise typer.Exit(code)

@@ -11,10 +11,11 @@ import sys
 import time
 from pathlib import Path
 
+import httpx
 import msgspec
 import pytest
 
-from bothost import cli, config
+from bothost import children, cli, config
 from bothost.cli import init
 from bothost.cli import run as run_command
 from bothost.cli.demo import demo_settings, farewell
@@ -96,6 +97,17 @@ def until_it_answers(shell, process, found):
         with contextlib.suppress(UsageError):  # it is not up yet
             if found(ask(shell.folder / "var", "status")):
                 return
+        time.sleep(0.05)
+    raise TimeoutError
+
+
+def until_served(port, process):
+    """Waits until the pages beside this process answer."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        assert process.poll() is None, process.communicate()
+        with contextlib.suppress(httpx.TransportError):
+            return httpx.get(f"http://127.0.0.1:{port}/")
         time.sleep(0.05)
     raise TimeoutError
 
@@ -258,6 +270,29 @@ def test_the_second_ctrl_c_quits_with_the_exit_code_of_ctrl_c(shell):
         for process in (host, lobby):
             process.kill()
             process.communicate()
+
+
+def test_pages_beside_a_host_come_back_when_their_process_is_killed_and_end_with_it(shell):
+    shell.configure()
+    port = free_port()
+    with (shell.folder / "config.toml").open("a") as file:
+        file.write(f"[web]\nenabled = true\nport = {port}\n")
+    shell.make_database()
+    host = shell.start("run")
+    try:
+        until_served(port, host)
+        (pages,) = children.descendants(host.pid)
+        os.kill(pages, signal.SIGKILL)
+        until_served(port, host)
+        assert pages not in children.descendants(host.pid)
+        host.terminate()
+        _out, err = host.communicate(timeout=20)
+        assert host.returncode == 0 and "web_crashed" in err and "code=-9" in err
+        with pytest.raises(httpx.ConnectError):
+            httpx.get(f"http://127.0.0.1:{port}/")
+    finally:
+        host.kill()
+        host.communicate()
 
 
 def test_a_standby_finds_wrong_settings_before_it_waits(shell):

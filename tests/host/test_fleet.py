@@ -88,7 +88,7 @@ def scripted(code):
 async def test_what_ended_for_good_is_not_started_again(tmp_path, code, starts):
     parent = fleet.Fleet(config.load(configuration(tmp_path)), 2, scripted(f"raise SystemExit({code})"))
     assert await asyncio.wait_for(parent.run(), 20) == code
-    assert [worker.starts for worker in parent.workers] == [starts, starts]
+    assert [worker.starts for worker in parent.workers.values()] == [starts, starts]
 
 
 async def test_a_crashed_worker_is_started_again_until_it_ends(tmp_path):
@@ -101,7 +101,7 @@ if not mark.exists():
 """
     parent = fleet.Fleet(config.load(configuration(tmp_path)), 1, scripted(code))
     assert await asyncio.wait_for(parent.run(), 20) == 0
-    assert parent.workers[0].starts == 2
+    assert parent.workers[1].starts == 2
 
 
 async def test_a_worker_that_cannot_be_started_is_tried_again_and_costs_no_other(tmp_path, monkeypatch):

@@ -1,0 +1,25 @@
+"""What is kept beside a host is restarted whenever it ends, and ends with the host. Workers: see test_fleet."""
+
+import asyncio
+import sys
+
+from bothost.host import kept_process
+from bothost.host.kept_process import KeptProcess
+
+
+async def test_what_ends_is_restarted_whatever_its_exit_code(kit):
+    """Such as pages whose port is still taken by those of a killed host."""
+    kept = KeptProcess("web", [sys.executable, "-c", "raise SystemExit(78)"])
+    async with kept.beside():
+        await kit.until(lambda: kept.starts == 3)
+    assert kept.pid is None
+
+
+async def test_what_does_not_end_is_killed(kit, tmp_path, monkeypatch):
+    monkeypatch.setattr(kept_process, "END_S", 0.1)
+    mark = tmp_path / "deaf"
+    code = "import pathlib, signal, sys, time; signal.signal(signal.SIGTERM, signal.SIG_IGN)"
+    kept = KeptProcess("web", [sys.executable, "-c", f"{code}; pathlib.Path(sys.argv[1]).touch(); time.sleep(600)", mark])
+    async with asyncio.timeout(30), kept.beside():
+        await kit.until(mark.exists)
+    assert kept.code == -9 and kept.starts == 1
