@@ -18,8 +18,13 @@ async def test_what_ends_is_restarted_whatever_its_exit_code(kit):
 async def test_what_does_not_end_is_killed(kit, tmp_path, monkeypatch):
     monkeypatch.setattr(kept_process, "END_S", 0.1)
     mark = tmp_path / "deaf"
-    code = "import pathlib, signal, sys, time; signal.signal(signal.SIGTERM, signal.SIG_IGN)"
-    kept = KeptProcess("web", [sys.executable, "-c", f"{code}; pathlib.Path(sys.argv[1]).touch(); time.sleep(600)", mark])
+    code = f"""
+import pathlib, signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+pathlib.Path({str(mark)!r}).touch()
+time.sleep(600)
+"""
+    kept = KeptProcess("web", [sys.executable, "-c", code])
     async with asyncio.timeout(30), kept.beside():
         await kit.until(mark.exists)
     assert kept.code == -9 and kept.starts == 1
