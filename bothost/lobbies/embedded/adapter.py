@@ -107,6 +107,8 @@ class EmbeddedLobby(LobbyAdapter):
             frame = wire.decode_server(item.data)
         except wire.BadFrame:
             return [unknown(item.data)]
+        if not self._session.ready and not isinstance(frame, wire.Welcome | wire.Error | wire.Superseded):
+            return []
         if type(frame) is wire.Events:
             table = self._tables.get(frame.table)
             return table.events(frame, item.data) if table is not None else self._stray(frame.table, item.data)

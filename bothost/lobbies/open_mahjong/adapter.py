@@ -238,6 +238,7 @@ class OpenMahjong(LobbyAdapter):
         else:
             room = table if isinstance(table, WaitingRoom) else None
             game, new = Game(self._session, self.options, info, self._memo, room), room is None
+            self._session.abandoned = False
             if isinstance(table, Game) and not back:
                 out.append(m.TableEnded(table.name, "aborted", detail="the lobby started another game"))
         if back:

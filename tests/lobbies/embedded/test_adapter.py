@@ -60,6 +60,14 @@ def test_logging_in_step_by_step():
     ]
 
 
+def test_nothing_is_told_of_tables_before_we_are_logged_in():
+    adapter = new()
+    adapter.feed(m.Authenticate())
+    adapter.feed(m.SocketOpened(1))
+    assert adapter.feed(frame(wire.Seated("t", "claims", {}, 0, ()))) == []
+    assert adapter.feed(frame(wire.TableEnded("t", "normal"))) == []
+
+
 def test_a_memo_makes_it_the_same_session():
     adapter = new()
     adapter.feed(m.Authenticate({"session": "session-1"}))

@@ -207,6 +207,18 @@ def test_leaving_a_game_gives_it_up_for_good():
     assert said(out) == [{"type": "reconnect_response", "reconnect": False}]
 
 
+def test_a_game_that_was_given_up_and_is_gone_does_not_cost_the_next_one():
+    bench = Bench().turn()
+    bench.feed(m.Leave("room-1"))
+    bench.log_in(m.Resume(()))
+    bench.fire("settle")
+    bench.hear("gamestate/guobiao/game_start", game_info=game_info(1, HAND, gamestate_id="another"))
+    bench.lose()
+    bench.log_in(m.Resume(("game-another",), bench.memo))
+    out = bench.hear("message", message="reconnect_ask", message_info={"title": "-", "content": "-"})
+    assert said(out) == [{"type": "reconnect_response", "reconnect": True}]
+
+
 def test_trap_a_frame_without_a_type_ends_the_servers_loop_so_we_send_none():
     bench = Bench().turn()
     bench.act("play:W4")
