@@ -21,6 +21,7 @@ from bothost.config import Settings
 from bothost.errors import UsageError
 from bothost.host.control import Control, ask, socket_path
 from bothost.host.kept_process import KeptProcess
+from bothost.host.recovery import recover
 from bothost.messages import Json
 
 _log = structlog.get_logger("bothost.host")
@@ -80,15 +81,25 @@ class Fleet:
     async def run(self) -> int:
         """Run until all workers have ended for good. Returns the first exit code that is not 0.
 
-        Raises HostRunning if another host uses this ``data_dir``.
+        Raises HostRunning if another host uses this ``data_dir``, and SchemaOutdated.
         """
-        loop = asyncio.get_running_loop()
         data_dir = self.settings.host.data_dir
         forwarded = {name: functools.partial(self.forward, name) for name in ("pause", "resume", "release")}
         control = Control(
             socket_path(data_dir), {"status": self.status, "tables": self.tables, "drain": self._drain, **forwarded}
         )
         await control.start()
+        try:
+            await recover(self.settings)
+            await self._keep_workers()
+        finally:
+            await control.aclose()
+        default = exit_code(-signal.SIGINT) if self._interrupted else 0
+        return next((code for worker in self.workers.values() if (code := exit_code(worker.code))), default)
+
+    async def _keep_workers(self) -> None:
+        """Start the workers, handle signals, and return when all have ended for good."""
+        loop = asyncio.get_running_loop()
         interrupt = {number: functools.partial(self.interrupt, number) for number in (signal.SIGINT, signal.SIGTERM)}
         signals: dict[signal.Signals, Callable[[], None]] = {**interrupt, signal.SIGHUP: self.reload}
         for number, handler in signals.items():
@@ -98,9 +109,6 @@ class Fleet:
         finally:
             for number in signals:
                 loop.remove_signal_handler(number)
-            await control.aclose()
-        default = exit_code(-signal.SIGINT) if self._interrupted else 0
-        return next((code for worker in self.workers.values() if (code := exit_code(worker.code))), default)
 
     def interrupt(self, number: int = signal.SIGTERM) -> None:
         """Forward a signal. A worker drains on the first and quits on the second."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import gc
 import signal
 import sys
@@ -22,6 +23,7 @@ from bothost.host.leases import Identity, Keeper
 from bothost.host.memory import StoreMemory
 from bothost.host.models import ModelWatch
 from bothost.host.reconnect import ConnectionSettings
+from bothost.host.recovery import open_log, reached
 from bothost.host.spares import Spares
 from bothost.host.supervisor import Host
 from bothost.host.tasks import BackgroundTasks
@@ -42,8 +44,6 @@ GC_THRESHOLDS = (20_000, 20, 100)
 thresholds it used a quarter of the time of a busy host."""
 ANSWER_S = 10.0
 """If the database server takes longer than this to answer a running host, it counts as unreachable."""
-AWAY_S = 0.2
-"""How long a patient host waits between two attempts to reach its database."""
 SWITCH_INTERVAL_S = 0.001
 """How long a thread may hold the GIL while the event loop waits for it."""
 ARENAS = 2
@@ -93,7 +93,7 @@ async def opened(
     )
     try:
         await control.start()
-        store, log = await _database(settings, patient=patient)
+        store, log = await reached(functools.partial(_database, settings), patient=patient)
         with store:
             host = Host(
                 settings,
@@ -118,25 +118,14 @@ async def opened(
         identity.close()
 
 
-async def _database(settings: Settings, *, patient: bool) -> tuple[Store, DecisionLog]:
-    """The open database and its log. Raises SchemaOutdated, and StoreUnavailable unless ``patient``."""
-    told = False
-    while True:
-        try:
-            store = await asyncio.to_thread(Store.open, settings.store, answer_s=ANSWER_S)
-            try:
-                spool = settings.host.data_dir / "spool"
-                return store, await asyncio.to_thread(DecisionLog.open, settings.store, settings.host.name, spool)
-            except BaseException:
-                store.close()
-                raise
-        except StoreUnavailable as error:
-            if not patient:
-                raise
-            if not told:
-                _log.warning("database_away", error=str(error), advice=error.advice)
-            told = True
-            await asyncio.sleep(AWAY_S)
+def _database(settings: Settings) -> tuple[Store, DecisionLog]:
+    """The open database and its log. Raises SchemaOutdated and StoreUnavailable."""
+    store = Store.open(settings.store, answer_s=ANSWER_S)
+    try:
+        return store, open_log(settings)
+    except BaseException:
+        store.close()
+        raise
 
 
 def _pages(host: Host) -> contextlib.AbstractAsyncContextManager[int | None]:

@@ -97,16 +97,25 @@ class DecisionLog:
         self._thread.start()
 
     @classmethod
-    def open(cls, settings: StoreSettings, host: str, spool_dir: Path, *, queue_rows: int = QUEUE_ROWS) -> Self:
+    def open(
+        cls,
+        settings: StoreSettings,
+        host: str,
+        spool_dir: Path,
+        *,
+        others: Sequence[Path] = (),
+        queue_rows: int = QUEUE_ROWS,
+    ) -> Self:
         """Open the log of ``settings``; its spool is the folder ``spool_dir/host``.
 
+        ``others``: other spool folders, whose rows of ended processes are written to the database, too.
         Raises SchemaOutdated and StoreUnavailable: a host needs the database to start, but later survives its loss.
         """
         sink = make_sink(settings)
         sink.connect()
         folder = spool_dir / _file_name(host)
         try:
-            spool = Spool(folder, COLUMNS, sync=settings.synchronous == "full")
+            spool = Spool(folder, COLUMNS, others=others, sync=settings.synchronous == "full")
         except OSError as error:
             sink.close()
             raise StoreUnavailable(f"spool {folder}: {error}", advice="check host.data_dir") from error

@@ -61,17 +61,18 @@ class Slot:
         os.close(self._lock)
 
 
-def take_slots(folder: Path) -> list[Slot]:
+def take_slots(folder: Path, others: Sequence[Path] = ()) -> list[Slot]:
     """Take the first free slot of a host's spool, and all slots with rows whose process has ended.
 
     The first one is for the caller's own rows. The others may lie in the folder of another host: a host that was
-    renamed, as a container without a fixed name is, takes over its rows. Raises OSError if the folder is not writable.
+    renamed, as a container without a fixed name is, takes over its rows. They may also lie in the spools ``others``.
+    Raises OSError if a folder is not writable.
     """
     folder.mkdir(parents=True, exist_ok=True)
     number = 0
     while (own := _take(folder / str(number))) is None:
         number += 1
-    left = {path.parent for path in folder.parent.glob("*/*/*.spool")} - {own.folder}
+    left = {path.parent for spool in (folder.parent, *others) for path in spool.glob("*/*/*.spool")} - {own.folder}
     return [own, *(slot for path in sorted(left) if (slot := _take(path)) is not None)]
 
 
@@ -97,13 +98,14 @@ class Spool:
         folder: Path,
         columns: Mapping[str, tuple[str, ...]],
         *,
+        others: Sequence[Path] = (),
         sync: bool = False,
         segment_bytes: int = SEGMENT_BYTES,
     ) -> None:
         self._columns = columns
         self._sync = sync
         self._segment_bytes = segment_bytes
-        self._slots = take_slots(folder)
+        self._slots = take_slots(folder, others)
         self._own = self._slots[0]
         self._file: int | None = None
         self._path: Path | None = None

@@ -3,11 +3,13 @@
 import asyncio
 import json
 import os
+import random
 import signal
 import sys
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 
 from bothost import config
 from bothost.cli import run
@@ -15,8 +17,13 @@ from bothost.cli.status import as_text
 from bothost.errors import UsageError
 from bothost.host import fleet
 from bothost.host.control import ask
-from bothost.store import schema
+from bothost.host.recovery import open_log
+from bothost.store import Store, schema
+from bothost.store.decision_log import chunks_of
+from bothost.store.models import COLUMNS, games
+from bothost.store.spool import Spool
 from bothost.testing.fake_lobby import FakeLobby
+from bothost.testing.sample_rows import sample_hand
 
 NAMES = ("ada", "bob", "cyd", "dan", "eve")
 CONFIG = """
@@ -159,6 +166,43 @@ async def test_workers_play_and_one_command_reaches_them_all(tmp_path):
                 parent.terminate()
                 parent.terminate()
                 await asyncio.wait_for(parent.wait(), 40)
+
+
+def leave_rows(settings):
+    """Hands in the spools of a single host and of four workers that have ended. Returns their ids."""
+    rng, left = random.Random(5), []
+    for spool in ("spool/many", *(f"worker-{number}/spool/many-{number}" for number in range(1, 5))):
+        hand = sample_hand(rng)
+        ended = Spool(settings.host.data_dir / spool, COLUMNS)
+        ended.append({table: rows for table, _, rows in chunks_of(hand)})
+        ended.close()
+        left.append(hand[0].game_id)
+    return set(left)
+
+
+def logged(settings):
+    with Store.open(settings.store) as store, store.begin() as connection:
+        return set(connection.execute(sa.select(games.c.game_id)).scalars())
+
+
+async def test_what_more_workers_left_in_their_spools_is_in_the_database_before_fewer_start(tmp_path):
+    settings = config.load(configuration(tmp_path))
+    schema.upgrade(settings.store)
+    left = leave_rows(settings)
+    code = f"import pathlib; raise SystemExit(any(pathlib.Path({str(tmp_path)!r}).rglob('*.spool')))"
+    parent = fleet.Fleet(settings, 2, scripted(code))
+    assert await asyncio.wait_for(parent.run(), 20) == 0
+    assert [worker.starts for worker in parent.workers.values()] == [1, 1]
+    assert logged(settings) == left
+
+
+async def test_what_workers_left_in_their_spools_is_in_the_database_before_a_single_host_plays(tmp_path):
+    settings = config.load(configuration(tmp_path))
+    schema.upgrade(settings.store)
+    left = leave_rows(settings)
+    log = open_log(settings)
+    assert log.recovered and logged(settings) == left
+    await log.aclose()
 
 
 async def test_a_worker_whose_parent_died_while_it_started_drains():
