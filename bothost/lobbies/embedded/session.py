@@ -10,41 +10,32 @@ from bothost.lobbies.base import Account
 from bothost.lobbies.embedded import protocol as wire
 from bothost.lobbies.embedded.options import EmbeddedOptions
 from bothost.lobbies.frames import loss_reason
+from bothost.lobbies.session import SocketSession
 
 HELLO = "hello"
 """Timer: the lobby must have answered our hello."""
 
 
-class Session:
-    """Connects, logs in, and detects a lost connection."""
+class Session(SocketSession):
+    """Stages: closed → hello → ready. Seeks end with the connection; tables stay open at the lobby."""
 
     def __init__(self, account: Account, options: EmbeddedOptions, on_end: Callable[[], list[m.Output]]) -> None:
-        self.ready = False
-        """Whether the lobby accepted our hello on this socket."""
+        super().__init__((HELLO,), on_end)
         self.last_error: wire.Error | None = None
         self.superseded = False
         self._account = account
         self._options = options
-        self._on_end = on_end
-        self._conn = 0
-        self._open = False
-        """Whether the socket ``_conn`` is open or opening."""
         self._session = ""
 
-    def hears(self, conn: int) -> bool:
-        """Whether frames of this connection count."""
-        return self._open and conn == self._conn
-
     def send(self, frame: wire.ClientFrame) -> m.SendFrame:
-        return m.SendFrame(self._conn, wire.encode(frame).decode())
+        return self.send_text(wire.encode(frame).decode())
 
     def log_in(self, memo: m.Json) -> list[m.Output]:
         session = memo.get("session", "")
         if isinstance(session, str) and session and not self._session:
             self._session = session
-        out: list[m.Output] = [m.CloseSocket(self._conn)] if self._open else []
-        self._conn += 1
-        self._open, self.ready, self.superseded, self.last_error = True, False, False, None
+        out = self.begin("hello")
+        self.superseded, self.last_error = False, None
         out.append(m.OpenSocket(self._conn, _endpoint(self._account.url)))
         return [*out, m.SetTimer(HELLO, self._options.hello_timeout_s)]
 
@@ -56,7 +47,7 @@ class Session:
         return [self.send(wire.Hello(wire.VERSION, account.token, account.user_agent, self._session, dict(known)))]
 
     def welcome(self, frame: wire.Welcome) -> list[m.Output]:
-        self.ready = True
+        self.stage = "ready"
         out: list[m.Output] = [m.CancelTimer(HELLO)]
         if frame.session != self._session:
             self._session = frame.session
@@ -65,10 +56,10 @@ class Session:
 
     def timed_out(self) -> list[m.Output]:
         """The lobby did not answer our hello in time."""
-        if self.ready or not self._open:
+        if self.stage != "hello":
             return []
         lost = m.Disconnected("the lobby does not answer our hello")
-        return [m.CloseSocket(self._conn, 1000, "no welcome"), *self._end(lost)]
+        return [m.CloseSocket(self._conn, 1000, "no welcome"), *self.end(lost)]
 
     def lost(self, item: m.SocketClosed | m.SocketFailed) -> list[m.Output]:
         if not self.hears(item.conn):
@@ -76,24 +67,16 @@ class Session:
         error = self.last_error
         if isinstance(item, m.SocketFailed):
             if item.status in (401, 403):
-                return self._end(m.AuthFailed(f"HTTP {item.status}: {item.reason}"))
-            return self._end(m.Disconnected(loss_reason(item)))
+                return self.end(m.AuthFailed(f"HTTP {item.status}: {item.reason}"))
+            return self.end(m.Disconnected(loss_reason(item)))
         if item.code == wire.CLOSE_AUTH or (error is not None and error.code == "bad_token"):
-            return self._end(m.AuthFailed(error.message if error is not None else item.reason))
+            return self.end(m.AuthFailed(error.message if error is not None else item.reason))
         if self.superseded:
-            return self._end()
+            return self.end()
         if item.code == wire.CLOSE_SUPERSEDED:
-            return self._end(m.Superseded(item.reason))
+            return self.end(m.Superseded(item.reason))
         reason = f"{error.message} ({error.code})" if error is not None and not self.ready else loss_reason(item)
-        return self._end(m.Disconnected(reason, 5.0 if item.code in (wire.CLOSE_RATE, wire.CLOSE_FULL) else None))
-
-    def close(self) -> list[m.Output]:
-        return [m.CloseSocket(self._conn, 1000, "bye"), *self._end()] if self._open else []
-
-    def _end(self, *events: m.Output) -> list[m.Output]:
-        """Record the end of the connection. Seeks end with it; tables stay open at the lobby."""
-        self._open = self.ready = False
-        return [m.CancelTimer(HELLO), *self._on_end(), *events]
+        return self.end(m.Disconnected(reason, 5.0 if item.code in (wire.CLOSE_RATE, wire.CLOSE_FULL) else None))
 
 
 def _endpoint(url: str) -> str:

@@ -13,54 +13,38 @@ from bothost.lobbies.base import Account
 from bothost.lobbies.frames import loss_reason
 from bothost.lobbies.mailgyc import protocol as wire
 from bothost.lobbies.mailgyc.options import HELLO, TIMERS, MailgycOptions
+from bothost.lobbies.session import SocketSession
 
 REJOIN_S = 1.0
 """Ask for our room again after this time. The lobby refuses for about 6 s, until it drops our old socket."""
 
 
-class Session:
-    """Connects, logs in, and detects a lost connection."""
+class Session(SocketSession):
+    """Stages: closed → login → opening → greeting | returning → ready."""
 
     def __init__(self, account: Account, options: MailgycOptions, on_end: Callable[[], list[m.Output]]) -> None:
-        self.stage = "closed"
-        """closed → login → opening → greeting | returning → ready"""
+        super().__init__(TIMERS, on_end)
+        self.retry_after_s = options.pause_s
         self.uid = 0
         self.room = -1
         """The room that keeps a seat for us, from the login; -1: none."""
         self.levels: frozenset[int] = frozenset()
         self._account = account
         self._options = options
-        self._on_end = on_end
-        self._conn = 0
-        self._login = 0
-        """Number of the last HTTP request."""
-
-    @property
-    def ready(self) -> bool:
-        return self.stage == "ready"
-
-    def hears(self, conn: int) -> bool:
-        """Whether frames of this connection count."""
-        return conn == self._conn and self.stage not in ("closed", "login")
 
     def send(self, code: int, **body: Any) -> m.SendFrame:
         return self.send_text(wire.encode(code, **body))
 
-    def send_text(self, frame: str) -> m.SendFrame:
-        return m.SendFrame(self._conn, frame)
-
     def log_in(self) -> list[m.Output]:
-        out: list[m.Output] = [] if self.stage in ("closed", "login") else [m.CloseSocket(self._conn)]
-        self._login += 1
-        self.stage = "login"
+        out = self.begin("login")
         body = msgspec.json.encode({"name": self._account.name})
         headers = (("Content-Type", "application/json"), ("User-Agent", self._account.user_agent))
         url = _address(self._account.url, "http", "/login")
-        out.append(m.HttpRequest(self._login, "POST", url, headers, body, self._options.answer_timeout_s))
+        out.append(m.HttpRequest(self._conn, "POST", url, headers, body, self._options.answer_timeout_s))
         return out
 
     def logged_in(self, result: m.HttpResult) -> list[m.Output]:
-        if self.stage != "login" or result.request != self._login:
+        if self.stage != "login" or result.request != self._conn:
             return []
         if result.status in (400, 401, 403):
             return self.end(m.AuthFailed(f"the login failed with HTTP {result.status}"))
@@ -76,7 +60,6 @@ class Session:
             return self.end(m.AuthFailed("the login sets no cookie userinfo"))
         self.uid, self.room = login.uid, login.room
         self.levels = frozenset(room.level for room in login.rooms)
-        self._conn += 1
         self.stage = "opening"
         headers = (("Cookie", f"userinfo={cookie}"), ("User-Agent", self._account.user_agent))
         url = _address(self._account.url, "ws", "/ws")
@@ -120,22 +103,7 @@ class Session:
             reason = loss_reason(item)
         else:
             reason = "closed during the login, as the lobby does if it refuses the cookie"
-        return self.end(m.Disconnected(reason, self._options.pause_s))
-
-    def end(self, *events: m.Output) -> list[m.Output]:
-        """Record the end of the connection. The lobby may keep our seat."""
-        self.stage = "closed"
-        return [*(m.CancelTimer(name) for name in TIMERS), *self._on_end(), *events]
-
-    def reconnect(self, reason: str) -> list[m.Output]:
-        """Connect again. Only a new connection brings a fresh frame 1006."""
-        return [m.CloseSocket(self._conn), *self.end(m.Disconnected(reason, self._options.pause_s))]
-
-    def close(self) -> list[m.Output]:
-        if self.stage in ("closed", "login"):
-            self.stage = "closed"
-            return []
-        return [m.CloseSocket(self._conn, 1000, "bye"), *self.end()]
+        return self.end(m.Disconnected(reason, self.retry_after_s))
 
 
 def _address(url: str, scheme: str, path: str) -> str:

@@ -8,49 +8,31 @@ from urllib.parse import urlsplit, urlunsplit
 
 from bothost import messages as m
 from bothost.lobbies.base import Account
-from bothost.lobbies.frames import loss_reason
 from bothost.lobbies.open_mahjong import protocol as wire
 from bothost.lobbies.open_mahjong.options import HELLO, SETTLE, TIMERS, OpenMahjongOptions
+from bothost.lobbies.session import SocketSession
 
 
-class Session:
-    """Connects, logs in, returns to a game, and detects a lost connection."""
+class Session(SocketSession):
+    """Stages: closed → opening → login → settling [→ returning] → ready."""
 
     def __init__(self, account: Account, options: OpenMahjongOptions, on_end: Callable[[], list[m.Output]]) -> None:
-        self.stage = "closed"
-        """closed → opening → login → settling [→ returning] → ready"""
+        super().__init__(TIMERS, on_end)
         self.user = 0
         self.abandoned = False
         """Whether we gave up a game that the lobby may still keep for us."""
         self._account = account
         self._options = options
-        self._on_end = on_end
-        self._conn = 0
         self._name = ""
         self._pings = 0
-
-    @property
-    def ready(self) -> bool:
-        return self.stage == "ready"
-
-    def hears(self, conn: int) -> bool:
-        """Whether frames of this connection count."""
-        return conn == self._conn and self.stage not in ("closed", "opening")
 
     def send(self, kind: str, **body: object) -> m.SendFrame:
         return self.send_text(wire.encode(kind, **body))
 
-    def send_text(self, frame: str) -> m.SendFrame:
-        return m.SendFrame(self._conn, frame)
-
-    # --------------------------------------------------------------------------------------------------- logging in
-
     def log_in(self) -> list[m.Output]:
-        out: list[m.Output] = [] if self.stage == "closed" else [m.CloseSocket(self._conn)]
+        out = self.begin("opening")
         if not self._options.tourist and not self._secret:
             return [*out, *self.end(m.AuthFailed("an account needs a password, or the option tourist = true"))]
-        self._conn += 1
-        self.stage = "opening"
         out.append(m.OpenSocket(self._conn, _address(self._account.url), (("User-Agent", self._account.user_agent),)))
         return [*out, m.SetTimer(HELLO, self._options.answer_timeout_s)]
 
@@ -112,30 +94,11 @@ class Session:
             return []
         return self.reconnect("the lobby does not answer")
 
-    # ------------------------------------------------------------------------------------------------------ the rest
-
-    def lost(self, item: m.SocketClosed | m.SocketFailed) -> list[m.Output]:
-        if item.conn != self._conn or self.stage == "closed":
-            return []
-        return self.end(m.Disconnected(loss_reason(item)))
-
-    def end(self, *events: m.Output) -> list[m.Output]:
-        """Record the end of the connection. A game may continue."""
-        self.stage = "closed"
-        return [*(m.CancelTimer(name) for name in TIMERS), *self._on_end(), *events]
-
-    def reconnect(self, reason: str) -> list[m.Output]:
-        """Connect again. Only a new connection brings a fresh snapshot."""
-        return [m.CloseSocket(self._conn), *self.end(m.Disconnected(reason))]
-
     def ping(self) -> list[m.Output]:
         if not self.ready:
             return []
         self._pings += 1
         return [self.send("ping", client_ts=self._pings)]
-
-    def close(self) -> list[m.Output]:
-        return [] if self.stage == "closed" else [m.CloseSocket(self._conn, 1000, "bye"), *self.end()]
 
 
 def _address(url: str) -> str:

@@ -7,10 +7,10 @@ from typing import Any
 
 from bothost import messages as m
 from bothost.lobbies.base import Account
-from bothost.lobbies.frames import loss_reason
 from bothost.lobbies.othello_platform import protocol as wire
 from bothost.lobbies.othello_platform.options import AUTH, OthelloPlatformOptions
 from bothost.lobbies.othello_platform.rest import Call, Refused, RestClient
+from bothost.lobbies.session import SocketSession
 
 AUTH_S = 10.0
 """How long the lobby may take to accept our token. It allows us 5 s to send it."""
@@ -19,44 +19,31 @@ BAD_TOKENS = 3
 THROTTLE_S = 2.0
 
 
-class Session:
-    """Connects, logs in, and detects a lost connection."""
+class Session(SocketSession):
+    """Stages: closed → login → opening → ready."""
 
     def __init__(
         self, account: Account, options: OthelloPlatformOptions, on_trouble: Callable[[str], list[m.Output]]
     ) -> None:
         """``on_trouble(reason)`` ends the seek, and also the game's requests if the connection is lost."""
+        super().__init__((AUTH,), lambda: on_trouble("disconnected"))
         self.rest = RestClient(account, options)
         self.me = ""
         """Our user id."""
-        self.ready = False
-        """Whether the lobby accepted our token on this socket."""
         self._account = account
         self._on_trouble = on_trouble
-        self._conn = 0
-        self._open = False
-        """Whether the socket ``_conn`` is open or opening."""
         self._bad_tokens = 0
-        self._retry_after_s: float | None = None
-
-    def hears(self, conn: int) -> bool:
-        """Whether frames of this connection count."""
-        return self._open and conn == self._conn
 
     def send(self, kind: str, **payload: Any) -> m.SendFrame:
         return self.send_text(wire.encode(kind, **payload))
-
-    def send_text(self, frame: str) -> m.SendFrame:
-        return m.SendFrame(self._conn, frame)
 
     # ------------------------------------------------------------------------------------------------------ logging in
 
     def log_in(self) -> list[m.Output]:
         """Connect. Get a new token first if the present one may have expired."""
-        out: list[m.Output] = [m.CloseSocket(self._conn)] if self._open else []
-        self._open = self.ready = False
+        out = self.begin("login")
         self.rest.reset()
-        self._retry_after_s = None
+        self.retry_after_s = None
         return [*out, self._open_socket() if self.rest.good else self.rest.log_in()]
 
     def logged_in(self, call: Call, result: m.HttpResult) -> list[m.Output]:
@@ -64,7 +51,7 @@ class Session:
         answer = self.rest.logged_in(call, result)
         if isinstance(answer, Refused):
             return self._login_refused(answer)
-        if self.rest.good and not self._open:
+        if self.rest.good and self.stage == "login":
             answer.append(self._open_socket())
         return answer
 
@@ -74,12 +61,11 @@ class Session:
             notice = m.Notice(f"the token could not be renewed: {refused.reason}", "warning")
             return [notice, *self._on_trouble("no token")]
         if refused.final:
-            return self._end(m.AuthFailed(refused.reason))
-        return self._end(m.Disconnected(refused.reason, refused.retry_after_s))
+            return self.end(m.AuthFailed(refused.reason))
+        return self.end(m.Disconnected(refused.reason, refused.retry_after_s))
 
     def _open_socket(self) -> m.OpenSocket:
-        self._conn += 1
-        self._open = True
+        self.stage = "opening"
         return m.OpenSocket(self._conn, self.rest.ws_url, self.rest.headers)
 
     def opened(self, item: m.SocketOpened) -> list[m.Output]:
@@ -89,18 +75,18 @@ class Session:
 
     def welcome(self, frame: wire.AuthOk, *, back: bool) -> list[m.Output]:
         """Report the login. ``back``: there is a game to return to."""
-        self.ready, self.me, self._bad_tokens = True, frame.user_id, 0
+        self.stage, self.me, self._bad_tokens = "ready", frame.user_id, 0
         return [m.CancelTimer(AUTH), m.Connected(frame.user_id, back, frame.username or self._account.name)]
 
     def timed_out(self) -> list[m.Output]:
         """Reconnect if the lobby did not answer our token in time."""
-        return self.cut("the lobby does not answer our login") if self._open and not self.ready else []
+        return self.reconnect("the lobby does not answer our login") if self.stage == "opening" else []
 
     # ----------------------------------------------------------------------------------------------------- its end
 
     def throttled(self) -> list[m.Output]:
         """We sent too fast, so the lobby will close the socket."""
-        self._retry_after_s = THROTTLE_S
+        self.retry_after_s = THROTTLE_S
         return [m.Throttled(THROTTLE_S)]
 
     def token_refused(self, reason: str) -> list[m.Output]:
@@ -108,27 +94,13 @@ class Session:
         self.rest.forget_token()
         self._bad_tokens += 1
         if self._bad_tokens > BAD_TOKENS:
-            return [m.CloseSocket(self._conn), *self._end(m.AuthFailed(reason))]
-        return self.cut(reason)
+            return [m.CloseSocket(self._conn), *self.end(m.AuthFailed(reason))]
+        return self.reconnect(reason)
 
-    def cut(self, reason: str) -> list[m.Output]:
-        """Close the socket and report the lost connection."""
-        return [m.CloseSocket(self._conn, 1000, "bye"), *self._end(m.Disconnected(reason))]
+    def reconnect(self, reason: str) -> list[m.Output]:
+        return [m.CloseSocket(self._conn, 1000, "bye"), *self.end(m.Disconnected(reason))]
 
-    def lost(self, item: m.SocketClosed | m.SocketFailed) -> list[m.Output]:
-        if not self.hears(item.conn):
-            return []
-        retry_after_s = None if isinstance(item, m.SocketFailed) else self._retry_after_s
-        return self._end(m.Disconnected(loss_reason(item), retry_after_s))
-
-    def close(self) -> list[m.Output]:
-        """Disconnect."""
-        if not self._open:
-            self.rest.reset()
-            return []
-        return [m.CloseSocket(self._conn, 1000, "bye"), *self._end()]
-
-    def _end(self, *events: m.Output) -> list[m.Output]:
-        self._open = self.ready = False
+    def end(self, *events: m.Output) -> list[m.Output]:
+        """Record the end of the connection and of all calls."""
         self.rest.reset()
-        return [m.CancelTimer(AUTH), *self._on_trouble("disconnected"), *events]
+        return super().end(*events)

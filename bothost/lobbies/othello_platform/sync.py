@@ -59,7 +59,7 @@ class PositionSync:
         if self._cut:
             return None
         self._cut = True
-        return self._session.cut("the lobby does not send the position")
+        return self._session.reconnect("the lobby does not send the position")
 
     def _watch(self) -> list[m.Output]:
         if self._windows <= 0:
