@@ -36,7 +36,7 @@ from bothost.web.players import Browser, Names
 from bothost.web.request_body import body
 from bothost.web.review import Reviews, installed, reviewers
 from bothost.web.site import Site
-from bothost.web.stream import stream
+from bothost.web.stream import Places, stream
 from bothost.web.viewers import COOKIE, SESSION_S, Viewer, Viewers
 
 STATIC = Path(__file__).parent / "static"
@@ -44,6 +44,8 @@ PAGES = ("/", "/play", "/hands")
 """The pages for everybody, in the order of the navigation."""
 ADDRESSES = (*PAGES, *OPERATOR_PAGES, "/clone", "/login", "/hand/{name}", "/play/{id}", "/table/{name}")
 """The addresses of all pages."""
+WATCHERS = 256
+"""Most streams of tables and reviews that are not an operator's. Players and operators find room beside them."""
 
 
 class Web:
@@ -58,6 +60,7 @@ class Web:
         self.jobs = Jobs(site)
         self.cloning = Cloning(site, self.viewer, self.jobs)
         self.operation = Operation(site, self.viewer, self.jobs)
+        self._watching = Places(WATCHERS, "too many people are watching: try again later")
 
     def application(self, hosts: Collection[str] = LOOPBACK) -> Starlette:
         """``hosts``: the names by which browsers may reach this server."""
@@ -184,7 +187,8 @@ class Web:
             raise HTTPException(400, "the seat must be a number") from None
         if game is None:
             raise HTTPException(400, f"the game {record.game} is not installed here")
-        return stream(self.reviews.run(timeline, installed(self.site.plugins, game, asked.get("with", "")), seat))
+        address = installed(self.site.plugins, game, asked.get("with", ""))
+        return self._watched(request, self.reviews.run(timeline, address, seat))
 
     async def follow_job(self, request: Request) -> Response:
         """A command that this viewer started, again after every step, until it ends. No other viewer knows its id."""
@@ -192,17 +196,16 @@ class Web:
         job = self.jobs.of(request.path_params["id"])
         if job is None:
             raise HTTPException(404, "there is no such job")
-        return stream(job.watch())
+        return stream(job.watch(), job.screens.one())
 
     async def stream_tables(self, request: Request) -> Response:
         """The list of live tables, again after every change."""
-        self.viewer(request)
 
         async def lists() -> AsyncIterator[Json]:
             async for _ in self.live.watch():
                 yield {"tables": self.live.lines, "at": time.time()}
 
-        return stream(lists())
+        return self._watched(request, lists())
 
     async def stream_table(self, request: Request) -> Response:
         """One live table as its viewer may see it, again after every move; ``over`` once it has ended."""
@@ -221,7 +224,12 @@ class Web:
                     version = live.version
                     yield seen(live, viewer, self.site.plugins.boards)
 
-        return stream(positions())
+        return self._watched(request, positions())
+
+    def _watched(self, request: Request, messages: AsyncIterator[Json]) -> Response:
+        """A stream that everybody may open. Operators always may; others where there is a place."""
+        is_operator = self.viewer(request).kind == "operator"
+        return stream(messages, None if is_operator else self._watching.one())
 
 
 def _with_cookie(answer: Response, request: Request, token: str) -> Response:

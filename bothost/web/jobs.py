@@ -20,7 +20,7 @@ from bothost.errors import UsageError
 from bothost.rules.game import Json
 from bothost.web.opponents import basis_of, end
 from bothost.web.site import Site
-from bothost.web.stream import Changes
+from bothost.web.stream import OPEN_ELSEWHERE, SCREENS, Changes, Places
 
 NICE = 15
 """Live tables come first."""
@@ -44,6 +44,7 @@ class Job:
         self.results: list[Json] = []
         """The output of each command."""
         self.problem = ""
+        self.screens = Places(SCREENS, OPEN_ELSEWHERE)
         self._changes = Changes()
 
     async def note(self, **news: Any) -> None:

@@ -28,7 +28,7 @@ from bothost.web.players import Browser, Names
 from bothost.web.review import adviser, blaming, decision_of, installed, opinion, reviewers
 from bothost.web.seat import Seat
 from bothost.web.site import Site
-from bothost.web.stream import Changes
+from bothost.web.stream import OPEN_ELSEWHERE, SCREENS, Changes, Places
 from bothost.web.viewers import Viewer
 
 MAX_MATCHES = 4
@@ -79,7 +79,8 @@ class Match:
         self._site = site
         self._began_us = time.time_ns() // 1000
         self._changes = Changes()
-        self._watchers, self._seen_at = 0, time.monotonic()
+        self.screens = Places(SCREENS, OPEN_ELSEWHERE)
+        self._seen_at = time.monotonic()
         self._socket: Any = None
         self._advisers: dict[str, Player] = {}
         self._opened = contextlib.ExitStack()
@@ -90,7 +91,6 @@ class Match:
 
     async def watch(self) -> AsyncIterator[Json]:
         """The game as its player sees it, again after every change, until it is over and logged."""
-        self._watchers += 1
         try:
             async for _ in self._changes.each():
                 ended = self.ended_at is not None
@@ -104,7 +104,6 @@ class Match:
                 if ended:
                     return
         finally:
-            self._watchers -= 1
             self._seen_at = time.monotonic()
 
     async def act(self, ask: str, notation: str) -> None:
@@ -123,7 +122,7 @@ class Match:
 
     async def leave_if_away(self) -> None:
         """Give up the seat of a player who has not looked for a long time: without a clock the hand would never end."""
-        if not self.left and not self._watchers and time.monotonic() - self._seen_at >= AWAY_S:
+        if not self.left and not self.screens.taken and time.monotonic() - self._seen_at >= AWAY_S:
             with contextlib.suppress(UsageError):
                 await self.leave()
 

@@ -72,7 +72,8 @@ class Play:
         return match
 
     async def follow(self, request: Request) -> Response:
-        return stream(self._match(request).watch())
+        match = self._match(request)
+        return stream(match.watch(), match.screens.one())
 
     async def act(self, request: Request) -> Response:
         move = await body(request, Move)

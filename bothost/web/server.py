@@ -15,6 +15,9 @@ from bothost.web.guard import LOOPBACK
 from bothost.web.site import Site
 from bothost.web.viewers import Viewers
 
+CONNECTIONS = 512
+"""Most connections at once. Each stream holds one: see ``application.WATCHERS``."""
+
 
 def checked(settings: WebSettings) -> None:
     """Raises ConfigError for an address that others reach without a password to protect it."""
@@ -43,6 +46,6 @@ async def serving(site: Site, settings: WebSettings) -> AsyncIterator[str]:
     listening = listen(settings.host, settings.port, key="web.port", advice=advice)
     application = web.application({*LOOPBACK, settings.host, *settings.hosts})
     async with running(
-        application, listening, "web", lifespan="on", server_header=False, limit_concurrency=512
+        application, listening, "web", lifespan="on", server_header=False, limit_concurrency=CONNECTIONS
     ) as port:
         yield f"http://{url_host(settings.host)}:{port}/"

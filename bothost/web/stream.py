@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import contextlib
+from collections.abc import AsyncIterator, Iterator
 
 import msgspec
+from starlette.exceptions import HTTPException
 from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from bothost.errors import BothostError
 from bothost.rules.game import Json
 
 KEEP_ALIVE_S = 15.0
 """A stream without news sends a comment this often, so that a dead connection is noticed."""
+
+
+SCREENS = 8
+"""Most streams of one game or job, in all tabs together."""
+OPEN_ELSEWHERE = "this is open in too many tabs: close one of them"
 
 
 class Changes:
@@ -39,8 +47,41 @@ class Changes:
             yield seen
 
 
-def stream(messages: AsyncIterator[Json]) -> StreamingResponse:
-    """Server-sent events."""
+class Places:
+    """Places for streams: each stream holds a connection as long as its page is open."""
+
+    def __init__(self, most: int, full: str) -> None:
+        """``full``: what is said to those who find no place."""
+        self.taken = 0
+        self._most = most
+        self._full = full
+
+    @contextlib.contextmanager
+    def one(self) -> Iterator[None]:
+        """Take a place for the time of the block. Raises HTTPException 429 where there is none."""
+        if self.taken >= self._most:
+            raise HTTPException(429, self._full)
+        self.taken += 1
+        try:
+            yield
+        finally:
+            self.taken -= 1
+
+
+class _EventStream(StreamingResponse):
+    def __init__(self, lines: AsyncIterator[bytes], place: contextlib.AbstractContextManager[None]) -> None:
+        super().__init__(lines, media_type="text/event-stream")
+        self._place = place
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with self._place:
+            await super().__call__(scope, receive, send)
+
+
+def stream(
+    messages: AsyncIterator[Json], place: contextlib.AbstractContextManager[None] | None = None
+) -> StreamingResponse:
+    """Server-sent events. ``place``: where a stream needs one, see ``Places``."""
 
     async def lines() -> AsyncIterator[bytes]:
         iterator = aiter(messages)
@@ -64,4 +105,4 @@ def stream(messages: AsyncIterator[Json]) -> StreamingResponse:
             following.cancel()
             await asyncio.gather(following, return_exceptions=True)
 
-    return StreamingResponse(lines(), media_type="text/event-stream")
+    return _EventStream(lines(), place or contextlib.nullcontext())

@@ -13,11 +13,13 @@ from bothost.config import Secret, WebSettings
 from bothost.errors import StoreUnavailable
 from bothost.lobbies.embedded import protocol as wire
 from bothost.store.records import ChatRecord
+from bothost.web import application, jobs, matches, server
 from bothost.web.hands import name_of
 from bothost.web.live import Live, line, seen
 from bothost.web.opponents import LOBBY, bots_of
 from bothost.web.seat import Seat
 from bothost.web.server import serving
+from bothost.web.stream import SCREENS
 from bothost.web.viewers import MOST_CHAT, Viewer, public_view
 
 
@@ -128,6 +130,41 @@ async def test_a_server_that_stops_ends_the_streams_of_open_pages(site, caplog):
             [line async for line in lines]
 
 
+async def test_watchers_leave_room_for_players_and_operators(site, monkeypatch):
+    monkeypatch.setattr(application, "WATCHERS", 2)
+    monkeypatch.setattr(matches, "SCREENS", 1)
+    settings = WebSettings(port=0, password=Secret("s3cret", "test"), spectators=True)
+
+    async def opened(path):
+        answer = await browser.send(browser.build_request("GET", path), stream=True)
+        return answer, answer.status_code
+
+    async with serving(site, settings) as address, httpx.AsyncClient(base_url=address, trust_env=False) as browser:
+        browser.headers["Origin"] = address.rstrip("/")
+        await browser.get("/api/session")
+        watching = [await opened("/api/tables") for _ in range(2)]
+        assert [status for _, status in watching] == [200, 200]
+        refused, status = await opened("/api/tables")
+        assert status == 429 and b"too many people are watching" in await refused.aread()
+        wanted = {"name": "eve", "game": "othello", "opponents": ["rule-othello"]}
+        game = f"/api/play/{(await browser.post('/api/play', json=wanted)).json()['id']}"
+        _, status = await opened(game)
+        assert status == 200
+        refused, status = await opened(game)
+        assert status == 429 and b"too many tabs" in await refused.aread()
+        await watching[0][0].aclose()
+        async with asyncio.timeout(10):
+            while (await opened("/api/tables"))[1] != 200:
+                pass
+        await browser.post("/api/login", json={"password": "s3cret"})
+        assert [(await opened("/api/tables"))[1] for _ in range(3)] == [200, 200, 200]
+
+
+def test_streams_take_no_more_than_three_quarters_of_the_connections():
+    streams = application.WATCHERS + SCREENS * (matches.MAX_MATCHES + jobs.AT_ONCE)
+    assert streams <= 0.75 * server.CONNECTIONS
+
+
 async def test_live_tables_come_back_with_the_database(site, logged, played, monkeypatch):
     monkeypatch.setattr("bothost.web.live.PERIOD_S", 0.01)
     live, begin, failed = Live(site), site.store.begin, asyncio.Event()
@@ -149,6 +186,17 @@ async def test_live_tables_come_back_with_the_database(site, logged, played, mon
         assert len(live.hands) == 1
     finally:
         reading.cancel()
+
+
+@pytest.mark.parametrize("path", ["tables", "tables/7"])
+def test_a_page_says_why_it_may_not_watch(chromium, served, path):
+    page = chromium.new_page()
+    full = {"error": "too many people are watching: try again later"}
+    page.route(f"**/api/{path}", lambda route: route.fulfill(status=429, json=full))
+    page.goto(f"{served}/{path.removeprefix('tables').replace('/', 'table/')}")
+    page.wait_for_selector(f".notice:has-text('{full['error']}')")
+    assert "The connection is lost" not in page.locator("main").inner_text()
+    page.close()
 
 
 def test_two_hundred_live_tables_do_not_block_the_page(page, served, site, logged, played):

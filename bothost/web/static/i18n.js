@@ -106,6 +106,8 @@ const ZH = {
   "there is no such table": "没有这张牌桌",
   "this game is gone: the server restarted, it ended long ago, or it is not yours": "找不到这一局：服务器已重启、牌局早已结束，或者不是你的",
   "there is no such job": "没有这个任务",
+  "too many people are watching: try again later": "观看的人太多，请稍后再试",
+  "this is open in too many tabs: close one of them": "打开的标签页太多，请关闭一个",
   "there is no such address": "没有这个地址",
   "the seat must be a number": "座位必须是数字",
   "there is nothing to decide now": "现在没有要决定的",

@@ -1,6 +1,6 @@
 // The live tables of every host that writes this log.
 import { html, useEffect, useState } from "../html.js";
-import { stream } from "../api.js";
+import { explained, stream } from "../api.js";
 import { boardOf } from "../boards/index.js";
 import { playerNames } from "../names.js";
 
@@ -50,16 +50,20 @@ function Row({ seats, now, describe, t }) {
 export function Page({ t }) {
   const [list, setList] = useState(null);
   const [connected, setConnected] = useState(true);
+  const [refusal, setRefusal] = useState("");
   const [, tick] = useState(0);
   useEffect(() => { const timer = setInterval(() => tick((n) => n + 1), 1000); return () => clearInterval(timer); }, []);
-  useEffect(() => stream("/api/tables", (message) => setList({ ...message, since: performance.now() }), setConnected), []);
+  useEffect(() => stream("/api/tables", (message) => setList({ ...message, since: performance.now() }), (open, refused) => {
+    setConnected(open);
+    setRefusal(refused ? explained(refused) : "");
+  }), []);
   const boards = useBoards([...new Set(list?.tables.map((table) => table.game))].sort());
   const tables = byTable(list?.tables ?? []);
   const now = list && list.at + (performance.now() - list.since) / 1000; // the server's clock
   return html`<h1>${t("live tables")} ${list?.tables.length ? html`<span class="count">${tables.length}</span>` : null}</h1>
     <p class="dim">${t("Every table at which a bot of this host plays now. Choose one to watch it, or a player to see the table from that seat.")}</p>
-    ${!connected && html`<p class="notice bad" role="status">${t("The connection is lost. Trying again.")}</p>`}
-    ${list === null ? html`<p class="dim">…</p>` : list.tables.length === 0
+    ${!connected && html`<p class="notice bad" role="status">${refusal || t("The connection is lost. Trying again.")}</p>`}
+    ${list === null ? !refusal && html`<p class="dim">…</p>` : list.tables.length === 0
       ? html`<p class="notice">${t("No table is live.")} <code>bothost demo</code> ${t("starts some.")}</p>`
       : html`<div class="panel scroll"><table class="list stack">
         <thead><tr><th>${t("game")}</th><th>${t("players")}</th><th>${t("strategy")}</th><th>${t("clock")}</th><th>${t("last move")}</th></tr></thead>
