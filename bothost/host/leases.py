@@ -19,11 +19,9 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
-import fcntl
 import os
 import socket
 import time
-import uuid
 from collections.abc import Collection
 from pathlib import Path
 from typing import Self
@@ -32,7 +30,7 @@ import structlog
 
 from bothost.errors import BothostError, StoreUnavailable
 from bothost.host.control import HostRunning
-from bothost.store.leases import AccountKey, Leases
+from bothost.store.leases import AccountKey, Leases, locked_number
 
 _log = structlog.get_logger("bothost.host")
 
@@ -51,26 +49,17 @@ class Identity:
     def of(cls, data_dir: Path, name: str, *, wait: bool = False) -> Self:
         """Read or make the identity. Raises HostRunning if another process uses this ``data_dir``.
 
-        ``wait``: block until no other process uses it. The kernel unlocks the file of a killed process at once.
-        Raises BothostError if the folder is unusable.
+        ``wait``: block until no other process uses it. Raises BothostError if the folder is unusable.
         """
         try:
-            data_dir.mkdir(parents=True, exist_ok=True)
-            file = os.open(data_dir / "host.id", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            advice = "let this user write to it, or set another [host] data_dir"
-            raise BothostError(f"host.data_dir {data_dir}: {error.strerror}", advice=advice) from error
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            os.close(file)
+            number, file = locked_number(data_dir / "host.id", wait=wait)
+        except BlockingIOError as error:
             raise HostRunning(
                 f"a host is already running in {data_dir}", advice="give this host another host.data_dir"
             ) from error
-        number = os.read(file, 64).decode("ascii", "replace").strip()
-        if not number:
-            number = uuid.uuid4().hex
-            os.write(file, number.encode())
+        except OSError as error:
+            advice = "let this user write to it, or set another [host] data_dir"
+            raise BothostError(f"host.data_dir {data_dir}: {error.strerror}", advice=advice) from error
         return cls(f"{name}@{socket.gethostname()}/{number}", file)
 
     def close(self) -> None:

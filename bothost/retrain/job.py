@@ -49,7 +49,7 @@ from bothost.store.store import Store
 from bothost.strategy import Model, ReportProgress, Strategy
 
 Json = dict[str, Any]
-LEASE = "retrain"
+LEASE, LOCK = "retrain", "retrain.id"
 START, REQUEST, RESULT = "start", "request.json", "result.json"
 KEPT = frozenset((DATASET, START, TRAINING))
 """Folders that a trainer cannot derive from the dataset."""
@@ -73,7 +73,7 @@ def retrain(tools: Tools, request: Request, out: Path, report: ReportProgress, e
         return dict(json.loads((out / RESULT).read_bytes()))
     strategy: type[Strategy] = require(tools.plugins, tools.plugins.strategies, "strategy", request.strategy)
     trainer_of(strategy)
-    with JobLease(tools.store, LEASE) as lease:
+    with JobLease(tools.store, LEASE, lock=tools.registry.folder.with_name(LOCK)) as lease:
         asked = _request_of(out, request)
         started_us = time.time_ns() // 1000
         dataset = Dataset.make(

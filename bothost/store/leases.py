@@ -6,6 +6,7 @@ A lease is a row. Its holder renews it. Another host may take it when it is rele
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import math
 import os
 import socket
@@ -13,6 +14,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any, Self
 
 import msgspec
@@ -123,48 +125,88 @@ class LeaseHeld(StoreError):
 class JobLease:
     """A lease on a job: one process at a time, on any host, may do it. A thread renews it while it is held.
 
-    Its key has an empty lobby name, which no account has.
+    Its key has an empty lobby name, which no account has. ``lock`` is a file in the host's ``data_dir``: while the job
+    runs, it is locked. If the process is killed, the next one with this file has the same number, so it continues the
+    lease at once. Others wait until it expires.
     """
 
-    def __init__(self, store: Store, job: str, *, ttl_s: float = 60.0) -> None:
+    def __init__(self, store: Store, job: str, *, lock: Path | None = None, ttl_s: float = 60.0) -> None:
+        self._store = store
         self._key = "", job
-        self._leases = Leases(store, f"{socket.gethostname()}/{os.getpid()}/{uuid.uuid4().hex[:8]}", ttl_s)
+        self._lock = lock
+        self._ttl_s = ttl_s
         self._ended = threading.Event()
         self._renewed_at = 0.0
-        self._thread: threading.Thread | None = None
+        self._end = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
         """Take the lease. Raises LeaseHeld if another process holds it."""
-        found = self._leases.round((), (self._key,), take_over=True)
-        if self._key not in found.taken:
-            holder = found.others.get(self._key, "?")
-            raise LeaseHeld(
-                f"{holder} is doing this job", advice="wait until it is done, or for a minute if that process has died"
-            )
-        self._renewed_at = time.monotonic()
-        self._thread = threading.Thread(target=self._renew, name="job-lease", daemon=True)
-        self._thread.start()
+        with contextlib.ExitStack() as end:  # its callbacks run in reverse order
+            leases = Leases(self._store, f"{socket.gethostname()}/{self._number(end)}", self._ttl_s)
+            found = leases.round((), (self._key,), take_over=True)
+            if self._key not in found.taken:
+                holder = found.others.get(self._key, "?")
+                raise LeaseHeld(
+                    f"{holder} is doing this job",
+                    advice="wait until it is done, or for a minute if that process has died",
+                )
+            end.callback(self._release, leases)
+            self._renewed_at = time.monotonic()
+            thread = threading.Thread(target=self._renew, args=(leases,), name="job-lease", daemon=True)
+            thread.start()
+            end.callback(thread.join)
+            end.callback(self._ended.set)
+            self._end = end.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._ended.set()
-        if self._thread is not None:
-            self._thread.join()
-        with contextlib.suppress(StoreUnavailable):  # then it expires
-            self._leases.release((self._key,))
+        self._end.close()
 
     def check(self) -> None:
         """Raise LeaseHeld if another process may hold the lease by now: then stop the job."""
-        if time.monotonic() - self._renewed_at > self._leases.ttl_s:
+        if time.monotonic() - self._renewed_at > self._ttl_s:
             raise LeaseHeld("the lease of this job was lost", advice="resume it when the database is back")
 
-    def _renew(self) -> None:
-        while not self._ended.wait(self._leases.ttl_s / 4):
+    def _number(self, end: contextlib.ExitStack) -> str:
+        """The number in the lock, which is unlocked at the end; a new one if the file cannot be locked."""
+        if self._lock is not None:
+            with contextlib.suppress(OSError):
+                number, file = locked_number(self._lock)
+                end.callback(os.close, file)
+                return number
+        return f"{os.getpid()}/{uuid.uuid4().hex[:8]}"
+
+    def _release(self, leases: Leases) -> None:
+        with contextlib.suppress(StoreUnavailable):  # then it expires
+            leases.release((self._key,))
+
+    def _renew(self, leases: Leases) -> None:
+        while not self._ended.wait(self._ttl_s / 4):
             with contextlib.suppress(StoreUnavailable):
-                if self._key not in self._leases.round((self._key,), (), take_over=False).kept:
+                if self._key not in leases.round((self._key,), (), take_over=False).kept:
                     self._renewed_at = -math.inf
                     return
                 self._renewed_at = time.monotonic()
+
+
+def locked_number(path: Path, *, wait: bool = False) -> tuple[str, int]:
+    """Lock a file. Returns the number in it, which the first process chose, and the open file, which holds the lock.
+
+    The kernel unlocks the file of a killed process at once. ``wait``: block until no other process has locked it.
+    Raises BlockingIOError if another process has, and OSError if the file is unusable.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        number = os.read(file, 64).decode("ascii", "replace").strip()
+        if not number:
+            number = uuid.uuid4().hex
+            os.write(file, number.encode())
+    except BaseException:
+        os.close(file)
+        raise
+    return number, file
 
 
 def _is(key: AccountKey) -> tuple[Any, Any]:

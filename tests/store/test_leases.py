@@ -1,5 +1,7 @@
 """Leases on accounts: never two holders, by the database's clock, on every kind of database."""
 
+import subprocess
+import sys
 import threading
 import time
 from collections import Counter
@@ -10,7 +12,7 @@ import sqlalchemy as sa
 from bothost.config import StoreSettings
 from bothost.errors import StoreUnavailable
 from bothost.store import Store
-from bothost.store.leases import Leases
+from bothost.store.leases import JobLease, LeaseHeld, Leases
 
 ADA, BOB = ("home", "ada"), ("home", "bob")
 
@@ -80,3 +82,34 @@ def test_a_database_that_is_away_is_told(tmp_path, settings):
     store.engine = sa.create_engine(StoreSettings(url=f"sqlite:///{tmp_path}/none/x.db").url)
     with pytest.raises(StoreUnavailable):
         Leases(store, "host", 60).round([], [ADA], take_over=False)
+
+
+KILLED = """
+import os, pathlib, signal, sys
+from bothost.config import StoreSettings
+from bothost.store import Store
+from bothost.store.leases import JobLease
+store = Store.open(StoreSettings(url=sys.argv[1]))
+with JobLease(store, "retrain", lock=pathlib.Path(sys.argv[2])):
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_job_of_a_killed_process_is_free_at_once_for_the_next_of_its_data_dir_only(any_settings, tmp_path):
+    lock = tmp_path / "one" / "retrain.id"
+    assert subprocess.run([sys.executable, "-c", KILLED, any_settings.url, lock]).returncode == -9
+    with Store.open(any_settings) as store:
+        with pytest.raises(LeaseHeld), JobLease(store, "retrain", lock=tmp_path / "two" / "retrain.id"):
+            raise AssertionError("another machine cannot know that it is dead")
+        with JobLease(store, "retrain", lock=lock) as lease:
+            lease.check()
+
+
+def test_a_job_of_a_living_process_is_not_free_for_the_next_of_its_data_dir(any_settings, tmp_path):
+    lock = tmp_path / "retrain.id"
+    with Store.open(any_settings) as store:
+        living = JobLease(store, "retrain", lock=lock)
+        with living, pytest.raises(LeaseHeld, match="is doing this job"), JobLease(store, "retrain", lock=lock):
+            raise AssertionError("both do it")
+        with JobLease(store, "retrain", lock=lock):
+            pass
