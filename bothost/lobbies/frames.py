@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+import msgspec
+
 from bothost.messages import SocketClosed, SocketFailed, TableEnded, Unknown
 
+NOT_JSON = (msgspec.DecodeError, UnicodeError, RecursionError)
+"""What msgspec raises for data that is no JSON of the wanted type."""
 MAX_LOGGED = 2000
 """Characters of a frame that is logged as not understood."""
-
-
 MAX_CHAT = 300
 """Characters of a chat message."""
 _ESCAPES = re.compile(
@@ -18,6 +20,14 @@ _ESCAPES = re.compile(
     r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"  # titles, links and the like
     r"|\x1b[ -/]*[0-~]?"
 )
+
+
+class BadFrame(ValueError):
+    """An invalid frame, or one of an unknown type. It does not quote a frame that may contain a secret."""
+
+
+class Mismatch(ValueError):
+    """A frame that contradicts earlier ones."""
 
 
 def plain_text(text: str, most: int = MAX_CHAT) -> str:

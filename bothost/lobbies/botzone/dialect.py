@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Literal, Self
 import msgspec
 
 from bothost import rules
+from bothost.lobbies.frames import NOT_JSON
 from bothost.rules.game import Game, Json, View
 
 Form = Literal["json", "quoted", "plain"]
@@ -141,7 +142,7 @@ def decode(text: str) -> tuple[Any, Form]:
     """Decode a request to an object or a line of text. Also returns the form in which it came."""
     try:
         value = msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
+    except NOT_JSON:
         return text.strip(), "plain"
     if isinstance(value, str):
         inner, form = decode(value)

@@ -34,11 +34,12 @@ class Polls:
         """Whether the next poll waits for the host's decisions."""
         self.waiting = False
         """Whether the next poll waits for a timer."""
+        self.count = 0
+        """The number of calls so far."""
         self._account = account
         self._options = options
         self._matches = matches
         self._base = ""
-        self._count = 0
         self._worked = False
         """Whether the lobby ever accepted this secret."""
         self._probing = False
@@ -48,11 +49,6 @@ class Polls:
     @property
     def user(self) -> str:
         return self._base.rsplit("/", 2)[-2]
-
-    @property
-    def count(self) -> int:
-        """The number of calls so far."""
-        return self._count
 
     def begin(self) -> None:
         """Log in. Raises ValueError if the token gives no valid address."""
@@ -68,9 +64,9 @@ class Polls:
         return [m.CancelTimer(name) for name in (HELLO, AGAIN, TAKEN, GATHER, START)]
 
     def call(self, verb: str, headers: tuple[tuple[str, str], ...], timeout_s: float) -> m.HttpRequest:
-        self._count += 1
+        self.count += 1
         headers = (("User-Agent", self._account.user_agent), *headers)
-        return m.HttpRequest(self._count, "GET", f"{self._base}/{verb}", headers, b"", timeout_s)
+        return m.HttpRequest(self.count, "GET", f"{self._base}/{verb}", headers, b"", timeout_s)
 
     @property
     def asked(self) -> bool:

@@ -23,6 +23,7 @@ import msgspec
 from bothost.lobbies.botzone import dialect as dialects
 from bothost.lobbies.botzone.dialect import Dialect, Mismatch, OtherRules
 from bothost.lobbies.botzone.games import of_request
+from bothost.lobbies.frames import NOT_JSON
 
 KEEP_RUNNING = ">>>BOTZONE_REQUEST_KEEP_RUNNING<<<"
 MAX_TURNS = 2000
@@ -76,7 +77,7 @@ class Program:
     def _whole(self, line: str) -> tuple[list[Any], list[Any]]:
         try:
             message = msgspec.json.decode(line)
-        except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        except NOT_JSON as error:
             raise Mismatch(f"neither a number nor JSON: {error}") from None
         if not isinstance(message, dict):
             message = {}
@@ -154,5 +155,5 @@ def _plain(response: Any) -> Any:
         return response
     try:
         return msgspec.json.decode(response)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
+    except NOT_JSON:
         return response

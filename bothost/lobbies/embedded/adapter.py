@@ -81,9 +81,8 @@ class EmbeddedLobby(LobbyAdapter):
     def _act(self, act: m.Act) -> list[m.Output]:
         if not self._session.ready:
             return []  # the question comes again with the snapshot
-        if len(act.actions) != 1:
-            raise ValueError(f"the embedded lobby takes one action at a time, not {len(act.actions)}")
-        return [self._session.send(wire.Act(act.table, act.request_id, act.actions[0]))]
+        (action,) = act.actions
+        return [self._session.send(wire.Act(act.table, act.request_id, action))]
 
     def _command(self, item: m.Input) -> list[m.Output]:
         seeks = isinstance(item, m.Seek | m.Create | m.Join | m.Accept)

@@ -14,6 +14,8 @@ from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 
+from bothost.lobbies.frames import NOT_JSON
+
 VERSION = 1
 T = TypeVar("T")
 Json = dict[str, Any]
@@ -451,7 +453,7 @@ def _decode(decoder: msgspec.json.Decoder[T], data: str | bytes) -> T:
         return decoder.decode(data)
     except msgspec.ValidationError as error:
         raise BadFrame("bad_message", *_place(str(error))) from None
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+    except NOT_JSON as error:
         text = "nested too deeply" if isinstance(error, RecursionError) else f"not JSON: {error}"[:300]
         raise BadFrame("bad_json", text) from None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bothost import messages as m
 from bothost.lobbies.base import Account, Capabilities, LobbyAdapter
-from bothost.lobbies.frames import ended_tables, unknown
+from bothost.lobbies.frames import BadFrame, ended_tables, unknown
 from bothost.lobbies.mailgyc import protocol as wire
 from bothost.lobbies.mailgyc.hand import RULES, uids_of
 from bothost.lobbies.mailgyc.options import AWAY, HELLO, REJOIN, MailgycOptions
@@ -183,7 +183,7 @@ class MailgycLobby(LobbyAdapter):
             return []
         try:
             frame = wire.decode(item.data)
-        except wire.BadFrame:
+        except BadFrame:
             return [unknown(item.data)]
         if self._session.stage == "returning":
             return self._returned(frame)

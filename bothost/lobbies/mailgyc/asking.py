@@ -34,7 +34,7 @@ class Asking:
 
     def ask(self, hand: MailgycHand, raw: str | bytes | None) -> list[m.Output]:
         """Ask the host if it is our turn."""
-        if not hand.asked or self._request:
+        if not hand.view.asked or self._request:
             return []
         seq = hand.view.seq
         tries = self._refused[1] if self._refused[0] == seq else 0
@@ -45,10 +45,9 @@ class Asking:
     def act(self, act: m.Act, hand: MailgycHand) -> list[m.Output]:
         if act.request_id != self._request or self._acted:
             return []
-        if len(act.actions) != 1:
-            raise ValueError(f"mailgyc takes one action at a time, not {len(act.actions)}")
+        (action,) = act.actions
         try:
-            frame = hand.frame_of(act.actions[0])
+            frame = hand.frame_of(action)
         except ValueError as error:
             return self._reject(hand, str(error), resync=False)
         self._acted = True

@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any
 
 from bothost import rules
+from bothost.lobbies.frames import Mismatch
 from bothost.lobbies.mailgyc import protocol as wire
 from bothost.rules.game import Game, Json, View
 
@@ -19,10 +20,6 @@ TOOK = 1
 """``rob`` of a player who calls or grabs. The server treats any other number as a refusal."""
 BLIND_SEQ = 1000
 """Views that begin after the deal count their events from this number. No complete hand has so many events."""
-
-
-class Mismatch(ValueError):
-    """A frame that contradicts earlier ones."""
 
 
 @cache
@@ -47,11 +44,6 @@ class MailgycHand:
         self.dealt = cards_named(name)
         """The 17 cards that we were dealt; empty if we did not see the deal."""
         self.view = view
-
-    @property
-    def asked(self) -> bool:
-        """Whether it is our turn."""
-        return self.view.asked
 
     # ------------------------------------------------------------------------------------------------ what happens
 

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Meta
 
 from bothost.lobbies.doudizhu_cards import Numbering
+from bothost.lobbies.frames import NOT_JSON, BadFrame
 
 PING, PONG = "ping", "pong"
 FAILURE, ROOMS, ROOM_LIST, JOIN, JOINED, LEAVE, LEFT = 0, 1001, 1002, 1005, 1006, 1007, 1008
@@ -27,10 +28,6 @@ Cards = Annotated[tuple[Card, ...], Meta(max_length=20)]
 AnyCards = Annotated[tuple[Annotated[int, Meta(ge=0, le=54)], ...], Meta(max_length=20)]
 Uid = Annotated[int, Meta(ge=-(2**53), le=2**53)]
 Word = Annotated[str, Meta(max_length=1000)]
-
-
-class BadFrame(ValueError):
-    """An invalid frame, or one of an unknown type."""
 
 
 class Body(msgspec.Struct, frozen=True):
@@ -162,7 +159,7 @@ def decode(data: str | bytes) -> Body:
         if decoder is None:
             raise BadFrame(f"unknown code {code}")
         return decoder.decode(body)
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+    except NOT_JSON as error:
         raise BadFrame(str(error)) from None
 
 
@@ -170,7 +167,7 @@ def decode_login(data: bytes) -> Login:
     """Decode the answer to the login. Raises BadFrame, which does not quote the answer."""
     try:
         return _LOGIN.decode(data)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
+    except NOT_JSON:
         raise BadFrame("the answer to the login is invalid") from None
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from bothost import messages as m
 from bothost.lobbies.base import Account
-from bothost.lobbies.frames import loss_reason
+from bothost.lobbies.frames import BadFrame, loss_reason
 from bothost.lobbies.mailgyc import protocol as wire
 from bothost.lobbies.mailgyc.options import HELLO, TIMERS, MailgycOptions
 from bothost.lobbies.session import SocketSession
@@ -53,7 +53,7 @@ class Session(SocketSession):
             return self.end(m.Disconnected(f"login: {where}"))
         try:
             login = wire.decode_login(result.body)
-        except wire.BadFrame as error:
+        except BadFrame as error:
             return self.end(m.Disconnected(str(error)))
         cookie = _cookie(result.headers)
         if cookie is None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from bothost import messages as m
+from bothost.lobbies.frames import Mismatch
 from bothost.lobbies.mailgyc import protocol as wire
 from bothost.lobbies.mailgyc.asking import Asking
-from bothost.lobbies.mailgyc.hand import RULES, MailgycHand, Mismatch, resumed, uids_of
+from bothost.lobbies.mailgyc.hand import RULES, MailgycHand, resumed, uids_of
 from bothost.lobbies.mailgyc.options import READY, STALL, MailgycOptions
 from bothost.lobbies.mailgyc.session import Session
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bothost import messages as m
 from bothost.lobbies.base import Account, Capabilities, LobbyAdapter
-from bothost.lobbies.frames import ended_tables, unknown
+from bothost.lobbies.frames import BadFrame, ended_tables, unknown
 from bothost.lobbies.open_mahjong import protocol as wire
 from bothost.lobbies.open_mahjong.chat import Chat
 from bothost.lobbies.open_mahjong.game import Game
@@ -160,7 +160,7 @@ class OpenMahjong(LobbyAdapter):
             return []
         try:
             frame = wire.decode(item.data)
-        except wire.BadFrame:
+        except BadFrame:
             return [unknown(item.data)]
         match frame:
             case wire.Pong():

@@ -58,8 +58,6 @@ class Asking:
         ask = self.open
         if ask is None or ask.answer or act.request_id != ask.request:
             return []
-        if len(act.actions) != 1:
-            raise ValueError(f"open_mahjong takes one action at a time, not {len(act.actions)}")
         (action,) = act.actions
         try:
             frame = moves.frame_of(hand.picture, action, ask.actions, self._gamestate, ask.tick)

@@ -12,7 +12,7 @@ import msgspec
 
 from bothost import messages as m
 from bothost.lobbies.base import Account
-from bothost.lobbies.frames import MAX_CHAT, plain_text
+from bothost.lobbies.frames import MAX_CHAT, NOT_JSON, plain_text
 from bothost.lobbies.open_mahjong import protocol as wire
 from bothost.lobbies.open_mahjong.options import CHAT
 
@@ -95,7 +95,7 @@ class Chat:
     def _frame(self, data: str | bytes) -> list[m.Output]:
         try:
             said = _decode(data)
-        except (msgspec.DecodeError, UnicodeError, RecursionError, ValueError):
+        except NOT_JSON:
             return []
         if said.responseType == "Chat":
             return self._heard(said)

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from bothost import messages as m
 from bothost import rules
+from bothost.lobbies.frames import Mismatch
 from bothost.lobbies.open_mahjong import moves
 from bothost.lobbies.open_mahjong import protocol as wire
 from bothost.lobbies.open_mahjong.asking import Ask, Asking
 from bothost.lobbies.open_mahjong.hand import FALSE_WIN, HandTracker
 from bothost.lobbies.open_mahjong.options import ECHO, GAME, NEXT, RESYNC, TIMERS, OpenMahjongOptions, rules_of
-from bothost.lobbies.open_mahjong.picture import SEATS, Mismatch, Picture
+from bothost.lobbies.open_mahjong.picture import SEATS, Picture
 from bothost.lobbies.open_mahjong.presence import Attendance
 from bothost.lobbies.open_mahjong.rooms import WaitingRoom, leave_room
 from bothost.lobbies.open_mahjong.session import Session

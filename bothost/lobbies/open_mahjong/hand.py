@@ -8,9 +8,10 @@ cannot follow, the lobby's position becomes a snapshot.
 from __future__ import annotations
 
 from bothost import messages as m
+from bothost.lobbies.frames import Mismatch
 from bothost.lobbies.open_mahjong import protocol as wire
 from bothost.lobbies.open_mahjong.moves import CHOWS, kong_tile
-from bothost.lobbies.open_mahjong.picture import SEATS, Mismatch, Picture
+from bothost.lobbies.open_mahjong.picture import SEATS, Picture
 from bothost.rules import mahjong
 from bothost.rules.game import Game, View
 

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from bothost.lobbies.frames import Mismatch
 from bothost.lobbies.open_mahjong import protocol as wire
 from bothost.messages import Json
 
@@ -21,10 +22,6 @@ WINDS = ("east", "south", "west", "north")
 SIDEWAYS, ADDED = 1, 3
 """Values in ``combination_mask``: the claimed tile; the tile that was added to a pung."""
 _MELDS = {"s": "chi", "k": "peng", "g": "gang", "G": "angang"}
-
-
-class Mismatch(ValueError):
-    """A frame that contradicts earlier ones."""
 
 
 class Meld(msgspec.Struct):

@@ -12,6 +12,8 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from bothost.lobbies.frames import NOT_JSON, BadFrame
+
 RELEASE_VERSION = 20
 ROBOTS_BELOW = 10
 """User ids below this number are the server's robots."""
@@ -26,10 +28,6 @@ Words = Annotated[tuple[Annotated[str, Meta(max_length=100)], ...], Meta(max_len
 Number = Annotated[int, Meta(ge=-(2**53), le=2**53)]
 User = Number
 RoomId = Annotated[str, Meta(max_length=100)] | Number
-
-
-class BadFrame(ValueError):
-    """An invalid frame, or one of an unknown type."""
 
 
 class Body(msgspec.Struct, frozen=True):
@@ -109,7 +107,6 @@ class RoomShown(Body, frozen=True):
 
 
 class RoomList(Body, frozen=True):
-    success: bool = False
     room_list: Annotated[tuple[Room, ...], Meta(max_length=10_000)] = ()
 
 
@@ -137,8 +134,6 @@ class PlayerInfo(Body, frozen=True):
     combination_mask: Annotated[tuple[Annotated[tuple[int, ...], Meta(max_length=16)], ...], Meta(max_length=8)] = ()
     """Flat pairs of (how it lies, tile). 1: the claimed tile, 2: face down, 3: added to a pung."""
     huapai_list: Tiles = ()
-    remaining_time: Seconds = 0
-    score: Number = 0
     has_draw_slot: bool = False
     tag_list: Words = ()
 
@@ -300,7 +295,7 @@ def decode(data: str | bytes) -> Body:
         if decoder is None:
             raise BadFrame("unknown type")
         return decoder.decode(data)
-    except (msgspec.DecodeError, UnicodeError, RecursionError, ValueError) as error:
+    except NOT_JSON as error:
         raise BadFrame(type(error).__name__) from None
 
 

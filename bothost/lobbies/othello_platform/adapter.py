@@ -12,12 +12,9 @@ What is special about this lobby, and where it is handled:
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from bothost import messages as m
 from bothost.lobbies.base import Account, Capabilities, LobbyAdapter
-from bothost.lobbies.frames import unknown
+from bothost.lobbies.frames import BadFrame, unknown
 from bothost.lobbies.othello_platform import protocol as wire
 from bothost.lobbies.othello_platform.game import Game
 from bothost.lobbies.othello_platform.options import AUTH, LOOK, QUEUE, ROOM, TOKEN, OthelloPlatformOptions
@@ -54,18 +51,6 @@ class OthelloPlatform(LobbyAdapter):
         self._session = Session(account, options, self._trouble)
         self._seeker = Seeker(self._session, account, options)
         self._table: WaitingRoom | Game | None = None
-        self._frames: dict[type, Callable[[Any, str | bytes], list[m.Output]]] = {
-            wire.AuthOk: self._auth_ok,
-            wire.Pong: lambda frame, raw: [m.Alive()],
-            wire.RoomState: self._room_state,
-            wire.GameStart: self._game_start,
-            wire.Moved: self._of_game(Game.moved),
-            wire.StateSync: self._of_game(Game.state_sync),
-            wire.GameOver: self._game_over,
-            wire.MatchTimeout: lambda frame, raw: self._seeker.queue_ended("no opponent was found"),
-            wire.ServerShutdown: lambda frame, raw: [m.Notice("the lobby is shutting down", "warning")],
-            wire.Error: self._error,
-        }
 
     def feed(self, item: m.Input) -> list[m.Output]:
         match item:
@@ -98,12 +83,28 @@ class OthelloPlatform(LobbyAdapter):
             return []
         try:
             frame = wire.decode(item.data)
-        except wire.BadFrame:
+        except BadFrame:
             return [unknown(item.data)]
-        handler = self._frames.get(type(frame))
-        if handler is None or not (self._session.ready or isinstance(frame, wire.AuthOk | wire.Error)):
-            return []
-        return handler(frame, item.data)
+        match frame:
+            case wire.AuthOk():
+                return self._auth_ok(frame)
+            case wire.Error():
+                return self._error(frame)
+            case _ if not self._session.ready:
+                return []
+            case wire.Pong():
+                return [m.Alive()]
+            case wire.RoomState():
+                return self._room_state(frame)
+            case wire.GameStart():
+                return self._game_start(frame, item.data)
+            case wire.Moved() | wire.StateSync() | wire.GameOver():
+                return self._game_frame(frame, item.data)
+            case wire.MatchTimeout():
+                return self._seeker.queue_ended("no opponent was found")
+            case wire.ServerShutdown():
+                return [m.Notice("the lobby is shutting down", "warning")]
+        return []
 
     def _timer(self, name: str) -> list[m.Output]:
         table = self._table
@@ -125,7 +126,7 @@ class OthelloPlatform(LobbyAdapter):
 
     # ------------------------------------------------------------------------------------------------------- session
 
-    def _auth_ok(self, frame: wire.AuthOk, raw: str | bytes) -> list[m.Output]:
+    def _auth_ok(self, frame: wire.AuthOk) -> list[m.Output]:
         if self._session.ready:
             return []
         table = self._table
@@ -154,7 +155,7 @@ class OthelloPlatform(LobbyAdapter):
             return self._seeker.answered(call, item)
         try:
             rooms = wire.room_list(item.body) if item.status == 200 else []
-        except wire.BadFrame as error:
+        except BadFrame as error:
             notice = m.Notice(f"rooms: {error}", "warning")
             return [notice, m.Tables(())] if call.purpose == "tables" else [notice]
         if call.purpose == "tables":
@@ -212,7 +213,7 @@ class OthelloPlatform(LobbyAdapter):
 
     # ---------------------------------------------------------------------------------------------- rooms and games
 
-    def _room_state(self, frame: wire.RoomState, raw: str | bytes) -> list[m.Output]:
+    def _room_state(self, frame: wire.RoomState) -> list[m.Output]:
         mine = self._session.me in (frame.black_id, frame.white_id)
         table = self._table
         if not mine or isinstance(table, Game) or frame.room_id in self._session.rest.left:
@@ -244,22 +245,21 @@ class OthelloPlatform(LobbyAdapter):
         seek_id = seek.id if seek is not None else None
         return out + game.begin(frame, raw, seated=room is not None, seek=seek_id)
 
-    def _of_game(self, method: Callable[[Game, Any, str | bytes], list[m.Output]]) -> Callable[..., list[m.Output]]:
-        """A handler for frames of the running game. It ignores frames of earlier games."""
+    def _game_frame(self, frame: wire.Moved | wire.StateSync | wire.GameOver, raw: str | bytes) -> list[m.Output]:
+        game = self._table
+        if not isinstance(game, Game) or game.id != frame.game_id:
+            if not isinstance(frame, wire.GameOver):
+                return []
+            return [m.Notice(f"the lobby reports the end of an earlier game, {frame.game_id}: {frame.end_reason}")]
+        match frame:
+            case wire.Moved():
+                return game.moved(frame, raw)
+            case wire.StateSync():
+                return game.state_sync(frame, raw)
+            case wire.GameOver():
+                return game.game_over(frame)
 
-        def handle(frame: wire.Moved | wire.StateSync, raw: str | bytes) -> list[m.Output]:
-            table = self._table
-            return method(table, frame, raw) if isinstance(table, Game) and table.id == frame.game_id else []
-
-        return handle
-
-    def _game_over(self, frame: wire.GameOver, raw: str | bytes) -> list[m.Output]:
-        table = self._table
-        if isinstance(table, Game) and table.id == frame.game_id:
-            return table.game_over(frame)
-        return [m.Notice(f"the lobby reports the end of an earlier game, {frame.game_id}: {frame.end_reason}")]
-
-    def _error(self, frame: wire.Error, raw: str | bytes) -> list[m.Output]:
+    def _error(self, frame: wire.Error) -> list[m.Output]:
         """Handle an error. It does not say what it is about, so we assume our last message."""
         text = f"{frame.code}: {frame.msg}"[:200]
         table = self._table

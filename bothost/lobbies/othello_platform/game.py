@@ -93,15 +93,15 @@ class Game:
         if not self._sync.done:
             self._answers.held = act
             return []
-        if len(act.actions) != 1:
-            raise ValueError(f"this lobby takes one move at a time, not {len(act.actions)}")
         if not self._position.asked or not act.request_id.startswith(f"{self.id}.{self._position.seq}."):
             return []  # the request is outdated
+        move = self._move(act)
         self._answers.send(act)
-        return [self._move(act)]
+        return [move]
 
     def _move(self, act: m.Act) -> m.SendFrame:
-        return self._session.send_text(wire.move(self.id, self._position.seq, self.seat, act.actions[0]))
+        (square,) = act.actions
+        return self._session.send_text(wire.move(self.id, self._position.seq, self.seat, square))
 
     def moved(self, frame: wire.Moved, raw: str | bytes) -> list[m.Output]:
         """Handle a placed disc."""

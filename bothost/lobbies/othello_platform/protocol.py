@@ -12,6 +12,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from bothost.lobbies.frames import NOT_JSON, BadFrame
+
 Color = Literal["BLACK", "WHITE"]
 COLORS: tuple[Color, Color] = ("BLACK", "WHITE")
 """By seat."""
@@ -19,10 +21,6 @@ Id = Annotated[str, Meta(max_length=100)]
 Board = Annotated[tuple[Annotated[int, Meta(ge=0, le=2)], ...], Meta(min_length=64, max_length=64)]
 """Index y * 8 + x; 0 empty, 1 black, 2 white."""
 Coordinate = Annotated[int, Meta(ge=0, le=7)]
-
-
-class BadFrame(ValueError):
-    """An invalid message, or one of an unknown type."""
 
 
 class _Part(msgspec.Struct, frozen=True, gc=False, rename="camel"):
@@ -66,7 +64,6 @@ class GameStart(_Part, frozen=True, gc=False):
     white_id: Id | None = None
     black_name: str | None = None
     white_name: str | None = None
-    ai_level: int | None = None
     remaining_ms: float | None = None
 
 
@@ -166,8 +163,6 @@ class _Envelope(msgspec.Struct, gc=False):
 
 _envelope = msgspec.json.Decoder(_Envelope)
 _raw = msgspec.json.Decoder()
-_INVALID = (msgspec.DecodeError, UnicodeError, RecursionError)
-"""What the decoders raise for invalid data."""
 
 
 def decode(data: str | bytes) -> Payload:
@@ -178,7 +173,7 @@ def decode(data: str | bytes) -> Payload:
         if kind is None:
             raise BadFrame(f"unknown type {envelope.type[:40]!r}")
         return _typed(_raw.decode(envelope.payload), kind)  # type: ignore[no-any-return]
-    except _INVALID as error:
+    except NOT_JSON as error:
         raise BadFrame(str(error)) from None
 
 
@@ -222,7 +217,7 @@ def login(body: bytes) -> Login:
     """Decode the answer to a login. Raises BadFrame, which does not quote the body."""
     try:
         return _typed(_raw.decode(body), Login)  # type: ignore[no-any-return]
-    except _INVALID:
+    except NOT_JSON:
         raise BadFrame("the answer to the login has no valid token") from None
 
 
@@ -230,7 +225,7 @@ def room(body: bytes) -> Room:
     """Decode a created room. Raises BadFrame."""
     try:
         return _typed(_raw.decode(body), Room)  # type: ignore[no-any-return]
-    except _INVALID as error:
+    except NOT_JSON as error:
         raise BadFrame(str(error)) from None
 
 
@@ -243,7 +238,7 @@ def room_list(body: bytes) -> list[Room]:
             with contextlib.suppress(msgspec.ValidationError):
                 rooms.append(_typed(item, Room))
         return rooms
-    except (*_INVALID, KeyError, TypeError) as error:
+    except (*NOT_JSON, KeyError, TypeError) as error:
         raise BadFrame(str(error)) from None
 
 
@@ -252,7 +247,7 @@ def problem(body: bytes) -> str:
     try:
         error = _raw.decode(body)["error"]
         return f"{error['code']}: {error['msg']}"[:200]
-    except (*_INVALID, KeyError, TypeError):
+    except (*NOT_JSON, KeyError, TypeError):
         return ""
 
 

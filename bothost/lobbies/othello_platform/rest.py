@@ -14,6 +14,7 @@ import msgspec
 
 from bothost import messages as m
 from bothost.lobbies.base import Account
+from bothost.lobbies.frames import BadFrame
 from bothost.lobbies.othello_platform import protocol as wire
 from bothost.lobbies.othello_platform.options import TOKEN, OthelloPlatformOptions
 
@@ -109,7 +110,7 @@ class RestClient:
         if result.status in (200, 201):
             try:
                 answer = wire.login(result.body)
-            except wire.BadFrame as error:
+            except BadFrame as error:
                 return Refused(str(error), False)
             self.token, self._old = answer.token, False
             self._refresh_token = answer.refresh_token or ""

@@ -6,6 +6,7 @@ import msgspec
 
 from bothost import messages as m
 from bothost.lobbies.base import Account
+from bothost.lobbies.frames import BadFrame
 from bothost.lobbies.othello_platform import protocol as wire
 from bothost.lobbies.othello_platform.options import QUEUE, OthelloPlatformOptions
 from bothost.lobbies.othello_platform.rest import Call
@@ -80,7 +81,7 @@ class Seeker:
                 return self._enter(seek, wire.room(result.body).id)
             if call.purpose == "rooms":
                 return self._choose(seek, wire.room_list(result.body))
-        except wire.BadFrame as error:
+        except BadFrame as error:
             return self.end(f"{call.purpose}: {error}") if seek is not None and seek.id == call.about else []
         return []  # entered: the room's state follows
 
