@@ -49,11 +49,9 @@ class Seeking:
         wishes, slots = self.settings.wishes, self.slots
         if not wishes or self.stopped or self.paused or self._busy():
             return
-        if not self._connection.connected or now < self._not_before:
-            return
         if slots.used < slots.cap and self.manners.pauses() is not None:
             return
-        while slots.used < slots.cap and self._connection.connected:
+        while slots.used < slots.cap and self._connection.connected and now >= self._not_before:
             seek = self._name()
             if not slots.reserve(seek, now + self._seek_s):
                 return
@@ -61,8 +59,6 @@ class Seeking:
             self._turn += 1
             self.manners.waits(now)
             self._connection.feed(Seek(seek, Wish(wish.game, wish.rules, wish.attributes)))
-            if seek not in slots.reserved and slots.used == 0:
-                return
 
     def expire(self, now: float) -> None:
         """Cancel seeks that found no table in time, so that the next wish is tried."""

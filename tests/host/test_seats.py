@@ -6,7 +6,7 @@ import types
 import pytest
 
 from bothost import messages as m
-from bothost.config import AccountSettings, MannersSettings, Secret
+from bothost.config import AccountSettings, MannersSettings, Secret, WishSettings
 from bothost.host.manners import Manners
 from bothost.host.reconnect import ConnectionSettings
 from bothost.host.seeking import Seeking
@@ -106,3 +106,21 @@ async def test_a_challenge_without_an_end_holds_its_slot_no_longer_than_a_seek(s
     assert heard.pop() == m.Decline("j")
     seeking.expire(161.0)
     assert isinstance(heard.pop(), m.CancelSeek) and slots.used == 0
+
+
+def test_a_seek_that_the_adapter_refuses_at_once_is_not_repeated_at_once():
+    """Beside a table that we have, the host would seek for ever and do nothing else."""
+    slots, manners, sought = Slots(3), Manners(MannersSettings(), "ada"), []
+    slots.seat("t")
+
+    def feed(seek):
+        assert len(sought) < 10
+        sought.append(seek)
+        seeking.ended(m.SeekEnded(seek.seek, "no such room"), now)
+
+    connection = types.SimpleNamespace(feed=feed, connected=True)
+    settings = AccountSettings(name="ada", wishes=(WishSettings(game="othello"),))
+    seeking = Seeking(settings, slots, connection, lambda: False, 60.0, manners)
+    for now in (100.0, 100.0, 200.0):
+        seeking.seek_more(now)
+    assert len(sought) == 2
