@@ -151,7 +151,7 @@ class OpenMahjong(LobbyAdapter):
         self._listing = False
         if isinstance(self._table, Game):
             self._table.asking.open = None
-        return [*self._seeker.end("disconnected"), *self._chat.close()]
+        return [*self._seeker.lost(), *self._chat.close()]
 
     # ------------------------------------------------------------------------------------------------------- frames
 

@@ -31,6 +31,8 @@ class Seeker:
 
     def __init__(self, session: Session, options: OpenMahjongOptions) -> None:
         self.seek: Seek | None = None
+        self._unwanted = False
+        """Whether the lobby opens a room for a seek that was cancelled."""
         self._session = session
         self._options = options
 
@@ -99,6 +101,9 @@ class Seeker:
     def entered(self, info: wire.Room) -> tuple[WaitingRoom | None, list[m.Output]]:
         """The lobby shows a room in which we sit. Returns it if it answers the seek."""
         seek = self.seek
+        if self._unwanted:
+            self._unwanted = False
+            return None, [self._session.send("room/leave_room", room_id=info.id)]
         if seek is None or seek.queued or not (seek.created or seek.room == info.id):
             return None, []
         if not is_ours(info):
@@ -111,8 +116,8 @@ class Seeker:
 
     def refused(self, reason: str) -> list[m.Output]:
         """The lobby refuses something. Its message does not say what."""
-        seek = self.seek
-        if seek is None or not (seek.room or seek.created or seek.queued):
+        seek, unwanted, self._unwanted = self.seek, self._unwanted, False
+        if unwanted or seek is None or not (seek.room or seek.created or seek.queued):
             return []
         return self._next_choice(seek, reason)
 
@@ -120,7 +125,7 @@ class Seeker:
         seek = self.seek
         if seek is None or seek.id != item.seek:
             return []
-        self.seek = None
+        self.seek, self._unwanted = None, seek.created
         if seek.queued:
             return [self._session.send("match/leave_queue")]
         return [self._session.send("room/leave_room", room_id=seek.room)] if seek.room else []
@@ -129,6 +134,11 @@ class Seeker:
         """End the seek without a seat."""
         seek, self.seek = self.seek, None
         return [] if seek is None else [m.SeekEnded(seek.id, reason)]
+
+    def lost(self) -> list[m.Output]:
+        """End the seek, because the connection is lost. Rooms and queues drop us."""
+        self._unwanted = False
+        return self.end("disconnected")
 
     def take(self) -> str | None:
         """A game started. Returns the id of the seek that it answers."""

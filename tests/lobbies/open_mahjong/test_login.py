@@ -174,6 +174,32 @@ def test_a_cancelled_seek_leaves_the_queue():
     assert said(bench.feed(m.CancelSeek("s"))) == [{"type": "match/leave_queue"}]
 
 
+def test_a_room_whose_seek_was_cancelled_before_it_was_shown_is_left():
+    """The lobby lets nobody into a second room."""
+    bench = Bench().connect()
+    bench.feed(m.Create("s", m.Wish("mahjong")))
+    bench.feed(m.CancelSeek("s"))
+    bench.feed(m.Seek("t", m.Wish("mahjong")))
+    out = bench.hear("room/refresh_room_info", room_info=ROOM)
+    assert said(out) == [{"type": "room/leave_room", "room_id": "1"}] and not told(out, m.Seated)
+    assert bench.hear("room/create_room_done", room_info=ROOM) == []
+
+
+@pytest.mark.parametrize("end", ["refused", "lost"])
+def test_a_cancelled_room_that_was_never_opened_costs_no_other(end):
+    bench = Bench().connect()
+    bench.feed(m.Create("s", m.Wish("mahjong")))
+    bench.feed(m.CancelSeek("s"))
+    if end == "refused":
+        bench.feed(m.Frame(1, json.dumps({"type": "tips", "success": False, "message": "您已在房间中"})))
+    else:
+        bench.lose()
+        bench.log_in(m.Resume(()))
+        bench.fire("settle")
+    bench.feed(m.Join("t", "room-1"))
+    assert told(bench.hear("room/refresh_room_info", room_info=ROOM), m.Seated)
+
+
 @pytest.mark.parametrize(
     "wish",
     [
