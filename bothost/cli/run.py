@@ -40,6 +40,7 @@ def command(
 
     SIGHUP applies a changed configuration for new tables.
     """
+    children.hide()
     # Until the host listens to it: a reload that comes early must not end what is starting.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     file = config.find(config_file)
@@ -80,7 +81,6 @@ def _play(
     ``parent``: the process of which this one is a worker.
     """
     start_logs(settings)
-    children.hide()
     gc.disable()  # imports make no garbage, and a host that was killed must be back soon; `launch` enables it again
     from bothost.host.spares import Spares, number_for
     from bothost.plugins import Plugins

@@ -11,7 +11,7 @@ from typing import Annotated
 import msgspec
 import typer
 
-from bothost import config
+from bothost import children, config
 from bothost.cli import options
 
 
@@ -37,6 +37,7 @@ def command(
     """Serve the pages: live tables, logged hands, replays. Ctrl-C ends it."""
     from bothost.cli.run import start_logs
 
+    children.hide()
     settings = settings_or_demo(config_file)
     given = {name: value for name, value in (("host", host), ("port", port)) if value is not None}
     web = msgspec.structs.replace(settings.web, **given)

@@ -319,6 +319,14 @@ def test_a_reload_that_comes_before_the_host_listens_does_not_end_it(tmp_path, m
         signal.signal(signal.SIGHUP, before)
 
 
+@pytest.mark.parametrize("words", ["run", "run --workers 2", "web"])
+def test_a_process_with_secrets_is_hidden_from_others_before_it_reads_them(tmp_path, monkeypatch, words):
+    hidden = []
+    monkeypatch.setattr(children, "hide", lambda: hidden.append(words))
+    assert cli.main([*words.split(), "--config", str(tmp_path / "nowhere.toml")]) == 78
+    assert hidden
+
+
 def test_the_check_of_a_status_fails_where_health_does():
     well, ill = {"health": []}, {"health": ["no account is connected"]}
     assert is_well(well) and not is_well(ill)
