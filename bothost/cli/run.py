@@ -123,7 +123,7 @@ def _play_in_processes(settings: config.Settings, file: Path, processes: int, fa
 
     async def run() -> int:
         async with _pages(settings, file):
-            return await fleet.Fleet(settings, processes, worker_command).run()
+            return await fleet.Fleet(settings, processes, worker_command, fail_fast=fail_fast).run()
 
     if code := launch.run(run()):
         raise typer.Exit(code)

@@ -65,12 +65,18 @@ def folder(data_dir: Path, number: int) -> Path:
 
 
 class Fleet:
-    """The parent. ``command(number)`` is the command line of a worker."""
+    """The parent. ``command(number)`` is the command line of a worker.
 
-    def __init__(self, settings: Settings, workers: int, command: Callable[[int], Sequence[str]]) -> None:
+    ``fail_fast``: end if a worker's first start finds its lobby or the database unreachable.
+    """
+
+    def __init__(
+        self, settings: Settings, workers: int, command: Callable[[int], Sequence[str]], *, fail_fast: bool = False
+    ) -> None:
         self.settings = settings
+        self._fail_fast = fail_fast
         self.workers = {
-            number: KeptProcess("worker", command(number), final=FINAL, worker=number)
+            number: KeptProcess("worker", command(number), final=self._is_final, worker=number)
             for number in range(1, workers + 1)
         }
         """By number."""
@@ -105,10 +111,18 @@ class Fleet:
         for number, handler in signals.items():
             loop.add_signal_handler(number, handler)
         try:
-            await asyncio.gather(*(worker.keep() for worker in self.workers.values()))
+            await asyncio.gather(*(self._keep(worker) for worker in self.workers.values()))
         finally:
             for number in signals:
                 loop.remove_signal_handler(number)
+
+    async def _keep(self, worker: KeptProcess) -> None:
+        await worker.keep()
+        if worker.code == os.EX_TEMPFAIL and not self.draining:
+            self.interrupt()
+
+    def _is_final(self, code: int, starts: int) -> bool:
+        return code in FINAL or (self._fail_fast and starts == 1 and code == os.EX_TEMPFAIL)
 
     def interrupt(self, number: int = signal.SIGTERM) -> None:
         """Forward a signal. A worker drains on the first and quits on the second."""

@@ -7,7 +7,7 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 import structlog
@@ -23,9 +23,18 @@ END_S = 10.0
 class KeptProcess:
     """A child process that is restarted when it ends, after a growing pause."""
 
-    def __init__(self, name: str, command: Sequence[str], *, final: Collection[int] = (), **fields: Any) -> None:
-        """``final``: exit codes after which it is not restarted. Its log events begin with ``name`` and have these
-        ``fields``."""
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str],
+        *,
+        final: Callable[[int, int], bool] = lambda code, starts: False,
+        **fields: Any,
+    ) -> None:
+        """``final(code, starts)``: whether it is not restarted after this exit code of its start with this number.
+
+        Its log events begin with ``name`` and have these ``fields``.
+        """
         self.starts = 0
         self.code: int | None = None
         """Its last exit code; negative: the signal that ended it."""
@@ -45,20 +54,21 @@ class KeptProcess:
     async def keep(self) -> None:
         """Run it until it ends for good."""
         while not self._ending.is_set():
-            wait_s = await self._run_once()
-            if self._ending.is_set() and self.code == -signal.SIGTERM:
-                self.code = 0  # it had not installed its signal handler yet
-            if self.code in self._final or self._ending.is_set():
-                if self.code:
-                    self._log.error(f"{self._name}_ended", code=self.code)
+            code, wait_s = await self._run_once()
+            if self._ending.is_set() and code == -signal.SIGTERM:
+                code = 0  # it had not installed its signal handler yet
+            self.code = code
+            if self._ending.is_set() or self._final(code, self.starts):
+                if code:
+                    self._log.error(f"{self._name}_ended", code=code)
                 return
-            self._log.error(f"{self._name}_crashed", code=self.code, restart_s=round(wait_s, 2))
+            self._log.error(f"{self._name}_crashed", code=code, restart_s=round(wait_s, 2))
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(wait_s):
                     await self._ending.wait()
 
-    async def _run_once(self) -> float:
-        """Start it and wait for its end. Returns the seconds to wait before the next start."""
+    async def _run_once(self) -> tuple[int, float]:
+        """Start it and wait for its end. Returns its exit code and the seconds to wait before the next start."""
         self.starts += 1
         began = time.monotonic()
         # It has its own process group, so that only the parent gets Ctrl-C, and forwards it once.
@@ -68,14 +78,13 @@ class KeptProcess:
             )
         except OSError as error:  # out of memory or processes, which may be temporary
             self._log.error(f"{self._name}_not_started", error=str(error))
-            self.code = os.EX_OSERR
-            return self._backoff.next(0.5)
+            return os.EX_OSERR, self._backoff.next(0.5)
         if self._ending.is_set():  # the signal came while the process was made
             self.signal(signal.SIGTERM)
-        self.code = await self._process.wait()
+        code = await self._process.wait()
         if time.monotonic() - began >= STEADY_S:
             self._backoff.reset()
-        return self._backoff.next()
+        return code, self._backoff.next()
 
     def signal(self, number: int) -> None:
         """Send it a signal. After SIGTERM it is not restarted."""

@@ -357,10 +357,11 @@ def test_a_strategy_that_is_not_there_is_told_before_anything_starts(shell):
     assert "randon" in err and "random" in err
 
 
-def test_an_unreachable_lobby_with_fail_fast_is_75(shell):
+@pytest.mark.parametrize("more", [(), ("--workers", "2")])
+def test_an_unreachable_lobby_with_fail_fast_is_75(shell, more):
     shell.configure()
     shell.make_database()
-    code, _out, err = shell.run("run", "--fail-fast")
+    code, _out, err = shell.run("run", "--fail-fast", *more)
     assert code == 75
     assert f"127.0.0.1:{shell.port}" in err
 

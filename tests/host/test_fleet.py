@@ -111,6 +111,18 @@ if not mark.exists():
     assert parent.workers[1].starts == 2
 
 
+async def test_with_fail_fast_a_worker_without_its_lobby_at_the_start_ends_the_others(tmp_path):
+    """A worker that finds it unreachable after a crash is restarted."""
+    settings = config.load(configuration(tmp_path))
+    commands = {1: "raise SystemExit(75)", 2: "import time; time.sleep(60)"}
+    parent = fleet.Fleet(settings, 2, lambda number: scripted(commands[number])(number), fail_fast=True)
+    assert await asyncio.wait_for(parent.run(), 20) == 75
+    mark = tmp_path / "starts"
+    code = f"import sys; file = open({str(mark)!r}, 'a'); file.write('x'); sys.exit((1, 75, 0)[file.tell() - 1])"
+    parent = fleet.Fleet(settings, 1, scripted(code), fail_fast=True)
+    assert await asyncio.wait_for(parent.run(), 20) == 0
+
+
 async def test_a_worker_that_cannot_be_started_is_tried_again_and_costs_no_other(tmp_path, monkeypatch):
     """No memory, no process left: it passes."""
     starts, start = [], asyncio.create_subprocess_exec
