@@ -120,6 +120,8 @@ class Account:
         self._moved = False
         """Whether another host has the account. An account that waits for its lease replaces this one."""
         self._confirm: asyncio.TimerHandle | None = None
+        self._closing_lost: asyncio.Task[None] | None = None
+        """Closes the lost hands of earlier processes."""
         self._lines = TokenBucket(LINES_PER_MINUTE / 60.0, LINES_PER_MINUTE, 0.0)
         self._left_out = 0
         self.slots = Slots(0, host.capacity)
@@ -184,7 +186,9 @@ class Account:
         only_place = self.connection.adapter.capabilities.connections_per_identity == 1
         if only_place and (ended := self.tables.take_ended()) is not None:
             lost = self._host.lost_hands
-            lost.tasks.spawn(lost.close((self.lobby.name, self.name), self._began_us, self.tables.is_played, ended))
+            self._closing_lost = lost.tasks.spawn(
+                lost.close((self.lobby.name, self.name), self._began_us, self.tables.is_played, ended)
+            )
 
     def _stop_confirm(self) -> None:
         if self._confirm is not None:
@@ -208,6 +212,7 @@ class Account:
         self._lost()
         if final:
             self.refused = event
+            self._leave_lost_hands()
             self.tables.abort_all()
 
     def _was_superseded(self, event: Superseded, now: float) -> None:
@@ -261,7 +266,13 @@ class Account:
         self.last_problem = reason
         self.connection.close()
         self._lost()
+        self._leave_lost_hands()
         self.tables.let_go()
+
+    def _leave_lost_hands(self) -> None:
+        """Close no lost hands any more: the next holder of the account may find that they go on."""
+        if self._closing_lost is not None:
+            self._closing_lost.cancel()
 
     def close(self) -> None:
         """Disconnect, and end no table any more."""

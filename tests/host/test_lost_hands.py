@@ -114,3 +114,21 @@ async def test_a_hand_whose_table_was_between_two_hands_closes_when_the_next_one
     state[row.table] = False
     await asyncio.wait_for(closing, 10)
     assert closed == [(row.game_id, row.seat, "aborted", None)]
+
+
+async def test_who_lost_the_lease_leaves_lost_hands_to_the_new_holder(kit, monkeypatch):
+    """The table was between two hands, so it was not known yet whether the hand goes on."""
+    monkeypatch.setattr(lost_hands, "AGAIN_S", 0.02)
+    hand, looks = sample_hand(RNG, ended=False, account="ada"), []
+    monkeypatch.setattr(Store, "unfinished_hands", lambda *of: looks.append(of) or hand[:1])
+    seated = m.Seated(hand[0].table, "doudizhu", game("doudizhu").rules, hand[0].seat, ())
+    adapter = type("Adapter", (Forgetful,), {"events": (seated,)})
+    kit.connection, kit.timeouts = ConnectionSettings(), Timeouts(confirm_s=0.1)
+    account = AccountSettings(name="ada", token=Secret("adaadaada", "test"))
+    lobby = super(type(kit), kit).lobby("home", adapter.name, "ws://127.0.0.1:9/", [account])
+    plugin = kit.module("lobby", bothost_lobbies=lambda: [adapter])
+    async with kit.running(super(type(kit), kit).settings(lobby), plugin, drain=False) as host:
+        await kit.until(lambda: len(looks) > 2)
+        host.accounts[0].let_go("another host took the account over")
+        await asyncio.sleep(0.2)
+    assert kit.count("game_ends") == 0
