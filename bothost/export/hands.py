@@ -112,11 +112,6 @@ class HandPage:
         scores, seat = self.scores[hand], self.keys[hand][1]
         return scores[seat] if scores is not None and seat < len(scores) else None
 
-    def moved_for(self) -> list[bytes]:
-        """Return the ids of the hands at which the lobby may have moved for our seat."""
-        seats = zip(self.keys, self.away, strict=True)
-        return sorted({game_id for (game_id, seat), away in seats if seat in (away or ())})
-
     def columns(self, hands: npt.NDArray[np.int64]) -> dict[str, pa.Array]:
         """Return the columns for rows of these hands, given by index."""
         indices = pa.array(hands)

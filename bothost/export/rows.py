@@ -20,7 +20,7 @@ from bothost.export.hands import FIELDS as HAND_FIELDS
 from bothost.export.hands import TIME, HandPage
 from bothost.export.options import ExportOptions
 from bothost.export.views import Games
-from bothost.store.reader import Key
+from bothost.store.reader import NOT_PLAYED, Key
 
 TABLE_ROWS = 32_768
 TABLE_BYTES = 64 << 20
@@ -59,11 +59,13 @@ _FETCHED = [
     *_DECISION_FIELDS,
     pa.field("at_us", TIME, nullable=False),
 ]
-DROPPED = (
-    "SELECT o.decision_id FROM decisions d JOIN outcomes o ON o.decision_id = d.id "
-    "WHERE d.game_id IN ({keys}) AND o.kind IN ('superseded', 'server_acted')"
+_DROPPED = pa.field("dropped", SYMBOL)
+"""Why a decision was not played, one of ``NOT_PLAYED``; null for the others."""
+_DROPPED_SQL = (
+    "(SELECT min(o.kind) FROM outcomes o WHERE o.decision_id = d.id AND o.kind IN ("  # min: rejected comes first
+    + ", ".join(f"'{kind}'" for kind in NOT_PLAYED)
+    + "))"
 )
-REFUSALS = "SELECT o.decision_id FROM outcomes o WHERE o.kind = 'rejected' AND o.decision_id BETWEEN {key} AND {key}"
 
 
 def schema_of(options: ExportOptions) -> pa.Schema:
@@ -128,8 +130,8 @@ def batch_of(
     if not len(hands):
         return None
     columns = dict(zip(found.schema.names, found.columns, strict=True))
-    columns["rejected"] = _rejected(reader, columns["id"])
-    columns["played"] = _played(columns, hands, _dropped(reader, page.moved_for()))
+    columns["rejected"] = pc.fill_null(pc.equal(columns["dropped"].dictionary_decode(), "rejected"), False)
+    columns["played"] = _played(columns, hands)
     made = columns | page.columns(hands)
     made |= {"id": hexadecimal(columns["id"]), "at": columns["at_us"]}
     if options.view_json:
@@ -150,36 +152,19 @@ def batch_of(
 
 def read_decisions(reader: ColumnReader, game_ids: Sequence[bytes], *, raw: bool) -> pa.RecordBatch:
     """Read the exported columns of all decisions of some games, in order. ``raw``: with the frames of the requests."""
-    schema = pa.schema([*_FETCHED, *([pa.field("raw", pa.binary())] if raw else [])])
-    names = ", ".join(f'd."{name}"' for name in schema.names)
+    fetched = pa.schema([*_FETCHED, *([pa.field("raw", pa.binary())] if raw else [])])
+    names = ", ".join(f'd."{name}"' for name in fetched.names)
     query = (
-        f"SELECT {names} FROM decisions d WHERE d.game_id IN ({{keys}}) "
+        f"SELECT {names}, {_DROPPED_SQL} FROM decisions d WHERE d.game_id IN ({{keys}}) "
         "ORDER BY d.game_id, d.seat, d.seq, d.substep, d.attempt, d.role"
     )
-    return reader.read(query, game_ids, schema)
+    return reader.read(query, game_ids, fetched.append(_DROPPED))
 
 
-def _rejected(reader: ColumnReader, ids: pa.Array) -> pa.Array:
-    """Whether the lobby rejected each decision. One query reads all rejections in the range of ids, which are few."""
-    beginnings = key_bytes(ids).view(">u8")[:, 0]
-    bounds = (
-        int(beginnings.min()).to_bytes(8, "big") + b"\0" * 8,
-        int(beginnings.max()).to_bytes(8, "big") + b"\xff" * 8,
-    )
-    found = reader.read(REFUSALS, bounds, pa.schema([pa.field("decision_id", KEY, nullable=False)]))
-    return pc.is_in(ids, value_set=found["decision_id"])
-
-
-def _dropped(reader: ColumnReader, game_ids: Sequence[bytes]) -> pa.Array:
-    """Return the ids of the decisions of some hands that the lobby did not wait for."""
-    schema = pa.schema([pa.field("decision_id", KEY, nullable=False)])
-    return reader.read(DROPPED, game_ids, schema)["decision_id"] if game_ids else pa.array([], KEY)
-
-
-def _played(columns: dict[str, pa.Array], hands: npt.NDArray[np.int64], dropped: pa.Array) -> pa.Array:
+def _played(columns: dict[str, pa.Array], hands: npt.NDArray[np.int64]) -> pa.Array:
     """Whether each decision was played, as ``bothost.store.reader.played``. ``hands``: the index of each row's hand."""
     live = pc.equal(columns["role"].dictionary_decode(), "live").to_numpy(zero_copy_only=False)
-    gone = pc.or_(columns["rejected"], pc.is_in(columns["id"], value_set=dropped)).to_numpy(zero_copy_only=False)
+    gone = columns["dropped"].is_valid().to_numpy(zero_copy_only=False)
     seq, attempts = columns["seq"].to_numpy(), np.where(live, columns["attempt"].to_numpy(), 0)
     first = np.flatnonzero((np.diff(hands, prepend=-1) != 0) | (np.diff(seq, prepend=-1) != 0))
     last = np.repeat(np.maximum.reduceat(attempts, first), np.diff(first, append=len(seq)))

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from bothost.config import StoreSettings
 from bothost.errors import StoreError, StoreUnavailable
-from bothost.export import rows
 from bothost.export.columns import KEY, SYMBOL, ColumnReader
 from bothost.store import Store
 from bothost.store import schema as store_schema
@@ -120,9 +119,3 @@ def test_nulls_where_none_may_be_are_refused(database):
 def test_a_query_that_the_database_refuses_is_an_outage(database):
     with pytest.raises(StoreUnavailable, match="no such table"):
         ColumnReader(database[0]).read("SELECT 1 FROM missing", [], pa.schema([SCHEMA.field(0)]))
-
-
-def test_refusals_are_found_by_an_index_of_their_own(store):
-    with contextlib.closing(sqlite3.connect(store.engine.url.database)) as driver:
-        plan = driver.execute("EXPLAIN QUERY PLAN " + rows.REFUSALS.format(key="?"), (b"", b"")).fetchall()
-    assert "COVERING INDEX ix_outcomes_rejected" in plan[0][-1]
