@@ -18,7 +18,7 @@ import typer
 
 from bothost import children, config
 from bothost.cli import options
-from bothost.errors import BothostError, UsageError
+from bothost.errors import BothostError, ConfigError, UsageError
 
 INTERRUPTED = 128 + signal.SIGINT
 """Exit code after a second Ctrl-C, as of any program that Ctrl-C ends."""
@@ -45,6 +45,9 @@ def command(
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     file = config.find(config_file)
     settings = options.settings(file)
+    if not any(lobby.accounts for lobby in settings.lobbies):
+        advice = "add a [[lobby]] with a [[lobby.account]]; bothost init writes an example"
+        raise ConfigError("no account is configured, so nothing would play", file=str(file), advice=advice)
     if worker is not None:
         share = share_of(settings, worker)
         _play(share, lambda: share_of(config.load(file), worker), file, fail_fast, parent=parent or os.getppid())

@@ -319,6 +319,13 @@ def test_a_reload_that_comes_before_the_host_listens_does_not_end_it(tmp_path, m
         signal.signal(signal.SIGHUP, before)
 
 
+@pytest.mark.parametrize("text", ["", '[[lobby]]\nname = "home"\nadapter = "embedded"\nurl = "ws://127.0.0.1:1/ws"\n'])
+def test_a_host_without_an_account_says_so(tmp_path, capsys, text):
+    (tmp_path / "config.toml").write_text(text)
+    assert cli.main(["run", "--config", str(tmp_path / "config.toml")]) == 78
+    assert "no account" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("words", ["run", "run --workers 2", "web"])
 def test_a_process_with_secrets_is_hidden_from_others_before_it_reads_them(tmp_path, monkeypatch, words):
     hidden = []
