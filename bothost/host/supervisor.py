@@ -191,11 +191,11 @@ class Host:
         """Send decided moves, write all rows, and close everything. A failure in one step does not stop the others."""
         async with contextlib.AsyncExitStack() as last:  # runs in reverse order
             last.push_async_callback(asyncio.to_thread, self.runner.hooks.close)
+            if self._takeover is not None:  # when all is written that the next holder reads
+                last.push_async_callback(self._takeover.leases.aclose)
             last.push_async_callback(self.log.aclose)
             last.callback(self.runner.recorder.batches.close)
             last.push_async_callback(asyncio.to_thread, self._memos.close)
-            if self._takeover is not None:
-                last.push_async_callback(self._takeover.leases.aclose)
             for account in self.accounts:
                 last.push_async_callback(account.connection.aclose)
             last.push_async_callback(self.opponents.aclose)

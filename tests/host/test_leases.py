@@ -22,6 +22,7 @@ from bothost.host.account import Timeouts
 from bothost.host.control import HostRunning
 from bothost.host.leases import Identity, Keeper
 from bothost.host.memory import StoreMemory
+from bothost.host.memos import MemoWriter
 from bothost.host.recorder import now_us
 from bothost.host.status import status_of
 from bothost.host.supervisor import Host
@@ -318,6 +319,22 @@ async def test_a_lease_that_is_taken_while_the_host_ends_is_released():
     go_on.set()
     await keeper.aclose()
     assert released == [key]
+
+
+async def test_who_ends_releases_its_leases_when_all_is_written_that_the_next_holder_reads(kit, pair, monkeypatch):
+    order = []
+
+    def noted(owner, name):
+        call = getattr(owner, name)
+        monkeypatch.setattr(owner, name, lambda *of: (call(*of), order.append(owner))[0])
+
+    async with kit.lobby(), pair.running("first") as first:
+        await kit.until(lambda: len(connected(first)) == 3)
+        noted(Leases, "release")
+        noted(MemoWriter, "close")
+        noted(DecisionLog, "close")
+        first.quit()
+    assert order == [MemoWriter, DecisionLog, Leases]
 
 
 def test_a_data_dir_has_one_host_which_is_known_again_after_a_restart(tmp_path):
