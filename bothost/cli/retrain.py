@@ -63,11 +63,7 @@ def command(
     from bothost.retrain.task import Request, trainer_of
 
     minute = _minute(at)
-    if not watch and (after is not None or at is not None):
-        given = "--at" if after is None else "--after"
-        raise UsageError(f"{given} is for --watch", advice=f"add --watch, or leave out {given}")
-    if watch and out is not None:
-        raise UsageError("--out is the folder of one job", advice="leave it out: --watch makes a folder for each job")
+    _check_watch(watch, after, at, out)
     options.choose_trackers(config)
     settings, plugins = options.settings(config), options.plugins(config)
     trainer = trainer_of(require(plugins, plugins.strategies, "strategy", name))
@@ -90,22 +86,38 @@ def command(
     with opened(settings) as registry:
         tools = Tools(plugins, registry.store, registry)
         elsewhere = None if ray is None else _on_ray(ray, config, ray_cores)
+        match = (lambda: promoted(tools, name, deals, alpha, config)) if promote else None
         folder = settings.host.data_dir / "retrain"
         if watch:
-            match = (lambda: promoted(tools, name, deals, alpha, config)) if promote else None
-            return watch_log(tools, asked, folder, after or AFTER, minute, match, elsewhere)
-        result = once(tools, request, out or _folder(folder, request), elsewhere)
-        if promote:
-            result["promotion"] = promoted(tools, name, deals, alpha, config)
+            return watch_log(tools, asked, folder, after or AFTER, minute, match, elsewhere, as_json=as_json)
+        result = once(tools, request, out or _folder(folder, request), match, elsewhere)
     output.emit(result, as_json, _text(result))
 
 
-def once(tools: Tools, request: Request, out: Path, elsewhere: Learn | None = None) -> dict[str, Any]:
-    """Run one retraining and show its progress on the terminal."""
+def _check_watch(watch: bool, after: int | None, at: str | None, out: Path | None) -> None:
+    """Raise UsageError for options that do not go together."""
+    if not watch and (after is not None or at is not None):
+        given = "--at" if after is None else "--after"
+        raise UsageError(f"{given} is for --watch", advice=f"add --watch, or leave out {given}")
+    if watch and out is not None:
+        raise UsageError("--out is the folder of one job", advice="leave it out: --watch makes a folder for each job")
+
+
+def once(
+    tools: Tools,
+    request: Request,
+    out: Path,
+    promote: Callable[[], dict[str, Any]] | None = None,
+    elsewhere: Learn | None = None,
+) -> dict[str, Any]:
+    """Run one retraining, and then ``promote``. Shows its progress on the terminal."""
     from bothost.retrain.job import retrain
 
     with output.progress(None, f"retrain {request.strategy}") as advance:
-        return retrain(tools, request, out, advance, elsewhere)
+        result = retrain(tools, request, out, advance, elsewhere)
+    if promote is not None:
+        result["promotion"] = promote()
+    return result
 
 
 def _on_ray(address: str, config: Path | None, cores: int) -> Learn:
@@ -136,6 +148,8 @@ def watch_log(
     minute: int | None,
     promote: Callable[[], dict[str, Any]] | None,
     elsewhere: Learn | None = None,
+    *,
+    as_json: bool = False,
 ) -> None:
     """Retrain whenever the conditions are met. A job of another host that watches too is not repeated."""
     from bothost.errors import BothostError
@@ -147,10 +161,8 @@ def watch_log(
         try:
             count, last_us = new_decisions(tools.store, request)
             if count >= after and due(last_us, minute, time.time()):
-                result = once(tools, request, _folder(folder, request), elsewhere)
-                if promote is not None:
-                    result["promotion"] = promote()
-                output.emit(result, False, _text(result))
+                result = once(tools, request, _folder(folder, request), promote, elsewhere)
+                output.emit(result, as_json, _text(result))
         except LeaseHeld:
             pass  # another host runs this job
         except (BothostError, OSError) as error:

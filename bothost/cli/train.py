@@ -55,10 +55,8 @@ def command(
     from bothost.plugins import check_options, checked_figures, start_of, trainer_evaluators
     from bothost.strategy import TrainingRun
 
-    extra = context.args
-    if stage is not None and stage.startswith("--"):  # the first of the trainer's own options
-        extra, stage = [stage, *extra], None
-    texts = [*(option or []), *_own(extra)]
+    stage, own = _own(stage, context.args)
+    texts = [*(option or []), *own]
     plugins = options.plugins(config)
     options.choose_trackers(config)
     trainer = _trainer(plugins, name, stage)
@@ -71,7 +69,6 @@ def command(
         raise UsageError(f"{name} does not learn from logged players", advice=f"leave out {chosen[0]}")
     chosen = [*_words({"--minutes": None if minutes is None else f"{minutes:g}", "--seed": str(seed)}), *chosen]
     settled = check_options(trainer, options.nested(texts))
-    evaluators = trainer_evaluators(plugins, trainer, settled)
     title = f"train {name}" if stage is None else f"{stage} for {name}"
     with options.alone_in(folder), _log(trainer, query, config) as log, output.progress(None, title) as advance:
         run = TrainingRun(
@@ -82,7 +79,7 @@ def command(
             command=options.command_line("train", name, stage, *chosen, option=texts),
             log=log,
             players=tuple(player or ()),
-            evaluators=evaluators,
+            evaluators=trainer_evaluators(plugins, trainer, settled),
             start=start_of(plugins, trainer, settled),
         )
         figures = checked_figures(trainer, trainer(settled).train(run, advance))
@@ -127,9 +124,14 @@ def _trainer(plugins: Plugins, name: str, stage: str | None) -> type[Trainer]:
     return trainer[stage]
 
 
-def _own(words: Sequence[str]) -> list[str]:
-    """The trainer's options under their own names as KEY=VALUE: ``--records 1000`` and ``--records=1000``."""
+def _own(stage: str | None, words: Sequence[str]) -> tuple[str | None, list[str]]:
+    """The stage, and the trainer's options under their own names as KEY=VALUE: ``--records 1000``, ``--records=1000``.
+
+    Without a stage, the first of these options comes in its place.
+    """
     texts, rest = [], list(words)
+    if stage is not None and stage.startswith("--"):
+        rest, stage = [stage, *rest], None
     while rest:
         word = rest.pop(0)
         key, equals, value = word.removeprefix("--").partition("=")
@@ -138,7 +140,7 @@ def _own(words: Sequence[str]) -> list[str]:
         if not equals and (not rest or rest[0].startswith("--")):
             raise UsageError(f"{word} needs a value", advice=f"{word} VALUE")
         texts.append(f"{key}={value if equals else rest.pop(0)}")
-    return texts
+    return stage, texts
 
 
 def _shown(value: Any) -> str:

@@ -51,7 +51,7 @@ def test_it_retrains_once_for_the_same_decisions(tools, request_, tmp_path, monk
     assert "refused" in capsys.readouterr().out
 
 
-def test_an_age_counts_from_each_job_anew(tmp_path, migrated_file, monkeypatch):
+def test_an_age_counts_from_each_job_anew(tmp_path, migrated_file, monkeypatch, capsys):
     """A watch runs for months: the last 7 days are not those before it began."""
     (tmp_path / "config.toml").write_text(f'[store]\nurl = "sqlite:///{migrated_file}"\n')
     since = []
@@ -68,9 +68,11 @@ def test_an_age_counts_from_each_job_anew(tmp_path, migrated_file, monkeypatch):
 
     monkeypatch.setattr(command, "once", once)
     monkeypatch.setattr(command.time, "sleep", sleep)
-    words = ["--watch", "--after", "1", "--since", "7d", "--config", str(tmp_path / "config.toml")]
+    words = ["--watch", "--after", "1", "--since", "7d", "--json", "--config", str(tmp_path / "config.toml")]
     assert main(["retrain", "phase-ppo", *words]) == 130
     assert since[1] == since[0] + 1
+    first, _ = json.JSONDecoder().raw_decode(capsys.readouterr().out)
+    assert first["version"] == "r1"
 
 
 def test_a_full_disk_does_not_end_the_watch(tools, request_, tmp_path, monkeypatch, capsys):
