@@ -30,12 +30,14 @@ def to_json(data: Any) -> str:
 
 
 def table(rows: Sequence[Sequence[object]], header: Sequence[str] = ()) -> str:
-    """Aligned columns, two spaces apart; no lines, so that it can be piped."""
+    """Aligned columns, two spaces apart; no lines, so that it can be piped. Chinese characters are two columns wide."""
+    from rich.cells import cell_len, set_cell_size
+
     cells = [[str(cell) for cell in row] for row in ([header, *rows] if header else rows)]
     if not cells:
         return ""
-    widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
+    widths = [max(cell_len(row[i]) for row in cells) for i in range(len(cells[0]))]
+    lines = ["  ".join(map(set_cell_size, row, widths)).rstrip() for row in cells]
     return "\n".join(lines)
 
 

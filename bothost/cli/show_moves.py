@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
@@ -120,11 +121,11 @@ def _weight(action: Mapping[str, Any]) -> str:
 
 
 def _moves(steps: Sequence[Position], names: Sequence[str], considered: Mapping[int, list[Text]], out: Console) -> None:
-    wide = max(len(name) for name in names)
+    wide = max(map(cell_len, names))
     long = min(16, max(len(step.notation or "") for step in steps))
     for number, step in enumerate(steps[1:], start=1):
         mover = names[step.mover] if step.mover is not None and step.mover < len(names) else ""
-        line = Text(f"{number:4}  {mover:<{wide}}  ")
+        line = Text(f"{number:4}  {set_cell_size(mover, wide)}  ")
         line.append(f"{printable(step.notation or ''):<{long}}", style="bold")
         first, *rest = considered.get(number) or [Text()]
         out.print(Text("  ").join([line, first]))

@@ -12,14 +12,28 @@ LINES = 8
 """Contestants whose history is drawn."""
 MANY = 100
 """With more hands, the axis of hands is logarithmic."""
+CHINESE_FONTS = (
+    *("Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans SC", "Source Han Sans SC", "WenQuanYi Micro Hei"),
+    *("WenQuanYi Zen Hei", "Microsoft YaHei", "SimHei", "PingFang SC", "Heiti SC", "Arial Unicode MS"),
+)
+"""Fonts for names that matplotlib's own font cannot write. Those that are installed are used."""
 
 
 def draw(ladders: Sequence[GameLadder], path: Path) -> None:
     """Plot one row per game. The suffix chooses the format. Raises UsageError."""
     try:
-        from matplotlib.figure import Figure
+        import matplotlib
+        from matplotlib.font_manager import get_font_names
     except ImportError:
         raise UsageError("the picture needs matplotlib", advice='pip install "bothost[ladder]"') from None
+    installed = set(get_font_names())
+    with matplotlib.rc_context({"font.family": ["DejaVu Sans", *(n for n in CHINESE_FONTS if n in installed)]}):
+        _draw(ladders, path)
+
+
+def _draw(ladders: Sequence[GameLadder], path: Path) -> None:
+    from matplotlib.figure import Figure
+
     sizes = [max(2.2, 0.32 * len(ladder.standings) + 0.9) for ladder in ladders]
     figure = Figure(figsize=(11, sum(sizes)), layout="constrained")
     grid = figure.subplots(len(ladders), 2, squeeze=False, gridspec_kw={"height_ratios": sizes})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,7 +10,10 @@ import msgspec
 
 from bothost.config import LobbyServerSettings
 from bothost.errors import ConfigError
+from bothost.lobby_server.names import is_visible
 
+MAX_NAME = 64
+"""Characters of an account's name."""
 TOKENS_ADVICE = (
     'set $BOTHOST_LOBBY_TOKENS to "name:token,name:token"; '
     "`python -c 'import secrets; print(secrets.token_urlsafe())'` makes a token"
@@ -18,12 +21,13 @@ TOKENS_ADVICE = (
 
 
 def parse_tokens(text: str) -> dict[str, str]:
-    """``name:token,name:token`` as a mapping. Raises ConfigError, which does not repeat a token."""
+    """``name:token,name:token`` as a mapping, names in NFC. Raises ConfigError, which does not repeat a token."""
     tokens: dict[str, str] = {}
     for number, pair in enumerate(filter(None, (part.strip() for part in text.split(","))), start=1):
         name, colon, token = (part.strip() for part in pair.partition(":"))
         if not (name and colon and token):
             raise ConfigError(f"account {number} is not name:token", key="lobby_server.tokens", advice=TOKENS_ADVICE)
+        name = unicodedata.normalize("NFC", name)
         if name in tokens:
             raise ConfigError(f"two accounts are called {name!r}", key="lobby_server.tokens", advice=TOKENS_ADVICE)
         tokens[name] = token
@@ -35,8 +39,10 @@ def check_accounts(tokens: Mapping[str, str]) -> None:
     if not tokens or not all(tokens.values()):
         raise ConfigError("the lobby has no accounts", key="lobby_server.tokens", advice=TOKENS_ADVICE)
     for name in tokens:
-        if name.startswith("robot-") or not re.fullmatch(r"[!-9;-~]{1,64}", name):
-            advice = "a name has 1 to 64 printable characters without space and colon, and does not start with `robot-`"
+        if name.startswith("robot-") or ":" in name or not is_visible(name, MAX_NAME):
+            advice = (
+                f"a name has 1 to {MAX_NAME} visible characters, no space or colon, and does not start with `robot-`"
+            )
             raise ConfigError(f"{name!r} is not a valid account name", key="lobby_server.tokens", advice=advice)
     if len(set(tokens.values())) < len(tokens):
         advice = "a token identifies an account: every account needs its own"

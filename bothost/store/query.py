@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import re
+import json
+from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 import msgspec
@@ -94,12 +95,10 @@ class HandQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             # Decisions that are not fallbacks have the strategy of their hand.
             decided = _fell_back(low, high, decisions.c.strategy.in_(self.strategies))
             conditions.append(games.c.strategy.in_(self.strategies) | decided)
-        if self.players and all(_PLAIN.fullmatch(name) for name in self.players):
-            named = (games.c.players.contains(f'"{name}"', autoescape=True) for name in self.players)
-            conditions.append(sa.or_(games.c.account.in_(self.players), *named))
-        if self.opponents and all(_PLAIN.fullmatch(name) for name in self.opponents):
-            named = (games.c.players.contains(f'"{name}"', autoescape=True) for name in self.opponents)
-            conditions.append(sa.or_(*named))
+        if self.players and all(map(_searchable, self.players)):
+            conditions.append(sa.or_(games.c.account.in_(self.players), *_named(self.players)))
+        if self.opponents and all(map(_searchable, self.opponents)):
+            conditions.append(sa.or_(*_named(self.opponents)))
         if self.fallbacks:
             conditions.append(_fell_back(low, high))
         if self.live:
@@ -135,6 +134,18 @@ def between(column: sa.Column[bytes], low: bytes | None, high: bytes | None) -> 
     return [] + ([] if low is None else [column >= low]) + ([] if high is None else [column <= high])
 
 
+def _searchable(name: str) -> bool:
+    """Whether JSON writes a name in one of the two ways of ``_named``, so that the database can search for it."""
+    return name.isprintable() and not set(name) & set("\"\\/<>&'")
+
+
+def _named(names: Iterable[str]) -> Iterator[sa.ColumnElement[bool]]:
+    """Yield conditions: the players of a hand include this name, written as it is or in ASCII, as in ``\\u5c0f``."""
+    for name in names:
+        for spelling in {json.dumps(name, ensure_ascii=ascii) for ascii in (False, True)}:
+            yield games.c.players.contains(spelling, autoescape=True)
+
+
 def _fell_back(low: bytes | None, high: bytes | None, *more: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:
     """Whether a fallback decided in the hand, meeting ``more``.
 
@@ -148,8 +159,6 @@ def _fell_back(low: bytes | None, high: bytes | None, *more: sa.ColumnElement[bo
     return here.in_(found)
 
 
-_PLAIN = re.compile(r"[A-Za-z0-9 _.:@#+-]+")
-"""Names that every JSON encoder writes the same, so that the database can search for them."""
 _decode = msgspec.json.Decoder().decode
 EVERY_HAND = HandQuery()
 CLOSED_HANDS = HandQuery(closed=True)

@@ -107,7 +107,8 @@ class Cloning:
     def _commands(self, name: str, wanted: Clone) -> tuple[list[list[str]], Callable[[], None]]:
         """The commands that train and register a clone, and what cleans up after them, whether they succeed or not."""
         _remove_old(self._site.settings.host.data_dir / "clones")
-        version = f"{name}-{len(clones_of(self._site, name)) + 1}-{secrets.token_hex(2)}"
+        plain = name if name.isascii() else "clone"  # versions are file names and parts of addresses
+        version = f"{plain}-{len(clones_of(self._site, name)) + 1}-{secrets.token_hex(4)}"
         folder = self._site.settings.host.data_dir.resolve() / "clones" / version
         train = ["train", STRATEGY, "--player", name, "--lobby", LOBBY, "--out", str(folder)]
         train += ["--option", f"game={wanted.game}", "--option", "curve=true"]

@@ -8,6 +8,7 @@ import json
 import math
 import secrets
 import time
+import unicodedata
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
@@ -244,6 +245,7 @@ class Matches:
         the name is another browser's, or too many games are played.
         """
         game, trusted = self._checked(wanted), viewer.kind == "operator"
+        name = unicodedata.normalize("NFC", wanted.name)
         async with self._starting:
             self._forget_old()
             if len(self._tasks) >= MAX_MATCHES:
@@ -251,26 +253,26 @@ class Matches:
                 raise UsageError(f"{MAX_MATCHES} games are being played here", advice="wait until one of them is over")
             lobby = await self._opened()
             # Last of what may be refused: only the answer to a game that began gives the browser the key of its name.
-            browser = await asyncio.to_thread(self._people.claim, browser, wanted.name, trusted=trusted)
-            if wanted.name in self._names.values():
-                raise UsageError(f"{wanted.name} is playing already", advice="finish that game, or choose another name")
+            browser = await asyncio.to_thread(self._people.claim, browser, name, trusted=trusted)
+            if name in self._names.values():
+                raise UsageError(f"{name} is playing already", advice="finish that game, or choose another name")
             token = secrets.token_urlsafe(32)
             attributes: dict[str, Any] = {"room": secrets.token_hex(8)}
             clock = {"grant_ms": wanted.grant_ms, "bank_ms": wanted.bank_ms if wanted.grant_ms else 0, "hands": 1}
             match = Match(self._site, viewer, Seat(game, token, {**attributes, **clock}))
             bots = bots_of(wanted.opponents, match.id)
-            lobby.lobby.accounts.add(wanted.name, token)
+            lobby.lobby.accounts.add(name, token)
             for bot in bots:
                 lobby.lobby.accounts.add(bot.name, bot.token)
-            self._matches[match.id], self._names[match.id] = match, wanted.name
+            self._matches[match.id], self._names[match.id] = match, name
             if viewer.kind == "spectator":
                 viewer.kind = "player"
-            viewer.player = wanted.name
+            viewer.player = name
             opponents = running(self._site.settings, match.id, lobby.url, game, bots, attributes)
             names = [bot.name for bot in bots]
             self._tasks[match.id] = asyncio.create_task(self._play(match, lobby, opponents, names), name="match")
         if wanted.consents:
-            await asyncio.to_thread(self._people.agree, wanted.name)
+            await asyncio.to_thread(self._people.agree, name)
         return match, browser
 
     def _checked(self, wanted: Wanted) -> Game:

@@ -1,7 +1,8 @@
 """The names of people who play in the browser: a name belongs to the browser that used it first.
 
-A cookie holds a key that only this browser knows, and the name that it used last. The database keeps the key's sha256
-beside each name. So what a person played and consented to stays theirs, also after a restart of the server.
+A cookie holds a key that only this browser knows, and the name that it used last, percent-encoded. The database keeps
+the key's sha256 beside each name. So what a person played and consented to stays theirs, also after a restart of the
+server.
 """
 
 from __future__ import annotations
@@ -10,12 +11,15 @@ import hashlib
 import hmac
 import re
 import secrets
+import unicodedata
+from urllib.parse import quote, unquote
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
 from bothost.errors import UsageError
+from bothost.lobby_server.names import is_visible
 from bothost.store import consent
 from bothost.store.query import HandQuery
 from bothost.store.reader import latest_hands
@@ -24,7 +28,8 @@ from bothost.web.opponents import LOBBY
 
 COOKIE = "bothost_player"
 COOKIE_S = 365 * 86_400
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,31}")
+MAX_NAME = 32
+"""Characters of a name."""
 _BOT = re.compile(r"robot-.*|.*-[0-9a-f]{8}-[0-9]+")
 """Names that the lobby and :func:`bothost.web.opponents.bots_of` give to bots."""
 
@@ -39,13 +44,20 @@ class Browser(msgspec.Struct, frozen=True):
     def of(cls, request: Request) -> Browser:
         """The browser that asks; one without a key where it has none."""
         key, _, name = request.cookies.get(COOKIE, "").partition(".")
-        return cls(key, name)
+        return cls(key, unquote(name))
 
     def remember(self, request: Request, answer: Response) -> None:
         """Let the browser keep its key and its name."""
         secure = request.url.scheme == "https"
-        value = f"{self.key}.{self.name}"
+        value = f"{self.key}.{quote(self.name)}"
         answer.set_cookie(COOKIE, value, max_age=COOKIE_S, httponly=True, samesite="strict", secure=secure)
+
+
+def is_name(name: str) -> bool:
+    """Whether it has only letters, marks and digits of any language and _ . -, and begins with a letter or a digit."""
+    kinds = [unicodedata.category(character)[0] for character in name]
+    plain = all(kind in "LMN" or character in "_.-" for kind, character in zip(kinds, name, strict=True))
+    return is_visible(name, MAX_NAME) and plain and kinds[0] in "LN"
 
 
 class Names:
@@ -59,8 +71,9 @@ class Names:
 
         ``trusted``: may take a name under which a person played before names had owners. Raises UsageError.
         """
-        if not _NAME.fullmatch(name) or _BOT.fullmatch(name):
-            raise UsageError(f"{name[:40]!r} is no name", advice="use 1 to 32 letters, digits and _ . -")
+        if not is_name(name) or _BOT.fullmatch(name):
+            advice = f"use 1 to {MAX_NAME} letters and digits of any language, and _ . -"
+            raise UsageError(f"{name[:40]!r} is no name", advice=advice)
         taken = UsageError(f"the name {name} belongs to another browser", advice="choose another name")
         key = browser.key or secrets.token_urlsafe(32)
         known = self._store.memo(LOBBY, name)
@@ -78,7 +91,7 @@ class Names:
 
     def proven(self, browser: Browser) -> str | None:
         """The name that a browser says is its own, if it is."""
-        if not browser.key or not _NAME.fullmatch(browser.name):
+        if not browser.key or not is_name(browser.name):
             return None
         owner = self._store.memo(LOBBY, browser.name).get("browser")
         return browser.name if _owned(owner, browser.key) else None

@@ -355,6 +355,7 @@ def test_a_log_file_that_cannot_be_written_is_named(run: Callable[..., tuple[int
 
 def test_output_helpers() -> None:
     assert output.table([("a", 1), ("bbb", 22)], ("X", "YY")) == "X    YY\na    1\nbbb  22"
+    assert output.table([("小明", 1), ("José", 22)]) == "小明  1\nJosé  22"
     assert output.table([]) == ""
     assert json.loads(output.to_json({"p": Path("x"), "e": "é"})) == {"p": "x", "e": "é"}
 

@@ -13,7 +13,7 @@ from bothost.arena.lineup import lineups
 from bothost.arena.match import DealResult, HandResult
 from bothost.cli import main
 from bothost.errors import StoreError, UsageError
-from bothost.ladder import journals, rating_of, report
+from bothost.ladder import journals, picture, rating_of, report
 from bothost.ladder.logged import LoggedOutcomes
 from bothost.ladder.outcome import LANDLORD, Outcome, teams_of
 from bothost.ladder.update import Ladder, clear
@@ -271,6 +271,17 @@ def test_the_command_shows_writes_and_draws(tmp_path, monkeypatch, capsys):
     assert main(["ladder", "--rebuild", "--json", "--min-hands", "5"]) == 0
     assert json.loads(capsys.readouterr().out)["games"] == {}
     assert main(["ladder", "--journal", "a.jsonl", "--picture", "ladder.xyz"]) == 2
+
+
+def test_chinese_names_are_drawn_where_a_font_has_them(tmp_path):
+    """A character without a picture would be a warning, and so an error."""
+    fonts = pytest.importorskip("matplotlib.font_manager")
+    if not set(fonts.get_font_names()) & set(picture.CHINESE_FONTS):
+        pytest.skip("no font with Chinese characters is installed")
+    ming = Contestant("player", "小明", "home")
+    standing = report.Standing(ming.label, ming, ratings.Rating(), ())
+    picture.draw([report.GameLadder("doudizhu", (standing,), (), ())], tmp_path / "ladder.png")
+    assert (tmp_path / "ladder.png").stat().st_size > 0
 
 
 def test_scopes_mark_their_hands_apart(store):

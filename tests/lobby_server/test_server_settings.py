@@ -12,6 +12,14 @@ def test_tokens_are_pairs():
     assert parse_tokens(" ada:x:y , bob:z,") == {"ada": "x:y", "bob": "z"}
 
 
+def test_names_of_any_language_stand_in_one_form():
+    tokens = parse_tokens("小明:x,Jose\u0301:y,O'Neil:z")
+    assert tokens == {"小明": "x", "Jos\u00e9": "y", "O'Neil": "z"}
+    assert ServerSettings(tokens=tokens).tokens == tokens
+    with pytest.raises(ConfigError, match="two accounts are called"):
+        parse_tokens("Jos\u00e9:x,Jose\u0301:y")
+
+
 @pytest.mark.parametrize("text", ["ada", "ada:", ":x", "ada:planted-secret,ada:y", "ada:x,planted-secret"])
 def test_bad_tokens_are_refused_without_repeating_them(text):
     with pytest.raises(ConfigError) as caught:
@@ -21,7 +29,11 @@ def test_bad_tokens_are_refused_without_repeating_them(text):
 
 
 @pytest.mark.parametrize(
-    "tokens", [{}, {"ada": ""}, {"ada": "x", "bob": "x"}, {"robot-1": "x"}, {"a b": "x"}, {"a:b": "x"}, {"": "x"}]
+    "tokens",
+    [
+        *({}, {"ada": ""}, {"ada": "x", "bob": "x"}, {"robot-1": "x"}, {"a b": "x"}, {"a:b": "x"}, {"": "x"}),
+        *({name: "x"} for name in ("a\u202eb", "a\u200b", "a\u3164", "\u2800", "a\n", "明" * 65, "Jose\u0301")),
+    ],
 )
 def test_a_server_needs_distinct_accounts(tokens):
     with pytest.raises(ConfigError) as caught:

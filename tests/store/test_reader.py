@@ -1,5 +1,6 @@
 """Reading the log: pages, filters, and the law that folded events give the logged views."""
 
+import json
 import random
 
 import pytest
@@ -85,6 +86,19 @@ async def test_filters(hands, store, query, expected):
     assert ids(latest_hands(store, query, 5)) == wanted[::-1][:5]
 
 
+@pytest.mark.parametrize("in_ascii", [True, False])
+@pytest.mark.parametrize("name", ["小明", "José", "नेहा", "100%_a", 'a"b', "a/b"])
+async def test_a_player_is_found_however_json_writes_the_name(any_settings, tmp_path, store, name, in_ascii):
+    log = DecisionLog.open(any_settings, "test", tmp_path / "spool")
+    (game, *_) = rows = sample_hand(random.Random(1), decisions=0)
+    game.players = json.dumps([{"seat": 1, "player": name}], ensure_ascii=in_ascii)
+    await log.submit(rows)
+    await log.aclose()
+    assert ids(iter_hands(store, HandQuery(players=(name,)))) == [game.game_id]
+    assert ids(iter_hands(store, HandQuery(opponents=(name,)))) == [game.game_id]
+    assert ids(iter_hands(store, HandQuery(players=(name + "x",)))) == []
+
+
 def searched(store, query, limit, **given):
     """Hands of all steps of a search, and the number of steps."""
     found, before, steps = [], None, 0
@@ -104,6 +118,7 @@ def searched(store, query, limit, **given):
         HandQuery(results=("lost",)),
         HandQuery(players=("bob",), closed=True),
         HandQuery(players=("\N{SNOWMAN}",)),
+        HandQuery(players=('"quoted"',)),
         HandQuery(since_us=START + DAY // 2, until_us=START + DAY),
         HandQuery(strategies=("other",)),
     ],

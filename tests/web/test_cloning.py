@@ -2,8 +2,12 @@
 
 import json
 import random
+import unicodedata
+from urllib.parse import quote
 
 import pytest
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.testclient import TestClient
 
 from bothost import rules
@@ -26,7 +30,7 @@ OURS = {"Origin": "http://localhost"}
 def hands(site, logged, played):
     """Logs hands of Othello at which eve plays white as rule-othello does, against random moves."""
 
-    def log(count):
+    def log(count, name="eve"):
         game = rules.game("othello")
         strategy = site.plugins.resolve("rule-othello").make()
         made = []
@@ -43,7 +47,7 @@ def hands(site, logged, played):
 
             rows = played("othello", choose, seed=seed)
             rows[0].lobby = LOBBY
-            rows[0].players = json.dumps([{"seat": 0, "player": "bot"}, {"seat": 1, "player": "eve"}])
+            rows[0].players = json.dumps([{"seat": 0, "player": "bot"}, {"seat": 1, "player": name}])
             made.append(rows)
         logged(*made)
 
@@ -57,7 +61,7 @@ def eve(site):
 
 
 def cookie(browser):
-    return f"{browser.key}.{browser.name}"
+    return f"{browser.key}.{quote(browser.name)}"
 
 
 @pytest.fixture
@@ -125,9 +129,39 @@ def test_visitors_do_not_get_names_that_played_before_names_had_owners(site, han
     for taken in ("ann", "eve"):
         with pytest.raises(UsageError, match="another browser"):
             names.claim(Browser(), taken, trusted=True)
-    for bad in ("robot-1", "rule-othello-0a1b2c3d-1", "<b>", "", "x" * 33):
-        with pytest.raises(UsageError, match="is no name"):
-            names.claim(Browser(), bad, trusted=True)
+
+
+@pytest.mark.parametrize("name", ["eve", "小明", "José", "Зоя", "नेहा", "דנה", "김민수", "9.b_c-d"])
+def test_names_of_any_language_are_kept_by_browser_and_database(client, site, name):
+    browser = Names(site.store).claim(Browser(), unicodedata.normalize("NFC", name), trusted=True)
+    answer = Response()
+    browser.remember(Request({"type": "http", "scheme": "http", "headers": [], "path": "/", "server": None}), answer)
+    client.cookies.set(COOKIE, answer.headers["set-cookie"].partition(";")[0].partition("=")[2])
+    client.get("/api/session")
+    assert client.get("/api/play").json()["name"] == name
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("robot-1", "rule-othello-0a1b2c3d-1", "<b>", "", "x" * 33, "明" * 33, "two words", "a/b", "..", "-x"),
+        *(
+            "Jose\u0301",
+            "\u0301a",
+            "a\u202eb",
+            "a\u200bb",
+            "a\u200db",
+            "a\u00adb",
+            "a\u3164",
+            "a\ufe0f",
+            "a\x00",
+            "a\ud800",
+        ),
+    ],
+)
+def test_a_name_has_letters_and_digits_that_everybody_sees(site, name):
+    with pytest.raises(UsageError, match="is no name"):
+        Names(site.store).claim(Browser(), name, trusted=True)
 
 
 def test_a_clone_with_tempo_needs_to_know_how_long_moves_took(page, served, site, hands, eve):
@@ -142,10 +176,11 @@ def test_a_clone_with_tempo_needs_to_know_how_long_moves_took(page, served, site
     assert not list((site.settings.host.data_dir / "clones").glob("*"))
 
 
-def test_a_clone_is_trained_measured_and_seated_in_the_browser(page, served, site, hands, eve, monkeypatch):
-    hands(NEEDED + 10)
+def test_a_clone_is_trained_measured_and_seated_in_the_browser(page, served, site, hands, monkeypatch):
+    hands(NEEDED + 10, "小明")
+    ming = Names(site.store).claim(Browser(), "小明", trusted=True)
     site.plugins.aliases = resolver(site.settings)
-    page.context.add_cookies([{"name": COOKIE, "value": cookie(eve), "url": served}])
+    page.context.add_cookies([{"name": COOKIE, "value": cookie(ming), "url": served}])
     page.goto(f"{served}/clone")
     page.wait_for_selector("text=hands played: 30")
     train = page.get_by_role("button", name="train a clone")
@@ -153,10 +188,10 @@ def test_a_clone_is_trained_measured_and_seated_in_the_browser(page, served, sit
     page.get_by_label("A strategy may be trained").check()
     train.click()
     page.wait_for_selector("text=your clones", timeout=180_000)
-    assert consent.recorded(site.store)[LOBBY, "eve"].granted
+    assert consent.recorded(site.store)[LOBBY, "小明"].granted
     (made,) = Registry(site.store, site.settings.host.data_dir / "models").versions("fm-clone")
     training = made.lineage["training"]
-    assert made.version.startswith("eve-1-") and training["players"] == ["eve"]
+    assert made.version.startswith("clone-1-") and training["players"] == ["小明"]
     curve = training["curve"]
     assert [point["hands"] for point in curve[:-1]] == [0, 5, 10, 20]
     assert curve[-1]["held_out_top1"] > 0.3
@@ -166,7 +201,7 @@ def test_a_clone_is_trained_measured_and_seated_in_the_browser(page, served, sit
     page.wait_for_selector("select[name='opponent.0']")
     assert page.locator("select[name='opponent.0']").input_value() == f"fm-clone:{made.version}"
     monkeypatch.setattr(opponents, "MIN_MOVE_MS", 0)
-    page.get_by_label("your name").fill("eve")
+    page.get_by_label("your name").fill("小明")
     page.get_by_role("button", name="start").click()
     page.wait_for_selector(".turn-note:has-text('Your turn.')", timeout=60_000)
     assert f"fm-clone ({made.version})" in page.locator(".othello-score").inner_text()

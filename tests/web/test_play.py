@@ -61,6 +61,7 @@ def begin(client, **changes):
     [
         ({"name": "robot-1"}, "is no name"),
         ({"name": "<b>"}, "is no name"),
+        ({"name": "a\u202eb"}, "is no name"),
         ({"game": "nim"}, "nim"),
         ({"rules": {"score": 7}}, "othello"),
         ({"opponents": []}, "takes 1 opponents"),
@@ -101,6 +102,12 @@ def test_a_player_who_is_away_makes_room_for_others(client, monkeypatch):
     assert begin(client, name="bob").status_code == 400
     assert '"ended":true' in client.get(f"/api/play/{number}").text
     assert begin(client, name="bob").status_code == 200
+
+
+def test_two_ways_to_write_an_accent_are_one_name(client):
+    assert begin(client, name="Jose\u0301").status_code == 200
+    assert client.get("/api/play").json()["name"] == "Jos\u00e9"
+    assert "Jos\u00e9 is playing already" in begin(client, name="Jos\u00e9").json()["error"]
 
 
 def test_a_game_that_is_refused_takes_no_name(client):
@@ -342,7 +349,7 @@ def test_a_whole_hand_by_clicking(page, served, site, game, monkeypatch):
     monkeypatch.setattr(opponents, "MIN_MOVE_MS", 0)
     page.goto(f"{served}/play")
     page.locator("select[name=game]").select_option(game)
-    page.get_by_label("your name").fill("eve")
+    page.get_by_label("your name").fill("小明")
     for choice in page.locator("select[name^=opponent]").all():
         choice.select_option(PLAYED[game])
     page.get_by_label("A strategy may be trained").check()
@@ -357,6 +364,6 @@ def test_a_whole_hand_by_clicking(page, served, site, game, monkeypatch):
     seats = {player["player"]: player["seat"] for player in players_of(record.players)}
     assert record.lobby == LOBBY and timeline.hand.end.reason == "normal" and timeline.hand.away == frozenset()
     lines = join_events([(stretch.seq, stretch.events) for stretch in timeline.events])
-    moves = moves_of(site.game(record.game, record.rules), record.seat, lines, of={seats["eve"]})
+    moves = moves_of(site.game(record.game, record.rules), record.seat, lines, of={seats["小明"]})
     assert len(list(moves)) > 1
-    assert consent.recorded(site.store)[LOBBY, "eve"].granted
+    assert consent.recorded(site.store)[LOBBY, "小明"].granted

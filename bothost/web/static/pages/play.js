@@ -51,7 +51,7 @@ function Setup({ t, go }) {
     <p class="dim">${t("You take one seat, bots take the others. Afterwards the hand can be replayed and reviewed.")}${t(" ")}${t("A strategy without a level plays its best; level 1 is the easiest.")}</p>
     ${offer.running.map((id) => html`<p class="notice"><a href=${`/play/${id}`}>${t("Go on with your game.")}</a></p>`)}
     <form class="panel setup" onSubmit=${start}>
-      <label>${t("your name")}<input type="text" name="name" required maxlength="32" pattern="[A-Za-z0-9][A-Za-z0-9_.\\-]*" title=${t("letters, digits and _ . -")} defaultValue=${offer.name ?? kept("player")} autocomplete="nickname" /></label>
+      <label>${t("your name")}<input type="text" name="name" required maxlength="32" pattern="[\\p{L}\\p{N}][\\p{L}\\p{M}\\p{N}_.\\-]*" title=${t("letters and digits of any language, and _ . -")} defaultValue=${offer.name ?? kept("player")} autocomplete="nickname" /></label>
       <label>${t("game")}<select name="game" value=${game.game} onChange=${(event) => { setChosen(event.target.value); setRules(""); }}>
         ${offer.games.map((item) => html`<option value=${item.game}>${t(item.game)}</option>`)}</select></label>
       ${Array.from({ length: game.seats - 1 }, (_, i) => html`<label key=${`${game.game}-${i}`}>${t("opponent")} ${i + 1}<select name=${`opponent.${i}`}>
