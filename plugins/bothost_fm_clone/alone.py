@@ -2,8 +2,8 @@
 
 Few hands say little, but single pairs of features explain much of them: the partner leads, and a move beats it. So
 features grow one at a time, as in boosting. Each step moves the weight of one feature of candidates, or of one pair
-of features, by a Newton step. It takes the one that lowers the loss most. Several fits each leave out a part of the
-hands. They end where the loss on left-out hands is least, and the clone is their mean.
+of features, by a part of a Newton step. It takes the one that lowers the loss most. Several fits each leave out a part
+of the hands. They end where the loss on left-out hands is least, and the clone is their mean.
 
 With more decisions a factorization machine adds to that, and its scores are added to those of the pairs. Left-out hands
 say with which shares. With many decisions the machine predicts alone.
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import warnings
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,8 +21,9 @@ from typing import Self
 
 import numpy as np
 import numpy.typing as npt
+import torch
 
-from bothost.training.factorization import FloatArray, Samples
+from bothost.training.factorization import FloatArray, Samples, SparseRows
 from bothost_fm_clone.encode import Encoding
 from bothost_fm_clone.fit import score, softmax
 from bothost_fm_clone.learn import SharedOptions, crowd_of
@@ -38,13 +40,15 @@ MACHINES = (
 FOLDS = 5
 PENALTY = 20.0
 """L2 of a step. It is weighed against a second derivative, at most a quarter for each candidate with the feature."""
-STEPS, PATIENCE = 400, 40
+RATE = 0.3
+"""Part of a Newton step. Full steps predict worse."""
+STEPS, PATIENCE = 3000, 120
 """Most steps of a fit, and steps without a gain on left-out hands after which it ends."""
-SCREENED, EVERY = 500, 20
+SCREENED, EVERY = 1000, 100
 """So many features and pairs are considered at each step. They are chosen anew after so many steps."""
 FEW, MANY, MOST = 1000, 4000, 12_000
-"""Machines are tried from ``FEW`` decisions on. From ``MANY`` on only two of the fits are made, as each takes a
-gigabyte and a minute. From ``MOST`` on there are none."""
+"""Machines are tried from ``FEW`` decisions on. From ``MANY`` on only two of the fits are made, as each takes half a
+minute. From ``MOST`` on there are none."""
 SHARES = tuple(itertools.product((0.6, 0.7, 0.8, 0.9, 1.0, 1.1), (0.0, 0.1, 0.2, 0.3, 0.4)))
 """The shares of the pairs' and of the machine's scores that are tried."""
 Feature = tuple[int, ...]
@@ -118,32 +122,62 @@ def joined(pairs: SharedClone, machine: SharedClone, shares: tuple[float, float]
 
 
 class _Pairs:
-    """Fits that each leave out a part of the hands, grown until the loss on left-out hands is least."""
+    """Fits that each leave out a part of the hands, grown together until the loss on left-out hands is least."""
 
     def __init__(self, learnt: Decisions, parts: Sequence[npt.NDArray[np.bool_]], own: Encoding) -> None:
+        """``parts``: for each fit the mask of the decisions that it leaves out."""
         self._own = own
-        known = sight(own.game)
-        self._fits = [
-            _Fit(*(_Candidates.of(known, learnt.where(rows).samples) for rows in (~out, out))) for out in parts
-        ]
-        sizes = np.array([out.sum() for out in parts])
+        self._rows = rows = _Candidates.of(sight(own.game), learnt.samples)
+        out = np.stack(parts)[:, rows.decision]
+        self._learnt, self._judged = (~out).astype(np.float32), out & rows.chosen
+        self._scores = np.zeros(out.shape)
+        self._odds = softmax(self._scores, rows.lengths)
+        self._steps: list[list[Step]] = [[] for _ in parts]
         losses: list[float] = []
-        best = 0
-        while len(losses) < min(STEPS, best + 1 + PATIENCE):
-            losses.append(float(np.average([fit.step() for fit in self._fits], weights=sizes)))
-            best = int(np.argmin(losses))
-        self._steps = best + 1
-        self.loss = losses[best]
+        self._best = 0
+        while len(losses) < min(STEPS, self._best + 1 + PATIENCE):
+            if len(losses) % EVERY == 0:
+                self._consider([rows.best(*slopes) for slopes in zip(*self._derivatives(), strict=True)])
+            losses.append(self._step())
+            self._best = int(np.argmin(losses))
+        self.loss = losses[self._best]
         """The mean log-loss on left-out hands."""
 
     def clone(self, *, fold: int | None = None) -> SharedClone:
         """A clone that scores by the mean of the fits, or by one of them."""
-        fits = self._fits if fold is None else [self._fits[fold]]
+        fits = self._steps if fold is None else [self._steps[fold]]
         weights: dict[Feature, float] = defaultdict(float)
-        for fit in fits:
-            for feature, change in fit.steps[: self._steps]:
+        for steps in fits:
+            for feature, change in steps[: self._best + 1]:
                 weights[feature] += change / len(fits)
         return _clone(self._own, weights)
+
+    def _derivatives(self) -> tuple[FloatArray, FloatArray]:
+        """First and second derivatives of each fit's loss by the candidates' scores, shape (fits, candidates)."""
+        slopes = self._learnt * (self._odds - self._rows.chosen).astype(np.float32)
+        return slopes, self._learnt * (self._odds * (1.0 - self._odds)).astype(np.float32)
+
+    def _consider(self, wanted: Sequence[Sequence[Feature]]) -> None:
+        """Consider these features, each fit its own: the hands that a fit leaves out have no say in them."""
+        self._features = sorted(set(itertools.chain(*wanted)))
+        self._having = self._rows.having(self._features)
+        self._considered = np.array([[feature in mine for feature in self._features] for mine in map(set, wanted)])
+        offsets, items = (torch.from_numpy(each.astype(np.int32)) for each in self._having.arrays)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Sparse")  # torch calls the format a beta
+            shape = len(self._features), len(self._rows.decision)
+            self._matrix = torch.sparse_csr_tensor(offsets, items, torch.ones(len(items)), size=shape)
+
+    def _step(self) -> float:
+        """Move one weight of each fit. Returns the mean log-loss on the left-out decisions."""
+        both = torch.from_numpy(np.concatenate(self._derivatives()).T.copy())
+        slopes, bends = np.split((self._matrix @ both).numpy().T, 2)
+        for fit, best in enumerate(np.argmax(self._considered * _gains(slopes, bends), axis=1)):
+            change = float(-RATE * slopes[fit, best] / (bends[fit, best] + PENALTY))
+            self._scores[fit, self._having[best]] += change
+            self._steps[fit].append((self._features[best], change))
+        self._odds = softmax(self._scores, self._rows.lengths)
+        return float(-np.log(np.maximum(self._odds[self._judged], 1e-12)).mean())
 
 
 def _clone(own: Encoding, weights: Mapping[Feature, float]) -> SharedClone:
@@ -190,19 +224,22 @@ class _Candidates:
             seen.chosen,
         )
 
-    def columns(self, features: Sequence[Feature]) -> FloatArray:
-        """float32, shape (features, candidates): 1 where a feature is set."""
-        first = len(self.positions[0])
-        out = np.empty((len(features), len(self.choices)), np.float32)
-        for row, feature in zip(out, features, strict=True):
-            row[:] = self.choices[:, feature[-1] - first]
+    def having(self, features: Sequence[Feature]) -> SparseRows:
+        """For each feature the candidates that have it."""
+        first = self.positions.shape[1]
+        singles = [np.flatnonzero(column) for column in self.choices.T]
+        found = []
+        for feature in features:
+            uses = singles[feature[-1] - first]
             for part in feature[:-1]:
-                row *= self.choices[:, part - first] if part >= first else self.positions[self.decision, part]
-        return out
+                there = self.choices[uses, part - first] if part >= first else self.positions[self.decision[uses], part]
+                uses = uses[there > 0]
+            found.append(uses)
+        return SparseRows.of(found)
 
     def best(self, gradients: FloatArray, curvatures: FloatArray) -> list[Feature]:
         """The ``SCREENED`` features and pairs that lower the loss most, from derivatives by the candidates' scores."""
-        first = len(self.positions[0])
+        first = self.positions.shape[1]
         here, there = (np.flatnonzero(rows.any(axis=0)) for rows in (self.positions, self.choices))
         positions, choices = self.positions[:, here], self.choices[:, there]
         begins = np.cumsum(self.lengths) - self.lengths
@@ -225,30 +262,3 @@ def _gains(gradients: FloatArray, curvatures: FloatArray) -> FloatArray:
     """Twice what a Newton step of each feature lowers the loss."""
     found: FloatArray = np.square(gradients) / (curvatures + PENALTY)
     return found
-
-
-class _Fit:
-    """One growth, and its loss on left-out decisions."""
-
-    def __init__(self, rows: _Candidates, out: _Candidates) -> None:
-        self.steps: list[Step] = []
-        self._rows, self._out = rows, out
-        self._scores, self._out_scores = np.zeros(len(rows.decision)), np.zeros(len(out.decision))
-        self._features: list[Feature] = []
-        self._columns: FloatArray = np.zeros((0, 0), np.float32)
-
-    def step(self) -> float:
-        """Move one weight. Returns the mean log-loss on the left-out decisions."""
-        odds = softmax(self._scores, self._rows.lengths)
-        gradients, curvatures = (odds - self._rows.chosen).astype(np.float32), (odds * (1.0 - odds)).astype(np.float32)
-        if len(self.steps) % EVERY == 0:
-            self._features = self._rows.best(gradients, curvatures)
-            self._columns = self._rows.columns(self._features)
-        slopes, bends = (self._columns @ np.column_stack([gradients, curvatures])).T  # reads the columns once
-        best = int(np.argmax(_gains(slopes, bends)))
-        change = float(-slopes[best] / (bends[best] + PENALTY))
-        self._scores += change * self._columns[best]
-        self._out_scores += change * self._out.columns([self._features[best]])[0]
-        self.steps.append((self._features[best], change))
-        odds = softmax(self._out_scores, self._out.lengths)[self._out.chosen]
-        return float(-np.log(np.maximum(odds, 1e-12)).mean())

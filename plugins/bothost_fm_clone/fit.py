@@ -68,10 +68,13 @@ def per_decision(probabilities: Odds, samples: Samples) -> tuple[npt.NDArray[np.
 
 
 def softmax(scores: npt.NDArray[np.floating], lengths: npt.NDArray[np.integer]) -> Odds:
-    """The probabilities of candidates with these scores, in groups of these lengths, none of them 0."""
+    """The probabilities of candidates with these scores, in groups of these lengths, none of them 0.
+
+    ``scores``: any shape, its last axis the candidates.
+    """
     begins = np.cumsum(lengths) - lengths
-    odds = np.exp(scores - np.repeat(np.maximum.reduceat(scores, begins), lengths))
-    found: Odds = odds / np.repeat(np.add.reduceat(odds, begins), lengths)
+    odds = np.exp(scores - np.repeat(np.maximum.reduceat(scores, begins, axis=-1), lengths, axis=-1))
+    found: Odds = odds / np.repeat(np.add.reduceat(odds, begins, axis=-1), lengths, axis=-1)
     return found
 
 
