@@ -109,8 +109,8 @@ async def opened(
             gc.enable()
             registry = Registry(store, settings.host.data_dir / "models")
             host.models = models = ModelWatch(host, registry)
-            async with _pages(host), _trimming():
-                with _signals(loop, host, lambda: reload.apply(host, read) if host and read else None):
+            async with _pages(host), _trimming(), _reloading(host, read) as on_hangup:
+                with _signals(loop, host, on_hangup):
                     async with models.following():
                         yield host
     finally:
@@ -149,6 +149,26 @@ async def _trimming() -> AsyncIterator[None]:
     tasks.spawn(trim())
     try:
         yield
+    finally:
+        await tasks.aclose()
+
+
+@contextlib.asynccontextmanager
+async def _reloading(host: Host, read: Callable[[], Settings] | None) -> AsyncIterator[Callable[[], None]]:
+    """Give a function that asks for a reload. One that is asked for during another one begins after it."""
+    asked = asyncio.Event()
+
+    async def follow(read: Callable[[], Settings]) -> None:
+        while True:
+            await asked.wait()
+            asked.clear()
+            await reload.apply(host, read)
+
+    tasks = BackgroundTasks()
+    if read is not None:
+        tasks.spawn(follow(read))
+    try:
+        yield asked.set
     finally:
         await tasks.aclose()
 

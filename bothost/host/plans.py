@@ -9,7 +9,7 @@ from typing import Any
 import structlog
 
 from bothost.errors import ANY_FAILURE, BothostError, described
-from bothost.plugins import Plugins
+from bothost.plugins import Plugins, Resolved
 from bothost.rules.game import Game
 from bothost.tables.actor import Loaded, Plan
 from bothost.tables.router import Router
@@ -76,14 +76,16 @@ class Plans:
             other = strategy
         return Plan(other, fallback, choice.level)
 
-    def load(self, address: str, options: Mapping[str, Any]) -> Loaded:
-        """The strategy that an address resolves to now. Raises as ``Plugins.resolve`` does."""
+    def load(self, address: str, options: Mapping[str, Any], resolved: Resolved | None = None) -> Loaded:
+        """The strategy that an address resolves to now, ``resolved`` if it is given.
+
+        Raises as ``Plugins.resolve`` does.
+        """
         now = self._clock()
         recent = self._recent.get(_asked(address, options))
         if recent is not None and now - recent[0] < self.fresh_s:
             return recent[1]
-        resolved = self._plugins.resolve(address, options)
-        return self.replace(address, options, Loaded(resolved))
+        return self.replace(address, options, Loaded(resolved or self._plugins.resolve(address, options)))
 
     def known(self) -> list[tuple[str, Mapping[str, Any], Loaded]]:
         """Every recent address with its options and its strategy."""

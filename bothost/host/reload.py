@@ -6,7 +6,8 @@ the log names them. An invalid configuration changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -15,10 +16,13 @@ import structlog
 from bothost.config import Secret, Settings, config_hash
 from bothost.errors import ANY_FAILURE, BothostError, described
 from bothost.host.supervisor import Host
+from bothost.plugins import Plugins, Resolved
 from bothost.tables.router import Router
 
 _log = structlog.get_logger("bothost.host")
 
+Found = tuple[str, Mapping[str, Any], Resolved]
+"""An address, the options of its route, and what both resolve to."""
 FREE: dict[str, frozenset[str]] = {
     "limits": frozenset({"tables", "quarantine_after", "quarantine_s"}),
     "lobby": frozenset({"margin_ms", "min_move_ms", "allow_same_table", "own_accounts"}),
@@ -27,24 +31,23 @@ FREE: dict[str, frozenset[str]] = {
 """Configuration table → keys that are reloaded. Routes are reloaded as a whole."""
 
 
-def apply(host: Host, read: Callable[[], Settings]) -> bool:
-    """Read and apply the configuration. Returns whether it is valid; if not, the log says why."""
+async def apply(host: Host, read: Callable[[], Settings]) -> bool:
+    """Read and apply the configuration. Returns whether it is valid; if not, the log says why.
+
+    A thread loads the strategies, so that the tables play on meanwhile.
+    """
     try:
-        new = read()
-        router = Router(new.routes, host.plugins.strategies.__contains__)
-        loaded = []
-        for route in new.routes:  # load all strategies first, so that a missing one changes nothing
-            loaded.append(host.plans.load(route.strategy, route.options))
-            if route.fallback is not None:
-                host.plans.load(route.fallback, {})
+        new, router, strategies, fallbacks = await asyncio.to_thread(_prepared, host.plugins, read)
     except BothostError as error:
         _log.error("config_not_reloaded", error=str(error), advice=error.advice)
         return False
     except ANY_FAILURE as error:  # a plugin's bug must not end the host
         _log.error("config_not_reloaded", error=described(error), advice="this is a bug in bothost or a plugin")
         return False
-    for strategy in loaded:
-        host.runner.workers.pools.warm(strategy)
+    for fallback in fallbacks:
+        host.plans.load(*fallback)
+    for strategy in strategies:
+        host.runner.workers.pools.warm(host.plans.load(*strategy))
     stays = sorted(needs_restart(host.settings, new))
     host.plans.reload(router, quarantine_after=new.limits.quarantine_after, quarantine_s=new.limits.quarantine_s)
     host.capacity.cap = new.limits.tables
@@ -55,6 +58,20 @@ def apply(host: Host, read: Callable[[], Settings]) -> bool:
     if stays:
         _log.warning("config_needs_restart", keys=", ".join(stays), advice="drain and start again for these")
     return True
+
+
+def _prepared(plugins: Plugins, read: Callable[[], Settings]) -> tuple[Settings, Router, list[Found], list[Found]]:
+    """The new settings with their router, strategies and fallbacks. Raises for what is missing, so that it changes
+    nothing."""
+    new = read()
+    router = Router(new.routes, plugins.strategies.__contains__)
+
+    def found(address: str, options: Mapping[str, Any]) -> Found:
+        return address, options, plugins.resolve(address, options)
+
+    strategies = [found(route.strategy, route.options) for route in new.routes]
+    fallbacks = [found(route.fallback, {}) for route in new.routes if route.fallback is not None]
+    return new, router, strategies, fallbacks
 
 
 def needs_restart(old: Settings, new: Settings) -> Iterator[str]:

@@ -204,7 +204,7 @@ async def test_a_rating_window_that_sighup_adds_is_followed(kit, monkeypatch):
             window = with_manners(settings, ada={"max_rating": 20.0, "hands_per_opponent_a_day": 5})
             await kit.until(lambda: host.accounts)
             (account,) = host.accounts
-            assert reload.apply(host, lambda: window)
+            assert await reload.apply(host, lambda: window)
             await kit.until(lambda: account.seeking.manners.company("othello", (ME, BOB), 0.0) is not None)
             reason = account.seeking.manners.company("othello", (ME, BOB), 0.0)
     assert reason == "bob is rated 30.0, outside -inf to 20.0"

@@ -51,7 +51,7 @@ async def test_new_tables_have_the_new_route_and_the_new_wishes_and_live_hands_e
                 if s.hand
             }
             before = host.config_hash
-            assert reload.apply(host, lambda: new)
+            assert await reload.apply(host, lambda: new)
             assert host.capacity.cap == 2 and {account.slots.cap for account in host.accounts} == {2}
             await kit.until(lambda: kit.count("games WHERE strategy = 'test-first' AND game = 'pairing'") >= 2)
             assert host.config_hash == config.config_hash(new) != before
@@ -74,7 +74,7 @@ async def test_accounts_that_are_still_made_get_the_reloaded_settings(kit, monke
     settings = with_account(kit.settings(accounts=1), manners=MannersSettings(hands_per_opponent_a_day=5))
     async with kit.lobby(), kit.running(settings) as host:
         await kit.until(asked.is_set)
-        assert not host.accounts and reload.apply(host, lambda: with_account(settings, tables=7))
+        assert not host.accounts and await reload.apply(host, lambda: with_account(settings, tables=7))
         go_on.set()
         await kit.until(lambda: host.accounts)
         assert host.accounts[0].slots.cap == 7
@@ -89,7 +89,7 @@ async def test_what_cannot_be_read_changes_nothing_and_is_explained(kit, why, ca
 
     async with kit.lobby(), kit.running(kit.settings()) as host:
         router, hashed = host.plans.router, host.config_hash
-        assert not reload.apply(host, read)
+        assert not await reload.apply(host, read)
         assert host.plans.router is router and host.config_hash == hashed
     assert str(why) in capsys.readouterr().out
 
@@ -100,9 +100,33 @@ async def test_a_route_to_a_strategy_that_is_not_there_changes_nothing(kit, caps
         async with kit.running(settings) as host:
             router = host.plans.router
             new = change(settings, routes=(RouteSettings(strategy="nobody"),), limits=LimitSettings(tables=1))
-            assert not reload.apply(host, lambda: new)
+            assert not await reload.apply(host, lambda: new)
             assert host.plans.router is router and host.capacity.cap == 1000
     assert "nobody" in capsys.readouterr().out
+
+
+async def test_tables_play_on_while_a_strategy_is_loaded(kit, monkeypatch):
+    """It may import for seconds, and its model's files are read to verify them."""
+    async with kit.lobby():
+        settings = kit.settings()
+        async with kit.running(settings, kit.module("more", FirstStrategy)) as host:
+            resolve, loading, go_on = host.plugins.resolve, asyncio.Event(), threading.Event()
+            loop = asyncio.get_running_loop()
+
+            def slowly(address, options):
+                loop.call_soon_threadsafe(loading.set)
+                go_on.wait(5)
+                return resolve(address, options)
+
+            monkeypatch.setattr(host.plugins, "resolve", slowly)
+            new = change(settings, routes=(RouteSettings(strategy="test-first"),))
+            reloading = asyncio.ensure_future(reload.apply(host, lambda: new))
+            await loading.wait()
+            decisions = host.runner.counters.decisions
+            await kit.until(lambda: host.runner.counters.decisions > decisions + 3)
+            assert not reloading.done()
+            go_on.set()
+            assert await reloading
 
 
 def test_what_needs_a_restart_is_named_without_its_value(kit):
