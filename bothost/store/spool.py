@@ -66,7 +66,7 @@ def take_slots(folder: Path, others: Sequence[Path] = ()) -> list[Slot]:
 
     The first one is for the caller's own rows. The others may lie in the folder of another host: a host that was
     renamed, as a container without a fixed name is, takes over its rows. They may also lie in the spools ``others``.
-    Raises OSError if a folder is not writable.
+    Raises OSError if a folder is not writable, or its file system has no locks.
     """
     folder.mkdir(parents=True, exist_ok=True)
     number = 0
@@ -81,9 +81,12 @@ def _take(folder: Path) -> Slot | None:
     lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    except BlockingIOError:  # another process holds it
         os.close(lock)
         return None
+    except OSError:
+        os.close(lock)
+        raise
     return Slot(folder, lock)
 
 

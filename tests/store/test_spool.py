@@ -158,3 +158,17 @@ def test_a_full_disk_keeps_nothing_of_the_failed_append(tmp_path: Path, monkeypa
     spool.append({"a": [(3, "kept too")]})
     assert contents(spool) == [("a", (1, "kept")), ("a", (3, "kept too"))]
     spool.close()
+
+
+def test_a_file_system_without_locks_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """As some network shares: no slot would ever be found free."""
+    asked = []
+
+    def flock(*of: int) -> None:
+        asked.append(of)
+        assert len(asked) < 10
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(module.fcntl, "flock", flock)
+    with pytest.raises(OSError, match="No locks available"):
+        Spool(tmp_path / "h", COLUMNS)
