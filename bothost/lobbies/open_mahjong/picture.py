@@ -112,6 +112,8 @@ class Picture(msgspec.Struct, kw_only=True):
 
     def draw(self, seat: int, tile: int | None, *, kong: bool = False) -> None:
         self.wall -= 1
+        if self.wall < 0:
+            raise Mismatch("a tile is drawn from an empty wall")
         self.sizes[seat] += 1
         if seat == self.seat:
             if tile is None:

@@ -130,6 +130,19 @@ def test_a_contradiction_is_met_by_asking_for_the_position():
     assert told(out, m.Disconnected) and told(out, m.Notice)
 
 
+def test_more_draws_than_the_wall_has_tiles_are_a_contradiction():
+    """Otherwise the discards, and the work for each frame, would grow without limit."""
+    bench = Bench().play(tile_count=2)
+    bench.ask_hand(0, [], 1, opening_buhua_complete=True)
+    bench.do(["cut"], 0, 2, cut_tile=43, cut_class=False)
+    for tick, player in ((3, 1), (5, 2)):
+        bench.do(["deal_tile"], player, tick, **({"deal_tile": 14} if player == 1 else {}))
+        bench.do(["cut"], player, tick + 1, cut_tile=14, cut_class=True)
+    bench.do(["deal_tile"], 3, 7)
+    assert "resync" in bench.timers
+    assert bench.do(["cut"], 3, 8, cut_tile=14, cut_class=True) == [], "nothing is folded before the position comes"
+
+
 @pytest.mark.parametrize("others", ["robots", "offline"])
 def test_trap_all_people_offline_deletes_the_game_so_the_connection_is_kept(others):
     bench = Bench()
