@@ -29,7 +29,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from bothost import messages as m
-from bothost.errors import UsageError
+from bothost.errors import ANY_FAILURE, UsageError, described
 from bothost.lobbies.base import Account, Capabilities, LobbyAdapter, checked
 from bothost.testing import hostile
 from bothost.testing.check_strategy import Finding
@@ -107,8 +107,8 @@ def find_kit(adapter: type[LobbyAdapter], name: str | None = None) -> LobbyKit:
         raise UsageError(f"the adapter {adapter.name} has no LobbyKit", advice=advice)
     try:
         kit = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
-        raise UsageError(f"the kit {name or adapter.kit} cannot be imported: {error}") from None
+    except ANY_FAILURE as error:  # also what the module itself raises
+        raise UsageError(f"the kit {name or adapter.kit} cannot be imported: {described(error)}") from None
     if not isinstance(kit, LobbyKit):
         raise UsageError(f"{name or adapter.kit} is not a bothost.testing.check_lobby.LobbyKit")
     return kit
@@ -192,8 +192,9 @@ class _Run:
             self.account = accounts[0]
             await first.until(lambda: first.hands, self.kit.timeout_s, "the end of a hand")
             first.driver.do(m.Ping())
-            with contextlib.suppress(TimeoutError):
-                await first.until(lambda: any(isinstance(e, m.Alive) for e in first.driver.events), 2.0, "Alive")
+            if self.kit.adapter.capabilities.heartbeat == "app":
+                with contextlib.suppress(TimeoutError):
+                    await first.until(partial(_events_of, first, m.Alive), self.kit.timeout_s, "Alive")
             self.inputs, self.outputs = list(first.driver.inputs), list(first.driver.outputs)
             self.memo = first.driver.memo
         if not self.requests:

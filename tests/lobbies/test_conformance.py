@@ -1,12 +1,14 @@
 """Every adapter of ours passes the conformance kit; the kit says why an adapter does not."""
 
 import dataclasses
+import sys
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from bothost import messages as m
+from bothost.errors import UsageError
 from bothost.lobbies import bothost_lobbies
 from bothost.testing import check_lobby as kit_of_lobbies
 from bothost.testing.check_lobby import UNOBSERVED, check_lobby, find_kit
@@ -144,6 +146,23 @@ async def test_a_capability_that_nobody_proves_is_found():
     unproven = {finding.check: finding.advice for finding in report.findings if not finding.ok}
     assert set(unproven) == set(UNOBSERVED)
     assert "LobbyKit.proven_by" in unproven["plays_for_us"]
+
+
+@pytest.mark.parametrize(
+    "source", ["raise RuntimeError('boom')", "def", "raise SystemExit", "KIT = 1 / 0", "OTHER = 1", "KIT = 1"]
+)
+def test_a_kit_that_cannot_be_used_is_a_wrong_argument(source, tmp_path, monkeypatch):
+    (tmp_path / "broken_kit.py").write_text(source)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "broken_kit", raising=False)
+    with pytest.raises(UsageError, match="broken_kit:KIT"):
+        find_kit(SmallLobby, "broken_kit:KIT")
+
+
+@pytest.mark.parametrize("name", [":KIT", "..x:KIT", "no_such_module:KIT", "json"])
+def test_a_name_of_a_kit_that_is_none_is_a_wrong_argument(name):
+    with pytest.raises(UsageError):
+        find_kit(SmallLobby, name)
 
 
 @pytest.mark.parametrize("adapter", OURS)
