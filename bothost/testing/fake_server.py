@@ -76,7 +76,6 @@ class FakeServer:
         return self
 
     async def __aexit__(self, *error: object) -> None:
-        self.stopping()
         for timer in self._timers:
             timer.cancel()
         self._tasks.cancel()
@@ -132,9 +131,6 @@ class FakeServer:
 
     def started(self) -> None:
         """The server listens."""
-
-    def stopping(self) -> None:
-        """The server is about to end."""
 
     def connected(self, socket: WebSocket) -> Line | None:
         """A websocket is open. None breaks the connection."""

@@ -74,7 +74,7 @@ class FaultLobby(FakeLobby):
         self._silent: set[int] = set()
         self._held: dict[int, str] = {}
         self._times: dict[int, deque[float]] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._restart: asyncio.Task[None] | None = None
 
     def incoming(self, line: Line, data: str) -> Iterable[str]:
         """What the lobby receives, after the faults that a move causes."""
@@ -114,13 +114,10 @@ class FaultLobby(FakeLobby):
     def closing(self, line: Line) -> bool:
         return line.number not in self._silent
 
-    async def close(self) -> None:
-        """Close as the fake lobby does, and cancel the tasks of faults."""
-        current = asyncio.current_task()
-        for task in self._tasks:
-            if task is not current:
-                task.cancel()
-        await super().close()
+    async def __aexit__(self, *error: object) -> None:
+        if self._restart is not None:
+            self._restart.cancel()
+        await super().__aexit__(*error)
 
     def _greeting(self, data: str) -> list[str]:
         if self.faults.stale_game_over and '"type":"welcome"' in data and '"resumed":true' in data:
@@ -154,9 +151,7 @@ class FaultLobby(FakeLobby):
                 case "oversize_after":
                     line.queue.put_nowait(" " * faults.oversize_bytes)
                 case "restart_after":
-                    task = asyncio.ensure_future(self.restart(faults.restart_down_s))
-                    self._tasks.add(task)
-                    task.add_done_callback(self._tasks.discard)
+                    self._restart = asyncio.ensure_future(self.restart(faults.restart_down_s))
 
 
 def _without_time(data: str) -> str:

@@ -28,6 +28,11 @@ from starlette.routing import Route
 from bothost.testing.fake_botzone.judges import JUDGES, FlowerJudge, Illegal, Judge, read, written
 from bothost.testing.fake_server import FakeServer
 
+STAND_S = 30.0
+"""How long a poll may stay open. Then it is answered with 504."""
+MOST = 8
+"""Most matches of one user at the same time."""
+
 
 class Traps(msgspec.Struct, frozen=True, kw_only=True):
     """The faults. Counts are of polls over all users; 0: never."""
@@ -74,8 +79,7 @@ class Match:
 class FakeBotzone(FakeServer):
     """The platform. Use it in an ``async with``."""
 
-    def __init__(self, *, traps: Traps | None = None, seed: int = 0, stand_s: float = 30.0, most: int = 8) -> None:
-        """``stand_s``: how long a poll may stay open (then 504). ``most``: most matches of one user."""
+    def __init__(self, *, traps: Traps | None = None, seed: int = 0) -> None:
         super().__init__(
             [
                 Route("/api/{user}/{secret}/localai", self._localai),
@@ -85,8 +89,6 @@ class FakeBotzone(FakeServer):
             seed,
         )
         self.traps = traps or Traps()
-        self.stand_s = stand_s
-        self.most = most
         self.secrets: dict[str, str] = {}
         self.matches: dict[str, Match] = {}
         self.ended: list[Match] = []
@@ -102,8 +104,6 @@ class FakeBotzone(FakeServer):
         self.polls = 0
         self.at_once = 0
         """Most polls of one user that were open at the same time."""
-        self.times: dict[str, list[float]] = collections.defaultdict(list)
-        """When each user polled."""
         self._standing: collections.Counter[str] = collections.Counter()
         self._news: dict[str, asyncio.Event] = collections.defaultdict(asyncio.Event)
         self._finished: dict[str, list[Match]] = collections.defaultdict(list)
@@ -176,7 +176,6 @@ class FakeBotzone(FakeServer):
             return PlainTextResponse("no such user", 404)
         self.polls += 1
         number = self.polls  # other polls come while this one is open
-        self.times[user].append(time.monotonic())
         if self.every(self.traps.bad_gateway_every, number, "bad gateway"):
             return PlainTextResponse("<html>502</html>", 502)
         for name, text in request.headers.items():
@@ -188,7 +187,7 @@ class FakeBotzone(FakeServer):
         self._standing[user] += 1
         self.at_once = max(self.at_once, self._standing[user])
         try:
-            async with asyncio.timeout(self.stand_s):
+            async with asyncio.timeout(STAND_S):
                 while not (self._open(user) or self._finished[user]):
                     self._news[user].clear()
                     await self._news[user].wait()
@@ -233,7 +232,7 @@ class FakeBotzone(FakeServer):
         players: list[Any] = [headers.get(f"x-player-{slot}") for slot in range(JUDGES[game].players)]
         if players.count("me") != 1 or None in players or headers.get("x-usesimpleio") not in ("true", "false"):
             return PlainTextResponse("who plays?", 400)
-        if sum(match.user == user and not match.over for match in self.matches.values()) >= self.most:
+        if sum(match.user == user and not match.over for match in self.matches.values()) >= MOST:
             return PlainTextResponse("too many matches", 403)
         simple = headers["x-usesimpleio"] == "true"
         return PlainTextResponse(self.begin(user, game, players.index("me"), simple=simple).id)

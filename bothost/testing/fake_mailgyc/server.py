@@ -5,7 +5,7 @@ recorded frames, and faults as switches.
 
     async with MailgycFake(Traps(drop_every=9)) as lobby:
         ...                                     # connect adapters, or a host, to lobby.url
-        assert lobby.hands == 20 and not lobby.repeated
+        assert lobby.play.played == 20 and not lobby.repeated
 
 Written from the frames of the real lobby (``docs/reference/adapters/mailgyc.md``); the rules are our own.
 """

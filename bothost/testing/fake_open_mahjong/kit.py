@@ -22,6 +22,6 @@ KIT = LobbyKit(
     lobby=FakeOpenMahjong,
     accounts=accounts,
     wish=Wish("mahjong"),
-    options={"ready_after_s": 0.02, "settle_s": 0.2, "echo_s": 0.3, "look_s": 0.2, "chat_url": "/chat"},
+    options={"ready_after_s": 0.02, "settle_s": 0.2, "look_s": 0.2, "chat_url": "/chat"},
     proven_by=dict.fromkeys(UNOBSERVED, "tests/lobbies/open_mahjong/test_adapter.py::test_every_capability_is_proven"),
 )

@@ -95,10 +95,6 @@ class FakeOpenMahjong(FakeServer):
         self.accounts[name] = (user, password)
         return user
 
-    def stopping(self) -> None:
-        for match in list(self.playing.values()):
-            match.stop()
-
     # ------------------------------------------------------------------------------------------------ connections
 
     def connected(self, socket: WebSocket) -> BaseLine | None:

@@ -6,16 +6,17 @@ import random
 import time
 from collections import deque
 
+TOKEN_S = 15 * 60.0
+LOGINS_PER_MINUTE = 10
+
 
 class Accounts:
     """Passwords, tokens that expire, and the limit of logins a minute."""
 
-    def __init__(self, rng: random.Random, token_s: float, logins_per_minute: float) -> None:
+    def __init__(self, rng: random.Random) -> None:
         self.passwords: dict[str, str] = {}
         self.ids: dict[str, int] = {}
         self._rng = rng
-        self._token_s = token_s
-        self._logins_per_minute = logins_per_minute
         self._tokens: dict[str, tuple[int, float]] = {}
         self._refresh: dict[str, int] = {}
         self._logins: deque[float] = deque()
@@ -33,14 +34,14 @@ class Accounts:
         now = time.monotonic()
         while self._logins and self._logins[0] < now - 60.0:
             self._logins.popleft()
-        if len(self._logins) >= self._logins_per_minute:
+        if len(self._logins) >= LOGINS_PER_MINUTE:
             return True
         self._logins.append(now)
         return False
 
     def token(self, user: int) -> str:
         token = f"jwt-{user}-{self._rng.getrandbits(64):x}"
-        self._tokens[token] = (user, time.monotonic() + self._token_s)
+        self._tokens[token] = (user, time.monotonic() + TOKEN_S)
         return token
 
     def refresh_token(self, user: int) -> str:

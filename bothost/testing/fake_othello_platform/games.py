@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import TYPE_CHECKING
 
 from bothost.testing.fake_othello_platform.parts import COLORS, Game, Json, Line, Room
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
     from bothost.testing.fake_othello_platform.server import FakeOthelloPlatform
 
 PASS = 64
+RECONNECT_S = 30.0
+"""A player who disconnected loses after this time."""
 
 
 class Games:
@@ -30,7 +33,7 @@ class Games:
             self._owner.tell(user, "game_start", self.start_frame(game))
         room.ready = [False, False]
         self._owner.rooms.show(room)
-        self._start_clock(game, self._owner.settings["move_s"])
+        self._start_clock(game, self._owner.move_s)
 
     def start_frame(self, game: Game) -> Json:
         black, white = game.seats
@@ -80,7 +83,7 @@ class Games:
             lead = board.count(1) - board.count(2)
             return self.end(game, "BLACK" if lead > 0 else "WHITE" if lead else "DRAW", "normal")
         if not game.windows:
-            self._start_clock(game, self._owner.settings["move_s"])
+            self._start_clock(game, self._owner.move_s)
         soon = asyncio.get_running_loop().call_soon
         if passed and self._owner.traps.restart_on_pass and "restart" not in self._owner.struck:
             self._owner.struck.append("restart")
@@ -118,22 +121,17 @@ class Games:
 
     def _start_clock(self, game: Game, seconds: float) -> None:
         self._freeze(game)
-        loop = asyncio.get_running_loop()
-        game.left_ms, game.since = seconds * 1000.0, loop.time()
-        game.timer = loop.call_later(seconds, self._late, game)
+        game.left_ms, game.since = seconds * 1000.0, time.monotonic()
+        game.timer = self._owner.later(seconds, self._late, game)
 
     def _freeze(self, game: Game) -> None:
         if game.timer is not None:
             game.timer.cancel()
             game.timer = None
-            game.left_ms -= (asyncio.get_running_loop().time() - game.since) * 1000.0
+            game.left_ms -= (time.monotonic() - game.since) * 1000.0
 
     def _late(self, game: Game) -> None:
         self.end(game, COLORS[1 - COLORS.index(game.turn() or "BLACK")], "timeout")
-
-    def stop(self) -> None:
-        for game in self.running.values():
-            self._stop(game)
 
     def _stop(self, game: Game) -> None:
         self._freeze(game)
@@ -146,7 +144,7 @@ class Games:
             self._stop(game)
             game.windows.clear()
             game.restore()
-            self._start_clock(game, self._owner.settings["move_s"])
+            self._start_clock(game, self._owner.move_s)
 
     def resign(self, line: Line, payload: Json) -> None:
         game = self.running.get(payload["gameId"])
@@ -168,9 +166,8 @@ class Games:
         for game in self.running.values():
             if user in game.seats and user not in game.windows:
                 self._freeze(game)
-                winner, wait = COLORS[1 - game.seats.index(user)], self._owner.settings["reconnect_s"]
-                loop = asyncio.get_running_loop()
-                game.windows[user] = loop.call_later(wait, self.end, game, winner, "disconnect")
+                winner = COLORS[1 - game.seats.index(user)]
+                game.windows[user] = self._owner.later(RECONNECT_S, self.end, game, winner, "disconnect")
 
     def reconnect(self, line: Line, payload: Json) -> None:
         game = self.running.get(payload["gameId"])

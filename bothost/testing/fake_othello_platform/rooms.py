@@ -12,6 +12,9 @@ from bothost.testing.fake_othello_platform.parts import Json, Line, Room
 if TYPE_CHECKING:
     from bothost.testing.fake_othello_platform.server import FakeOthelloPlatform
 
+MATCH_S = 0.02
+"""How often players in the queue are matched."""
+
 
 class Rooms:
     """All rooms, and the players who wait for any opponent."""
@@ -29,7 +32,7 @@ class Rooms:
 
     def listed(self) -> list[Json]:
         """The waiting rooms, the newest first."""
-        listed = time.monotonic() - self._owner.settings["list_s"]
+        listed = time.monotonic() - self._owner.list_s
         waiting = [room for room in self.by_id.values() if room.status == "waiting" and room.opened_at <= listed]
         return [room.described() for room in reversed(waiting)]
 
@@ -100,10 +103,10 @@ class Rooms:
 
     async def match_players(self) -> None:
         while True:
-            await asyncio.sleep(self._owner.settings["match_s"])
+            await asyncio.sleep(MATCH_S)
             now = time.monotonic()
             for user, since in list(self.queue.items()):
-                if now - since > self._owner.settings["queue_s"]:
+                if now - since > self._owner.queue_s:
                     del self.queue[user]
                     self._owner.tell(user, "match_timeout", {})
             while len(self.queue) >= 2:

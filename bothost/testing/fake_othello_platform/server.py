@@ -30,13 +30,23 @@ from bothost.testing.fake_othello_platform.rooms import Rooms
 from bothost.testing.fake_server import FakeServer
 from bothost.testing.fake_server import Line as BaseLine
 
+AUTH_S = 5.0
+"""Close a connection that sends no token for this long."""
+
 
 class FakeOthelloPlatform(FakeServer):
     """The server. Use it in an ``async with``."""
 
-    def __init__(self, *, traps: Traps | None = None, seed: int = 0, **settings: float) -> None:
-        """``settings``: seconds of ``reconnect_s``, ``move_s``, ``match_s``, ``queue_s``, ``auth_s``, ``token_s``,
-        ``list_s`` (a room is listed only after this time); and ``logins_per_minute``."""
+    def __init__(
+        self,
+        *,
+        traps: Traps | None = None,
+        seed: int = 0,
+        move_s: float = 30.0,
+        queue_s: float = 60.0,
+        list_s: float = 0.0,
+    ) -> None:
+        """``move_s``: time for a move. ``queue_s``: longest wait in the queue. A room is listed after ``list_s``."""
         super().__init__(
             [
                 WebSocketRoute("/ws", self.websocket),
@@ -47,9 +57,10 @@ class FakeOthelloPlatform(FakeServer):
             seed,
         )
         self.traps = traps or Traps()
-        known = {"reconnect_s": 30.0, "move_s": 30.0, "match_s": 0.02, "queue_s": 60.0, "auth_s": 5.0}
-        self.settings = {**known, "token_s": 900.0, "list_s": 0.0, "logins_per_minute": 10.0, **settings}
-        self.accounts = Accounts(self.rng, self.settings["token_s"], self.settings["logins_per_minute"])
+        self.move_s = move_s
+        self.queue_s = queue_s
+        self.list_s = list_s
+        self.accounts = Accounts(self.rng)
         self.play = Games(self)
         self.rooms = Rooms(self, self.play)
         self.lines: set[Line] = set()
@@ -84,9 +95,6 @@ class FakeOthelloPlatform(FakeServer):
 
     def started(self) -> None:
         self.spawn(self.rooms.match_players())
-
-    def stopping(self) -> None:
-        self.play.stop()
 
     def restart(self) -> None:
         """Restart as after a crash: waiting rooms are lost, and games are restored from their moves."""
@@ -161,7 +169,7 @@ class FakeOthelloPlatform(FakeServer):
     def connected(self, socket: WebSocket) -> BaseLine:
         line = Line(socket)
         self.lines.add(line)
-        self.later(self.settings["auth_s"], self._unknown, line)
+        self.later(AUTH_S, self._unknown, line)
         return line
 
     def _unknown(self, line: Line) -> None:

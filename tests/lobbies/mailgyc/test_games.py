@@ -128,7 +128,7 @@ async def test_a_lobby_that_is_slow_to_notice_lost_connections(kit):
 async def test_a_stalled_table_is_left_for_another(kit):
     async with (
         MailgycFake(Traps(dead_after=25), seed=5) as lobby,
-        hosting(kit, lobby, stall_s=0.4) as host,
+        hosting(kit, lobby, stall_s=1.0) as host,
     ):
         await until(lambda: len(lobby.uids) == 1 and any(line == [wire.LEAVE] for line in said_codes(lobby)))
         lobby.traps = Traps()

@@ -19,14 +19,17 @@ from bothost.testing.hosting import Hosting, until
 PASSWORD = "planted-Passw0rd!m"
 FAST = ConnectionSettings(heartbeat_s=0.5, connect_s=5.0, backoff_first_s=0.02, backoff_most_s=0.1)
 SHORT = Timeouts(seek_s=20.0, settle_s=0.05, confirm_s=5.0, idle_s=30.0)
-OPTIONS = {"ready_after_s": 0.02, "settle_s": 0.2, "echo_s": 0.3, "look_s": 0.2}
+OPTIONS = {"ready_after_s": 0.02, "settle_s": 0.2, "look_s": 0.2}
 NAMES = ("ada", "bob", "cyd", "dan")
 
 
 class Kit(Hosting):
     """Hosts for one fake lobby and one database."""
 
-    def hosting(self, lobby, names=NAMES, wishes=None, **options):
+    def hosting(self, *args, **settings):
+        return self.running(self.at(*args, **settings), bothost_baselines, drain=False)
+
+    def at(self, lobby, names=NAMES, wishes=None, **options):
         wishes = wishes or {}
         accounts = [
             AccountSettings(
@@ -36,12 +39,11 @@ class Kit(Hosting):
             )
             for name in names
         ]
-        settings = self.settings(
+        return self.settings(
             self.lobby("omj", "open_mahjong", lobby.url, accounts, options={**OPTIONS, **options}),
             routes=(RouteSettings(strategy="rule-mahjong"),),
             tables=10,
         )
-        return self.running(settings, bothost_baselines, drain=False)
 
 
 @pytest.fixture
@@ -83,7 +85,7 @@ TRAPS = Traps(drop_every=61, ignore=0.02, repeat=0.05, noise=0.02)
 
 async def many_games(kit, hands, seed, seconds):
     """``hands`` hands, in matches of four."""
-    patient = {"round_timer": 300, "step_timer": 300}  # on a loaded machine, too
+    patient = {"round_timer": 300, "step_timer": 300, "echo_s": 1.0}  # on a loaded machine, too
     lobby, host = await play(kit, (hands + 3) // 4, traps=TRAPS, seed=seed, seconds=seconds, **patient)
     assert set(lobby.struck) == {"drop", "ignore", "repeat", "noise"}
     assert lobby.deleted == 0, "a table was abandoned"
@@ -168,17 +170,17 @@ async def test_trap_a_frame_without_a_type_ends_the_servers_loop_while_the_socke
 
 async def test_trap_a_second_login_elsewhere_is_not_fought(kit):
     async with opened() as lobby:
-        with pytest.raises(AuthError, match="another client logged in: omj/ada"):  # no clean end: it was unwanted
-            async with kit.hosting(lobby, names=("ada",)):
-                await until(lambda: lobby.lines)
-                account = Account(name="ada", url=lobby.url, password=PASSWORD)
-                async with AdapterDriver(OpenMahjong(account, OpenMahjongOptions(settle_s=0.1))) as driver:
-                    driver.do(m.Authenticate())
-                    await driver.expect(m.Connected)
-                    await asyncio.sleep(0.5)
-                    assert lobby.logins == 2
-                    driver.do(m.Ping())
-                    await driver.expect(m.Alive)
+        running = asyncio.create_task(kit.host(kit.at(lobby, names=("ada",)), bothost_baselines).run())
+        await until(lambda: lobby.lines)
+        account = Account(name="ada", url=lobby.url, password=PASSWORD)
+        async with AdapterDriver(OpenMahjong(account, OpenMahjongOptions(settle_s=0.1))) as driver:
+            driver.do(m.Authenticate())
+            await driver.expect(m.Connected)
+            with pytest.raises(AuthError, match="another client logged in: omj/ada"):  # no clean end: it was unwanted
+                await running
+            assert lobby.logins == 2
+            driver.do(m.Ping())
+            await driver.expect(m.Alive)
 
 
 async def test_checking_the_lobby(kit):

@@ -124,7 +124,7 @@ async def test_rooms_by_rest(kit, password):
         stranger = lobby.add("stranger")
         dead = lobby.rooms.open("ours", stranger, "human_vs_human", password or "")
         dead.seats[:] = [stranger, None]
-        options = {"start_s": 0.3}
+        options = {"start_s": 1.0}
         async with kit.running_at(lobby.url, options=options, **attributes) as host:
             await until(lambda: lobby.ended and host.runner.counters.hands >= 2)
     assert lobby.ended[0][2] == "normal"
