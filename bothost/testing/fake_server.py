@@ -76,6 +76,7 @@ class FakeServer:
         return self
 
     async def __aexit__(self, *error: object) -> None:
+        self.stopping()
         for timer in self._timers:
             timer.cancel()
         self._tasks.cancel()
@@ -131,6 +132,9 @@ class FakeServer:
 
     def started(self) -> None:
         """The server listens."""
+
+    def stopping(self) -> None:
+        """The server is about to end. Its timers and tasks are cancelled next."""
 
     def connected(self, socket: WebSocket) -> Line | None:
         """A websocket is open. None breaks the connection."""
