@@ -105,14 +105,15 @@ def table(hands: Sequence[Json]) -> str:
         for item in hands
     ]
     header = ("ID", "STARTED (UTC)", "GAME", "WINNER", "SCORE", "OPPONENTS", "DECISIONS", "FALLBACKS")
-    return aligned(rows, header) if rows else "no hands"
+    optional, names = ("FALLBACKS", "DECISIONS", "STARTED (UTC)"), ("WINNER", "OPPONENTS")
+    return aligned(rows, header, optional=optional, names=names) if rows else "no hands"
 
 
 def seat_table(seats: Sequence[Json]) -> str:
     """Lines for people, one a seat."""
     rows = [
         (
-            item["id"],
+            item["id"][:ID_SHOWN],
             item["started"][:19].replace("T", " "),
             item["game"],
             f"{printable(item['lobby'])}/{printable(item['table'])}",
@@ -125,7 +126,8 @@ def seat_table(seats: Sequence[Json]) -> str:
         for item in seats
     ]
     header = ("ID", "STARTED (UTC)", "GAME", "TABLE", "ACCOUNT", "STRATEGY", "DECISIONS", "FALLBACKS", "RESULT")
-    return aligned(rows, header) if rows else "no hands"
+    optional, names = ("FALLBACKS", "DECISIONS", "TABLE", "STARTED (UTC)"), ("TABLE", "ACCOUNT", "STRATEGY")
+    return aligned(rows, header, optional=optional, names=names) if rows else "no hands"
 
 
 def of_same_hand(store: Store, hand: LoggedHand) -> list[LoggedHand]:

@@ -96,7 +96,7 @@ def _readable(found: Sequence[GameLadder], with_matrix: bool, counted: str) -> s
             shown = report.matrix(ladder)[:WIDEST]
             columns = [str(place) for place in range(1, len(shown) + 1)]
             cells = [tuple(map(output.printable, row[: len(shown) + 1])) for row in shown]
-            parts.append(output.table(cells, ("WINS AGAINST", *columns)))
+            parts.append(output.table(cells, ("WINS AGAINST", *columns), optional=columns[::-1]))
         parts.append("")
     if not found:
         parts.append("no one is rated yet")

@@ -43,7 +43,7 @@ def list_(
             " ".join(item["aliases"]),
             item["sha256"][:12],
             "-" if item["encoder_version"] is None else item["encoder_version"],
-            (item["created"] or "with the package")[:19].replace("T", " "),
+            (item["created"] or "packaged")[:19].replace("T", " "),
         )
         for item in listed
     ]

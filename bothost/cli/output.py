@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,8 @@ import typer
 from bothost.errors import BothostError, ConfigError, ConfigErrors, raised_at
 
 _USAGE = 2
+SHORTEST_NAME = 12
+"""Width to which the longest word of a column of names may be cut."""
 
 
 def emit(data: Any, as_json: bool, text: str = "") -> None:
@@ -29,16 +33,69 @@ def to_json(data: Any) -> str:
     return json.dumps(msgspec.to_builtins(data, enc_hook=str), indent=2, ensure_ascii=False)
 
 
-def table(rows: Sequence[Sequence[object]], header: Sequence[str] = ()) -> str:
-    """Aligned columns, two spaces apart; no lines, so that it can be piped. Chinese characters are two columns wide."""
+def table(
+    rows: Sequence[Sequence[object]],
+    header: Sequence[str] = (),
+    *,
+    optional: Sequence[str] = (),
+    names: Collection[str] = (),
+) -> str:
+    """Aligned columns, two spaces apart; no lines, so that it can be piped. Chinese characters are two columns wide.
+
+    If a table with a header is wider than the terminal, cells continue on the next line, between words. If that is not
+    enough, the ``optional`` columns are left out, in their order. Long words in the columns ``names`` are cut.
+    """
     from rich.cells import cell_len, set_cell_size
 
-    cells = [[str(cell) for cell in row] for row in ([header, *rows] if header else rows)]
-    if not cells:
-        return ""
-    widths = [max(cell_len(row[i]) for row in cells) for i in range(len(cells[0]))]
-    lines = ["  ".join(map(set_cell_size, row, widths)).rstrip() for row in cells]
+    columns = [list(map(str, column)) for column in zip(*([header, *rows] if header else rows), strict=True)]
+    widths = [max(map(cell_len, column)) for column in columns]
+    if header and sys.stdout.isatty():
+        columns, widths = _fitted(columns, widths, shutil.get_terminal_size().columns, optional, names)
+    lines = []
+    for row in zip(*columns, strict=True):
+        for parts in zip_longest(*map(_wrapped, row, widths), fillvalue=""):
+            lines.append("  ".join(map(set_cell_size, parts, widths)).rstrip())
     return "\n".join(lines)
+
+
+def _fitted(
+    columns: list[list[str]], widths: list[int], room: int, optional: Sequence[str], names: Collection[str]
+) -> tuple[list[list[str]], list[int]]:
+    """The columns to show and their widths. The one with the most to spare shrinks first."""
+    spare = [width - _least(column, column[0] in names) for column, width in zip(columns, widths, strict=True)]
+    over = sum(widths) + 2 * (len(widths) - 1) - room
+    if over > sum(spare) and optional:
+        nth = [column[0] for column in columns].index(optional[0])
+        columns, widths = ([*items[:nth], *items[nth + 1 :]] for items in (columns, widths))
+        return _fitted(columns, widths, room, optional[1:], names)
+    widths = list(widths)
+    for _ in range(min(over, sum(spare))):
+        nth = spare.index(max(spare))
+        widths[nth], spare[nth] = widths[nth] - 1, spare[nth] - 1
+    return columns, widths
+
+
+def _least(column: Sequence[str], cut: bool) -> int:
+    """The least width of a column: that of its longest word, or less where words may be cut."""
+    from rich.cells import cell_len
+
+    longest = max((cell_len(word) for cell in column for word in cell.split()), default=0)
+    return min(longest, SHORTEST_NAME) if cut else longest
+
+
+def _wrapped(cell: str, width: int) -> list[str]:
+    """The lines of a cell."""
+    from rich.cells import cell_len, set_cell_size
+
+    if cell_len(cell) <= width:
+        return [cell]
+    lines: list[str] = []
+    for word in cell.split():
+        if lines and cell_len(f"{lines[-1]} {word}") <= width:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(word if cell_len(word) <= width else set_cell_size(word, width - 1) + "…")
+    return lines
 
 
 def counted(number: int, noun: str) -> str:

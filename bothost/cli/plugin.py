@@ -99,7 +99,7 @@ def _listing(strategies: list[dict[str, Any]], others: list[Any], failures: list
     elif strategies:
         header = ("STRATEGY", "VERSION", "GAMES", "LEVELS", "EXECUTION", "SOURCE")
         rows = [
-            (s["name"], s["version"], ",".join(s["games"]), ",".join(s["levels"]) or "-", s["execution"], s["source"])
+            (s["name"], s["version"], ", ".join(s["games"]), ", ".join(s["levels"]) or "-", s["execution"], s["source"])
             for s in strategies
         ]
         parts.append(output.table(rows, header))

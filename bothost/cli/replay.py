@@ -129,7 +129,8 @@ def _table(found: list[Replayed], model: str | None) -> str:
         place = f"{item.seq}" + (f".{item.substep}" if item.substep else "")
         rows.append((item.id, place, item.phase, len(item.legal), item.logged.notation, again, said))
     header = ("DECISION", "EVENT", "PHASE", "LEGAL", "LOGGED", "AGAIN", "")
-    return output.table(rows, header) if rows else "no decisions"
+    optional, names = ("PHASE", "LEGAL"), ("LOGGED", "AGAIN")
+    return output.table(rows, header, optional=optional, names=names) if rows else "no decisions"
 
 
 def _why(found: list[Replayed], top: int) -> str:

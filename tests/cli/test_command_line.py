@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 import typer
+from rich.cells import cell_len
 
 import bothost
 from bothost import __main__, cli
@@ -358,6 +359,24 @@ def test_output_helpers() -> None:
     assert output.table([("小明", 1), ("José", 22)]) == "小明  1\nJosé  22"
     assert output.table([]) == ""
     assert json.loads(output.to_json({"p": Path("x"), "e": "é"})) == {"p": "x", "e": "é"}
+
+
+def test_a_table_fits_the_terminal_and_no_word_or_number_is_split(capsys, monkeypatch):
+    rows = [("018f", "小明, carol the fourth", "+1,234", "2 h"), ("0190", "bartholomew-the-great", "-5", "3 h")]
+    header = ("ID", "NAMES", "SCORE", "AGE")
+    wide = output.table(rows, header)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+
+    def at(width, **how):
+        monkeypatch.setenv("COLUMNS", str(width))
+        lines = output.table(rows, header, **how).splitlines()
+        assert max(map(cell_len, lines)) <= width
+        return [line.split() for line in lines]
+
+    assert at(80) == [line.split() for line in wide.splitlines()]
+    assert at(40)[1:3] == [["018f", "小明,", "carol", "the", "+1,234", "2", "h"], ["fourth"]]
+    assert at(36, optional=("AGE",))[-1] == ["0190", "bartholomew-the-great", "-5"]
+    assert at(36, optional=("AGE",), names=("NAMES",))[-1] == ["0190", "bartholomew-the-…", "-5", "3", "h"]
 
 
 def test_exit_codes_of_verbs_pass_through(run: Callable[..., tuple[int, str, str]]) -> None:
