@@ -47,43 +47,42 @@ class Match:
         """Handle a request."""
         last = self.transcript.last
         if self.asked:
-            if last is None or text != last.request:
+            if last is None or text != last.text:
                 self._inbox.append(text)
             self._recalled = False
             return []
-        if last is not None and text == last.request and self._is_repeated(text):
+        if last is not None and text == last.text and self._is_repeated():
             self.delivery.repeated()
             return []
         out = self.acknowledge()
         self.delivery.next_request()
-        request, form = dialects.decode(text)
-        self.transcript.turns.append(Turn(text, None, form))
+        self.transcript.turns.append(Turn.read(text))
         if self.transcript.broken:
-            return self._answer_blind(request)
+            return self._answer_blind()
         try:
-            out += self._fold(request)
+            out += self._fold()
         except Mismatch as error:
-            return [*out, *self._lose_track(request, f"sent a request that does not fit: {error}")]
+            return [*out, *self._lose_track(f"sent a request that does not fit: {error}")]
         dialect = self.transcript.dialect
         assert dialect is not None
         if dialect.asked:
             self.asked = True
             return [*out, self._question()]
         if dialect.always_asked:
-            return [*out, *self._lose_track(request, "asks us although it is not our turn")]
+            return [*out, *self._lose_track("asks us although it is not our turn")]
         return out + self._answer(dialect.acknowledgement())
 
-    def _is_repeated(self, text: str) -> bool:
+    def _is_repeated(self) -> bool:
         """Whether a request with the same text is a repetition. Then the lobby lacks our answer."""
         delivery = self.delivery
         not_sent = delivery.where in ("ready", "unsure") and not delivery.taken
-        return not_sent or not self.transcript.follows(text)
+        return not_sent or not self.transcript.follows_itself()
 
-    def _fold(self, request: Any) -> list[m.Output]:
-        """Fold a request, and return its events. Raises Mismatch."""
+    def _fold(self) -> list[m.Output]:
+        """Fold the last request, and return its events. Raises Mismatch."""
         before = self.transcript.view
         seq = before.seq if before is not None else 0
-        folded = self.transcript.fold(request)
+        folded = self.transcript.fold()
         if folded is None:
             ended: list[m.Output] = [
                 m.TableEnded(self.id, "aborted", detail="the match has other rules than its first requests showed")
@@ -98,9 +97,9 @@ class Match:
             return [*self.sit(), m.HandStarted(self.id, HAND, self._dialect.seat, _players(self.attributes)), *delta]
         return [*delta] if folded.events else []
 
-    def _lose_track(self, request: Any, why: str) -> list[m.Output]:
+    def _lose_track(self, why: str) -> list[m.Output]:
         self.transcript.broken = True
-        return [m.Notice(f"match {self.id} {why}", "error"), *self._answer_blind(request)]
+        return [m.Notice(f"match {self.id} {why}", "error"), *self._answer_blind()]
 
     def ended(self, slot: int, scores: Sequence[float]) -> list[m.Output]:
         """Handle the end of the match. Without scores it was aborted."""
@@ -140,9 +139,9 @@ class Match:
         self._recalled = False
         return []
 
-    def _answer_blind(self, request: Any) -> list[m.Output]:
+    def _answer_blind(self) -> list[m.Output]:
         """Continue without a view."""
-        response = self.transcript.respond_blind(request)
+        response = self.transcript.respond_blind()
         # The response repeats text of the request, which may not be printable ASCII.
         if response is not None and fits_header(dialects.encode(response, self.transcript.turns[-1].form)):
             self._answer(response)
@@ -190,7 +189,7 @@ class Match:
         """The open request, with this part of its time. It keeps its id when it is repeated."""
         view = self.transcript.view
         assert view is not None
-        raw = self.transcript.turns[-1].request
+        raw = self.transcript.turns[-1].text
         return m.ActionRequest(self.id, HAND, self._request_id(), part * self._grant_ms, 0.0, view.seq, None, raw)
 
     def _request_id(self) -> str:

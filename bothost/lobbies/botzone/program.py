@@ -21,8 +21,8 @@ from typing import Any
 import msgspec
 
 from bothost.lobbies.botzone import dialect as dialects
-from bothost.lobbies.botzone.dialect import Dialect, Mismatch, OtherRules
-from bothost.lobbies.botzone.games import of_request
+from bothost.lobbies.botzone.dialect import Dialect, Mismatch
+from bothost.lobbies.botzone.transcript import Transcript, Turn
 from bothost.lobbies.frames import NOT_JSON
 
 KEEP_RUNNING = ">>>BOTZONE_REQUEST_KEEP_RUNNING<<<"
@@ -32,21 +32,16 @@ MAX_TURNS = 2000
 class Program:
     """One match. ``kind``: its game; None: recognise it from the first request."""
 
-    def __init__(self, kind: type[Dialect] | None = None, rules: dict[str, Any] | None = None) -> None:
-        self._kind = kind
-        self._rules = rules or {}
-        self._dialect: Dialect | None = None
-        self._requests: list[Any] = []
-        self._responses: list[Any] = []
+    def __init__(self, kind: type[Dialect] | None = None) -> None:
+        self._match = Transcript(kind)
         self._simple = False
-        self._form: dialects.Form = "json"
 
     @property
     def dialect(self) -> Dialect:
         """Raises Mismatch before the first turn."""
-        if self._dialect is None:
+        if self._match.dialect is None:
             raise Mismatch("the program has received no request yet")
-        return self._dialect
+        return self._match.dialect
 
     def read_turn(self, read_line: Callable[[], str]) -> bool:
         """Read the input of one turn. Returns False at the end of the input. Raises Mismatch."""
@@ -55,7 +50,7 @@ class Program:
             line = read_line()
         if not line:
             return False
-        if not self._requests:
+        if not self._match.turns:
             self._first(line.strip(), read_line)
         else:
             self._next(line.strip())
@@ -68,11 +63,12 @@ class Program:
                 raise Mismatch(f"turn {turns} is not from 1 to {MAX_TURNS}")
             self._simple = True
             lines = [read_line().strip() for _ in range(2 * turns - 1)]
-            requests: list[Any] = [self._decoded(text) for text in lines[::2]]
+            turns_read = [Turn.read(text) for text in lines[::2]]
             responses: list[Any] = [dialects.decode(text)[0] for text in lines[1::2]]
         else:
             requests, responses = self._whole(line)
-        self._take(requests, [_plain(response) for response in responses])
+            turns_read = [Turn("", request) for request in requests]
+        self._take(turns_read, [_plain(response) for response in responses])
 
     def _whole(self, line: str) -> tuple[list[Any], list[Any]]:
         try:
@@ -88,41 +84,20 @@ class Program:
 
     def _next(self, line: str) -> None:
         """Read a later turn of a program that keeps running: one request. Some platforms send the whole match again."""
-        value, _ = dialects.decode(line)
+        turn = Turn.read(line)
+        value = turn.request
         if not self._simple and isinstance(value, dict) and ("requests" in value or "request" in value):
             message = value.get("requests", value.get("request"))
-            value = _inner(message[-1] if isinstance(message, list) and message else message)
-        elif self._simple:
-            value = self._decoded(line)
-        self._take([value], [])
+            turn.request = _inner(message[-1] if isinstance(message, list) and message else message)
+        self._take([turn], [])
 
-    def _decoded(self, text: str) -> Any:
-        value, self._form = dialects.decode(text)
-        return value
-
-    def _take(self, requests: Sequence[Any], responses: Sequence[Any]) -> None:
-        if not requests or len(responses) < len(requests) - 1:
-            raise Mismatch(f"a turn with {len(requests)} requests needs one response fewer, not {len(responses)}")
-        for at, request in enumerate(requests):
-            self._requests.append(request)
-            self._fold(request)
-            if at < len(requests) - 1:
-                self._responses.append(responses[at])
-
-    def _fold(self, request: Any) -> None:
-        if self._dialect is None:
-            self._kind = self._kind or of_request(request)
-            self._dialect = self._kind(self._rules)
-        answered = self._responses[-1] if self._responses else None
-        trial = self._dialect.clone()
-        try:
-            trial.take(request, answered)
-        except OtherRules as error:
-            assert self._kind is not None
-            trial = self._kind(error.rules)
-            for before, said in zip(self._requests, [None, *self._responses], strict=True):
-                trial.take(before, said)
-        self._dialect = trial
+    def _take(self, turns: Sequence[Turn], responses: Sequence[Any]) -> None:
+        if not turns or len(responses) < len(turns) - 1:
+            raise Mismatch(f"a turn with {len(turns)} requests needs one response fewer, not {len(responses)}")
+        for turn, response in zip(turns, [*responses[: len(turns) - 1], None], strict=True):
+            self._match.turns.append(turn)
+            self._match.fold()
+            turn.response = response
 
     def output(self, actions: Sequence[str] | None, debug: str = "") -> str:
         """The turn's line of output. None: an acknowledgement, where the request asks for no action."""
@@ -131,15 +106,15 @@ class Program:
 
     def blind(self) -> str:
         """The turn's output when the match could not be followed: the response that is most likely legal."""
-        request = self._requests[-1] if self._requests else None
-        answered = self._responses[-1] if self._responses else None
-        response = self._dialect.blind(request, answered) if self._dialect is not None else "PASS"
+        response = "PASS" if self._match.dialect is None else self._match.respond_blind()
         return self._line(response, "lost track")
 
     def _line(self, response: Any, debug: str) -> str:
-        self._responses.append(response)
+        turn = self._match.last
+        if turn is not None:
+            turn.response = response
         if self._simple:
-            return dialects.encode(response, self._form)
+            return dialects.encode(response, turn.form if turn is not None else "json")
         message = {"response": response, **({"debug": debug} if debug else {})}
         return msgspec.json.encode(message).decode()
 

@@ -14,11 +14,18 @@ from bothost.rules.game import View
 
 
 class Turn(msgspec.Struct):
-    """A request as it came, and our response."""
+    """A request and our response."""
 
-    request: str
+    text: str
+    """The request as it came."""
+    request: Any
     response: Any = None
     form: dialects.Form = "json"
+
+    @classmethod
+    def read(cls, text: str, response: Any = None) -> Turn:
+        request, form = dialects.decode(text)
+        return cls(text, request, response, form)
 
 
 class Transcript:
@@ -50,21 +57,22 @@ class Transcript:
         turn = self.turns[-1]
         return dialects.encode(turn.response, turn.form)
 
-    def follows(self, text: str) -> bool:
-        """Whether this request can follow our last response."""
+    def follows_itself(self) -> bool:
+        """Whether the last request, if it comes again, can follow our response to it."""
         if self.dialect is None or self.broken:
             return True
         try:
-            self.dialect.clone().take(dialects.decode(text)[0], self.turns[-1].response)
+            self.dialect.clone().take(self.turns[-1].request, self.turns[-1].response)
         except Mismatch:
             return False
         return True
 
-    def fold(self, request: Any) -> Folded | None:
+    def fold(self) -> Folded | None:
         """Fold the last request. Returns None if the match has other rules than assumed and was folded again.
 
         Raises Mismatch.
         """
+        request = self.turns[-1].request
         if self.dialect is None:
             self.kind = self.kind or of_request(request)
             self.dialect = self._new_dialect(self.kind)
@@ -85,26 +93,26 @@ class Transcript:
     def _fold_all(self, dialect: Dialect) -> Dialect:
         answered = None
         for turn in self.turns:
-            dialect.take(dialects.decode(turn.request)[0], answered)
+            dialect.take(turn.request, answered)
             answered = turn.response
         return dialect
 
-    def respond_blind(self, request: Any) -> Any:
+    def respond_blind(self) -> Any:
         """The response that is most likely legal without a view; None if there is none."""
-        return self.dialect.blind(request, self.answered) if self.dialect is not None else None
+        return self.dialect.blind(self.turns[-1].request, self.answered) if self.dialect is not None else None
 
     # ----------------------------------------------------------------------------------------------------- memory
 
     def memo(self) -> m.Json:
         """What a new process needs to continue."""
-        turns = [[turn.request, turn.response] for turn in self.turns]
+        turns = [[turn.text, turn.response] for turn in self.turns]
         return {"game": self.kind.name if self.kind is not None else "", "rules": self.rules, "turns": turns}
 
     @classmethod
     def recall(cls, memo: m.Json) -> Transcript:
         """Restore a memo. Raises KeyError, TypeError, ValueError or AttributeError if it is invalid."""
         found = cls(GAMES.get(memo["game"]), dict(memo["rules"]))
-        found.turns = [Turn(str(text), response, dialects.decode(text)[1]) for text, response in memo["turns"]]
+        found.turns = [Turn.read(text, response) for text, response in memo["turns"]]
         if found.kind is not None and found.turns:
             found.dialect = found._fold_all(found._new_dialect(found.kind))
         return found
