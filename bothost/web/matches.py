@@ -118,7 +118,7 @@ class Match:
 
     async def leave(self) -> None:
         """Give up the seat: the lobby plays the rest of the hand. Raises UsageError where the game is over."""
-        self.left = True
+        self.left |= self._socket is not None  # before the lobby answers
         await self._send(self.seat.leave())
 
     async def leave_if_away(self) -> None:

@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from bothost.errors import BothostError
+from bothost.errors import BothostError, StoreUnavailable
 from bothost.rules.game import Json
 
 KEEP_ALIVE_S = 15.0
@@ -81,7 +81,10 @@ class _EventStream(StreamingResponse):
 def stream(
     messages: AsyncIterator[Json], place: contextlib.AbstractContextManager[None] | None = None
 ) -> StreamingResponse:
-    """Server-sent events. ``place``: where a stream needs one, see ``Places``."""
+    """Server-sent events. The last one may be an ``error``; ``passes``: whether it is worth trying again.
+
+    ``place``: where a stream needs one, see ``Places``.
+    """
 
     async def lines() -> AsyncIterator[bytes]:
         iterator = aiter(messages)
@@ -97,7 +100,9 @@ def stream(
                 except StopAsyncIteration:
                     return
                 except BothostError as error:  # the headers are sent: the stream itself must say it
-                    yield b"data: " + msgspec.json.encode({"error": str(error), "advice": error.advice}) + b"\n\n"
+                    passes = isinstance(error, StoreUnavailable)
+                    problem = {"error": str(error), "advice": error.advice, "passes": passes}
+                    yield b"data: " + msgspec.json.encode(problem) + b"\n\n"
                     return
                 yield b"data: " + msgspec.json.encode(message) + b"\n\n"
                 following = asyncio.ensure_future(anext(iterator))

@@ -10,7 +10,7 @@ import uuid_utils
 
 from bothost import rules
 from bothost.config import Secret, WebSettings
-from bothost.errors import StoreUnavailable
+from bothost.errors import StoreError, StoreUnavailable
 from bothost.lobbies.embedded import protocol as wire
 from bothost.store.records import ChatRecord
 from bothost.web import application, jobs, matches, server
@@ -19,7 +19,7 @@ from bothost.web.live import Live, line, seen
 from bothost.web.opponents import LOBBY, bots_of
 from bothost.web.seat import Seat
 from bothost.web.server import serving
-from bothost.web.stream import SCREENS
+from bothost.web.stream import SCREENS, stream
 from bothost.web.viewers import MOST_CHAT, Viewer, public_view
 
 
@@ -188,6 +188,17 @@ async def test_live_tables_come_back_with_the_database(site, logged, played, mon
         reading.cancel()
 
 
+async def test_a_stream_says_whether_it_is_worth_trying_again():
+    async def failing(error):
+        yield {"fine": True}
+        raise error
+
+    for error, passes in ((StoreUnavailable("away"), True), (StoreError("broken"), False)):
+        lines = [line async for line in stream(failing(error)).body_iterator]
+        told = {"error": str(error), "advice": error.advice, "passes": passes}
+        assert [json.loads(line.removeprefix(b"data: ")) for line in lines] == [{"fine": True}, told]
+
+
 @pytest.mark.parametrize("path", ["tables", "tables/7"])
 def test_a_page_says_why_it_may_not_watch(chromium, served, path):
     page = chromium.new_page()
@@ -197,6 +208,21 @@ def test_a_page_says_why_it_may_not_watch(chromium, served, path):
     page.wait_for_selector(f".notice:has-text('{full['error']}')")
     assert "The connection is lost" not in page.locator("main").inner_text()
     page.close()
+
+
+@pytest.mark.parametrize("path", ["tables", "tables/7"])
+def test_a_page_survives_a_database_that_is_away_and_says_what_cannot_be_read(page, served, path):
+    problems = [
+        {"error": "the database is away", "advice": "", "passes": True},
+        {"error": "it is broken", "advice": ""},
+    ]
+    bodies = iter([f"retry: 10\ndata: {json.dumps(problem)}\n\n" for problem in problems])
+    page.route(
+        f"**/api/{path}", lambda route: route.fulfill(status=200, content_type="text/event-stream", body=next(bodies))
+    )
+    page.goto(f"{served}/{path.removeprefix('tables').replace('/', 'table/')}")
+    page.wait_for_selector(".notice.bad:has-text('it is broken')")
+    assert "The hand is over." not in page.locator("main").inner_text()
 
 
 def test_two_hundred_live_tables_do_not_block_the_page(page, served, site, logged, played):

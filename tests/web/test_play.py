@@ -172,6 +172,13 @@ async def test_a_game_ends_with_the_process_of_its_bots(site, monkeypatch):
     assert match.ended_at and "the opponents have gone" in match.seat.notice
 
 
+async def test_who_leaves_a_game_that_is_over_has_not_left_it(site):
+    match = Match(site, Viewer(kind="player"), Seat(rules.game("othello"), "a-token", {}))
+    with pytest.raises(UsageError, match="the game is over"):
+        await match.leave()
+    assert not match.left
+
+
 async def test_an_adviser_that_starts_while_the_game_ends_is_closed(site, monkeypatch):
     started, may_go, closed = threading.Event(), threading.Event(), []
 

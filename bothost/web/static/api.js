@@ -57,7 +57,7 @@ async function refusal(path) {
 
 /** Calls `onMessage` for each message of a stream; returns the function that ends it.
  *
- * `onState(connected, refused)`: `refused` is the error of a server that will not send it, after which nothing comes.
+ * `onState(connected, refused)`: `refused` is why the server will not send it, or not go on. After that nothing comes.
  * All tabs together have six connections to a server. So a hidden page closes its stream and opens it again when it is
  * shown, unless it `stays`.
  */
@@ -68,7 +68,12 @@ export function stream(path, onMessage, onState = () => {}, { stays = false } = 
     const mine = new EventSource(path);
     source = mine;
     mine.onopen = () => onState(true);
-    mine.onmessage = (event) => onMessage(JSON.parse(event.data));
+    mine.onmessage = (event) => {
+      const message = JSON.parse(event.data);
+      if (!message.error) { onMessage(message); return; }
+      if (!message.passes) end();
+      onState(false, message.passes ? undefined : new ApiError(500, message.error, message.advice));
+    };
     mine.onerror = async () => {
       onState(false);
       if (mine.readyState !== EventSource.CLOSED) return; // it tries again by itself
@@ -80,7 +85,8 @@ export function stream(path, onMessage, onState = () => {}, { stays = false } = 
   };
   const close = () => { source?.close(); source = null; };
   const follow = () => { if (document.hidden && !stays) close(); else open(); };
+  const end = () => { ended = true; close(); document.removeEventListener("visibilitychange", follow); };
   document.addEventListener("visibilitychange", follow);
   open();
-  return () => { ended = true; close(); document.removeEventListener("visibilitychange", follow); };
+  return end;
 }

@@ -16,12 +16,11 @@ export function useReview(name) {
     setState({ judged: new Map(), done: 0, of: null, problem: "", running: true, address });
     const query = new URLSearchParams(seat === "" ? { with: address } : { with: address, seat });
     stop.current = stream(`/api/hands/${name}/review?${query}`, (message) => {
-      if (message.over || message.error) stop.current();
+      if (message.over) stop.current();
       setState((old) => ({
         ...old,
         ...(message.judged && { judged: new Map(old.judged).set(message.judged.position, message.judged) }),
-        done: message.done ?? old.done, of: message.of ?? old.of,
-        problem: message.error ?? "", running: !message.over && !message.error,
+        done: message.done ?? old.done, of: message.of ?? old.of, problem: "", running: !message.over,
       }));
     }, (connected, refused) => setState((old) => ({
       ...old, running: !refused, problem: refused ? explained(refused) : connected ? "" : "The connection is lost. Trying again.",
