@@ -350,6 +350,9 @@ def test_a_log_file_that_cannot_be_written_is_named(run: Callable[..., tuple[int
     Path("config.toml").write_text('[log]\nfile = "config.toml/host.log"\n')
     code, out, _ = run("doctor")
     assert code == 78 and "log file" in out and "or set another [log] file" in out
+    account = '[[lobby.account]]\nname = "ada"\n'
+    with Path("config.toml").open("a") as file:
+        file.write(f'[[lobby]]\nname = "home"\nadapter = "embedded"\nurl = "ws://127.0.0.1:1/ws"\n{account}')
     code, _, err = run("run")
     assert code == 1 and "log.file" in err and "or set another [log] file" in err
 
