@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from bothost import rules
+from bothost.lobbies.frames import Mismatch
 from bothost.rules import doudizhu
+from bothost.rules.game import View
 
 _ORDER = {rank: place for place, rank in enumerate(doudizhu.RANKS)}
 
@@ -38,3 +40,15 @@ class Numbering:
             return [game.notation(action) for action in doudizhu.readings(self.text(cards))]
         except ValueError:
             return []
+
+
+def fold_first(view: View, events: Iterable[str]) -> str:
+    """Fold the first of these events that the rules accept. Returns it. Raises Mismatch."""
+    refusal = "the cards form no legal play"
+    for event in events:
+        try:
+            view.observe(event)
+            return event
+        except ValueError as error:
+            refusal = f"{event}: {error}"
+    raise Mismatch(refusal)

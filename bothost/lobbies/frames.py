@@ -27,7 +27,7 @@ class BadFrame(ValueError):
 
 
 class Mismatch(ValueError):
-    """A frame that contradicts earlier ones."""
+    """A frame or request that contradicts earlier ones."""
 
 
 def plain_text(text: str, most: int = MAX_CHAT) -> str:

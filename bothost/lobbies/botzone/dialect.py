@@ -19,13 +19,10 @@ import msgspec
 
 from bothost import rules
 from bothost.lobbies.frames import NOT_JSON
+from bothost.lobbies.frames import Mismatch as Mismatch
 from bothost.rules.game import Game, Json, View
 
 Form = Literal["json", "quoted", "plain"]
-
-
-class Mismatch(ValueError):
-    """A request is invalid, or contradicts earlier requests."""
 
 
 class OtherRules(Mismatch):
@@ -123,16 +120,6 @@ class Dialect(ABC):
             except ValueError as error:
                 raise Mismatch(f"{line}: {error}") from None
         return list(lines)
-
-    def _first_accepted(self, lines: Sequence[str]) -> list[str]:
-        """Fold the first of these events that the rules accept. Raises Mismatch."""
-        refusal = Mismatch("the cards form no legal play")
-        for line in lines:
-            try:
-                return self._observe(line)
-            except Mismatch as error:
-                refusal = error
-        raise refusal
 
 
 # -------------------------------------------------------------------------------------------------------- wire forms

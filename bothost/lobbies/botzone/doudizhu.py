@@ -18,7 +18,7 @@ from msgspec import Meta
 
 from bothost import rules
 from bothost.lobbies.botzone.dialect import Dialect, Folded, Mismatch
-from bothost.lobbies.doudizhu_cards import Numbering
+from bothost.lobbies.doudizhu_cards import Numbering, fold_first
 from bothost.rules.game import Game, Json
 
 Card = Annotated[int, Meta(ge=0, le=53)]
@@ -117,7 +117,7 @@ class FightTheLandlord(Dialect):
             return self._observe(f"pass {seat}")
         assert self.view is not None
         readings = NUMBERING.readings(cards, self.view.game)
-        return self._first_accepted([f"play {seat} {text}" for text in readings])
+        return [fold_first(self.view, (f"play {seat} {text}" for text in readings))]
 
 
 class FightTheLandlord2(FightTheLandlord):

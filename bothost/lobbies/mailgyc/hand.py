@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any
 
 from bothost import rules
+from bothost.lobbies.doudizhu_cards import fold_first
 from bothost.lobbies.frames import Mismatch
 from bothost.lobbies.mailgyc import protocol as wire
 from bothost.rules.game import Game, Json, View
@@ -54,17 +55,17 @@ class MailgycHand:
             raise Mismatch("a card was dealt twice")
         hand = cls(name_of(frame.pokers), seat, uids, frame.pokers, game().new_view(seat))
         line = f"deal {seat} {wire.text_of(frame.pokers)} {hand.seat_of(frame.uid)}"
-        return hand, [hand._first_accepted([line])]
+        return hand, [fold_first(hand.view, [line])]
 
     def called(self, frame: wire.Called) -> list[str]:
         """Fold a call, and return its events. Raises Mismatch."""
         seat = self.seat_of(frame.uid)
         calls = ("call", "grab") if frame.rob == TOOK else ("bid0",)
-        lines = [self._first_accepted(f"bid {seat} {call}" for call in calls)]
+        lines = [fold_first(self.view, (f"bid {seat} {call}" for call in calls))]
         if frame.landlord == -1:
             return lines
         landlord = self.seat_of(frame.landlord)
-        lines.append(self._first_accepted([f"landlord {landlord} {wire.text_of(frame.pokers)}"]))
+        lines.append(fold_first(self.view, [f"landlord {landlord} {wire.text_of(frame.pokers)}"]))
         if landlord == self.seat:
             self.cards.update(frame.pokers)
         return lines
@@ -73,10 +74,10 @@ class MailgycHand:
         """Fold a play or a pass, and return its event. Raises Mismatch."""
         seat = self.seat_of(frame.uid)
         if not frame.pokers:
-            return [self._first_accepted([f"pass {seat}"])]
+            return [fold_first(self.view, [f"pass {seat}"])]
         if seat == self.seat and not self.cards.issuperset(frame.pokers):
             raise Mismatch("the lobby reports a play of cards that are not in our hand")
-        line = self._first_accepted(f"play {seat} {text}" for text in _readings(frame.pokers))
+        line = fold_first(self.view, (f"play {seat} {text}" for text in _readings(frame.pokers)))
         if seat == self.seat:
             self.cards.difference_update(frame.pokers)
         return [line]
@@ -97,7 +98,7 @@ class MailgycHand:
             hands.append("".join(cards))
         line = f"reveal - {' '.join(hands)} {shown['bottom']} {shown['first']}"
         try:
-            return [self._first_accepted([line])]
+            return [fold_first(self.view, [line])]
         except Mismatch:
             return []  # no decision depends on it
 
@@ -107,17 +108,6 @@ class MailgycHand:
             return self.uids.index(uid)
         except ValueError:
             raise Mismatch(f"player {uid} does not sit here") from None
-
-    def _first_accepted(self, lines: Iterable[str]) -> str:
-        """Fold the first of these events that the rules accept. Raises Mismatch."""
-        refusal = "the cards form no legal play"
-        for line in lines:
-            try:
-                self.view.observe(line)
-                return line
-            except ValueError as error:
-                refusal = f"{line}: {error}"
-        raise Mismatch(refusal)
 
     # -------------------------------------------------------------------------------------------------- what we say
 
