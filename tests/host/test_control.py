@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from bothost.errors import SchemaOutdated, StoreUnavailable, UsageError
-from bothost.host import launch
+from bothost.host import launch, recovery
 from bothost.host.control import Control, HostRunning, ask, socket_path
 from bothost.host.leases import Identity
 from bothost.plugins import Plugins
@@ -118,7 +118,7 @@ async def test_a_patient_host_waits_for_its_database_and_refuses_a_wrong_one(tmp
         raise answers.pop(0)
 
     monkeypatch.setattr(launch.Store, "open", next_answer)
-    monkeypatch.setattr(launch, "AWAY_S", 0.0)
+    monkeypatch.setattr(recovery, "AWAY_S", 0.0)
     with pytest.raises(SchemaOutdated):
         async with launch.opened(Hosting(tmp_path).settings(), Plugins.load(entry_points=False), patient=True):
             pass
