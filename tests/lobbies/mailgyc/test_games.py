@@ -1,7 +1,5 @@
 """Whole games at a lobby that behaves like mailgyc/doudizhu, played by the whole host over HTTP and a websocket."""
 
-import asyncio
-
 import msgspec
 import pytest
 
@@ -101,7 +99,7 @@ async def test_a_fresh_process_goes_on_with_the_same_hand(kit):
     async with MailgycFake(Traps(dead_after=30), seed=2) as lobby:
         async with hosting(kit, lobby) as host:
             await until(lambda: lobby.play.moves >= 30 and host.runner.counters.decisions > 3)
-            await asyncio.sleep(0.1)
+            await until(lambda: any(robot_is_to_move(room) for room in lobby.rooms.values()))
             host.accounts[0].connection.adapter.feed = lambda item: []  # deaf and mute from here on, as if killed
         lobby.traps = Traps()
         for line in list(lobby.lines.values()):
@@ -114,6 +112,10 @@ async def test_a_fresh_process_goes_on_with_the_same_hand(kit):
             await until(lambda: lobby.play.played > played)
             assert kit.rows("SELECT count(*) FROM games")[0][0] <= games + 1
     assert lobby.errors == []
+
+
+def robot_is_to_move(room):
+    return room.state != wire.WAITING and room.taken[room.turn].uid < 0
 
 
 async def test_a_lobby_that_is_slow_to_notice_lost_connections(kit):
