@@ -109,10 +109,12 @@ def _add_visits(decision: Json) -> None:
 
 
 def visits_of(candidates: Any) -> dict[str, int]:
-    """A search's visits by notation, as its statistics hold them: notation → [visits, value]."""
-    if not isinstance(candidates, dict):
-        return {}
-    return {str(name): int(found[0]) for name, found in candidates.items() if isinstance(found, list | tuple) and found}
+    """A search's visits by notation, as its statistics hold them: notation → [visits, value]. Others are left out."""
+    visits: dict[str, int] = {}
+    for name, found in candidates.items() if isinstance(candidates, dict) else ():
+        with contextlib.suppress(TypeError, ValueError, OverflowError, LookupError):
+            visits[str(name)] = int(found[0])
+    return visits
 
 
 def _where(steps: list[Json], seat: int, seq: int) -> int | None:

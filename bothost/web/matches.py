@@ -44,6 +44,8 @@ KEPT_S = 600.0
 """How long a finished game can still be looked at."""
 REST_S = 180.0
 """How long the rest of a hand may take after its player left."""
+NOBODY = "(nobody)"
+"""The account that the lobby needs before the first player comes. No person can have this name."""
 LOG_S = 10.0
 """How long the log may take to show a finished hand."""
 
@@ -291,7 +293,7 @@ class Matches:
     async def _opened(self) -> LobbyServer:
         """The lobby; it starts with the first game, and only the players of these games have an account."""
         if self._lobby is None:
-            settings = ServerSettings(tokens={"house": secrets.token_urlsafe(32)}, port=0, wait_s=START_S)
+            settings = ServerSettings(tokens={NOBODY: secrets.token_urlsafe(32)}, port=0, wait_s=START_S)
             self._lobby = await self._open.enter_async_context(serve(settings))
         return self._lobby
 

@@ -216,7 +216,12 @@ def opinion(decision: Decision, view: View, legal: ActionArray, chosen: int | No
             }
         )
     rows.sort(key=lambda row: (not row["best"], -(row["probability"] or 0.0), -(row["value"] or 0.0)))
-    return {"actions": rows, "value": decision.value, "reason": stats.get("reason")}
+    value, reason = decision.value, stats.get("reason")
+    return {
+        "actions": rows,
+        "value": None if value is None else float(value),
+        "reason": None if reason is None else str(reason),
+    }
 
 
 class Reviews:

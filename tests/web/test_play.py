@@ -104,6 +104,10 @@ def test_a_player_who_is_away_makes_room_for_others(client, monkeypatch):
     assert begin(client, name="bob").status_code == 200
 
 
+def test_a_person_may_be_called_house(client):
+    assert begin(client, name="house").status_code == 200
+
+
 def test_two_ways_to_write_an_accent_are_one_name(client):
     assert begin(client, name="Jose\u0301").status_code == 200
     assert client.get("/api/play").json()["name"] == "Jos\u00e9"

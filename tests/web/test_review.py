@@ -11,6 +11,7 @@ from starlette.testclient import TestClient
 from bothost import Decision, rules
 from bothost.errors import PluginError, UsageError
 from bothost.plugins import Plugins
+from bothost.store import DecisionRecord
 from bothost.store.reader import iter_hands, iter_timelines
 from bothost.testing import misbehaving
 from bothost.web.application import Web
@@ -20,6 +21,7 @@ from bothost.web.review import (
     SEVERITIES,
     THRESHOLDS,
     limits_of,
+    opinion,
     questions,
     reviewed,
     severity,
@@ -105,6 +107,26 @@ def test_a_reviewer_that_breaks_its_contract_is_named(site, rows, how):
     broken = Site(site.settings, site.store, Plugins.load(modules=[misbehaving]))
     with pytest.raises(PluginError, match=f"misbehaving-{how}: .*{BREACHES[how]}"):
         list(reviewed(broken, timeline(site), f"misbehaving-{how}", None))
+
+
+def test_an_opinion_is_json_whatever_a_strategy_puts_into_it():
+    view = rules.game("othello").new_state(0).view(0)
+    legal = view.legal()
+    stats = {"reason": {"a", "set"}, "candidates": {view.notation(int(legal[0])): [3, 0.5], "b": ["x"], "c": None}}
+    found = opinion(Decision(action=int(legal[0]), value=np.float32(0.5), stats=stats), view, legal)
+    assert json.loads(json.dumps(found))["value"] == 0.5
+    assert [row["visits"] for row in found["actions"]] == [3] + [None] * (len(legal) - 1)
+
+
+def test_a_hand_is_shown_whatever_its_statistics_are(site, logged, played):
+    rows = played("othello", lambda number, legal: legal[0])
+    for row in rows:
+        if isinstance(row, DecisionRecord):
+            row.stats = json.dumps({"candidates": {"d3": ["many", 0.5], "c4": [], "f5": 7}})
+    logged(rows)
+    with TestClient(Web(site, Viewers(None, spectators=False)).application(), base_url="http://localhost") as client:
+        client.get("/api/session")
+        assert client.get(f"/api/hands/{name_of(rows)}").json()["decisions"]
 
 
 def test_a_loss_is_measured_in_values_else_in_probability():
