@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import msgspec
 import typer
@@ -12,10 +12,6 @@ from bothost.cli import generate, hand_list, options, output
 from bothost.cli import hand_query as hands
 from bothost.errors import UsageError
 from bothost.store.records import short_time
-
-if TYPE_CHECKING:
-    from bothost.store import Store
-    from bothost.store.reader import LoggedHand
 
 app = typer.Typer(no_args_is_help=True, help="The hands in the log.")
 app.command("generate")(generate.command)
@@ -77,7 +73,8 @@ def show(
 
     options.plugins(config)  # registers the games of plugins
     with Store.open(options.settings(config).store) as store:
-        found = _named(store, game)
+        if not (found := hand_list.named(store, game)):
+            raise UsageError(f"no game starts with {game}", advice="see: bothost games list")
         timelines = list(iter_timelines(store, iter(found)))
         reports = [report(timeline) for timeline in timelines]
         at_table = players_of(found[0].game.players)
@@ -95,23 +92,6 @@ def show(
         show_hand.render(item, top=top)
     if noted:
         typer.echo("\n".join(hand_list.note_lines(noted)))
-
-
-def _named(store: Store, prefix: str) -> list[LoggedHand]:
-    """Return the seats of the one hand with this id prefix: each has its own id. Raises UsageError."""
-    from bothost.store.query import HandQuery
-    from bothost.store.reader import is_same_hand, iter_hands
-
-    hands.ids_from(prefix)
-    found: list[LoggedHand] = []
-    for hand in iter_hands(store, HandQuery(game_id=prefix), page=20):
-        found.append(hand)
-        if not is_same_hand(hand, found[0]):
-            names = ", ".join(hand.game.game_id.hex() for hand in found)
-            raise UsageError(f"several games start with {prefix}: {names}, …", advice="give more of the id")
-    if not found:
-        raise UsageError(f"no game starts with {prefix}", advice="see: bothost games list")
-    return found
 
 
 @app.command(name="consent")

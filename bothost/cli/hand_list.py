@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from bothost.cli.hand_query import ids_from
 from bothost.cli.output import printable
 from bothost.cli.output import table as aligned
+from bothost.errors import UsageError
 from bothost.messages import Json
 from bothost.store.query import HandQuery, players_of
 from bothost.store.records import iso_time
@@ -128,6 +130,23 @@ def seat_table(seats: Sequence[Json]) -> str:
     header = ("ID", "STARTED (UTC)", "GAME", "TABLE", "ACCOUNT", "STRATEGY", "DECISIONS", "FALLBACKS", "RESULT")
     optional, names = ("FALLBACKS", "DECISIONS", "TABLE", "STARTED (UTC)"), ("TABLE", "ACCOUNT", "STRATEGY")
     return aligned(rows, header, optional=optional, names=names) if rows else "no hands"
+
+
+def named(store: Store, prefix: str) -> list[LoggedHand]:
+    """Our seats at the one hand with this id prefix: each may have its own id. Empty if there is none.
+
+    Raises UsageError if there are several, and for what is not an id.
+    """
+    from bothost.store.reader import is_same_hand, iter_hands
+
+    ids_from(prefix)
+    found: list[LoggedHand] = []
+    for hand in iter_hands(store, HandQuery(game_id=prefix), page=20):
+        found.append(hand)
+        if not is_same_hand(hand, found[0]):
+            names = ", ".join(hand.game.game_id.hex() for hand in found)
+            raise UsageError(f"several games start with {prefix}: {names}, …", advice="give more of the id")
+    return found
 
 
 def of_same_hand(store: Store, hand: LoggedHand) -> list[LoggedHand]:

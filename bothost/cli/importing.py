@@ -27,7 +27,8 @@ def command(
         str, typer.Option(help="Lobby under which the hands are logged, and the players known.")
     ] = "imported",
     names: Annotated[
-        str, typer.Option("--players", help="Names by seat, as in A,B,C, for records that name no players.")
+        str,
+        typer.Option("--players", help="Names by seat, as in A,B,C, for records that name no players."),
     ] = "",
     consents: Annotated[
         bool, typer.Option("--consent", help="You have the right to let strategies imitate these players.")
@@ -59,7 +60,7 @@ def command(
         format=format_,
         file="",
         line=0,
-        names=tuple(name.strip() for name in names.split(",") if name.strip()),
+        names=tuple(map(str.strip, names.split(","))),
         consents=consents,
         reason=reason,
     )

@@ -364,7 +364,7 @@ def _entry(folder: Path, of: str) -> tuple[Path, Any, dict[str, Any]]:
 
     try:
         manifest = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=Manifest)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         advice = "name the folder that holds it, as in runs/NAME/weights"
         why = (error.strerror if isinstance(error, OSError) else None) or error
         raise ModelError(f"{folder / MANIFEST} cannot be read: {why}", advice=advice) from error
@@ -379,7 +379,7 @@ def _entry(folder: Path, of: str) -> tuple[Path, Any, dict[str, Any]]:
     lineage: dict[str, Any] = {"manifest_version": name}
     try:
         lineage["training"] = msgspec.json.decode((folder / "lineage.json").read_bytes(), type=dict[str, Any])
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         lineage["training"] = None
     return root, manifest.versions[name], lineage
 

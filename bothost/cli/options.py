@@ -104,7 +104,7 @@ def nested(texts: list[str], option: str = "--option") -> dict[str, Any]:
                 raise UsageError(f"{option} {text!r}: {key} has a value already", advice="give one of the two")
         try:
             place[last] = json.loads(value)
-        except json.JSONDecodeError:
+        except (ValueError, RecursionError):
             place[last] = value
     return nested
 

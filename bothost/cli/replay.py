@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
 
+from bothost.cli import hand_list, options, output
 from bothost.cli import hand_query as hands
-from bothost.cli import options, output
 from bothost.cli.reasons import explanation
 from bothost.errors import UsageError
 
 if TYPE_CHECKING:
     from bothost.retrain.replay import Replayed
     from bothost.store import Store
-    from bothost.store.reader import Timeline
 
 
 def command(
@@ -37,6 +35,7 @@ def command(
     """
     from bothost.cli.registry import opened
     from bothost.retrain.replay import Replayer
+    from bothost.store.reader import iter_hands, iter_timelines
 
     if (what is None) == (all_since is None):
         raise UsageError("name a decision or a game, or --all-since", advice="see bothost games list")
@@ -57,10 +56,9 @@ def command(
                     raise typer.Exit(1)
                 return
             query = hands.hand_query(all_since, None, None, None, None, strategy or [_name(model)], closed=True)
+            timelines = iter_timelines(registry.store, iter_hands(registry.store, query))
             with output.progress(None, f"replay by {model}") as advance:
-                figures, farthest = replayer.disagreements(
-                    _timelines(registry.store, query), model or "", top, lambda done: advance(done)
-                )
+                figures, farthest = replayer.disagreements(timelines, model or "", top, lambda done: advance(done))
         finally:
             replayer.close()
     text = _figures(figures, model) + ("\n" + _table(farthest, model) if farthest else "")
@@ -69,16 +67,11 @@ def command(
 
 def _of(store: Store, what: str, replayer: Any, model: str | None) -> list[Replayed]:
     """The decisions of a game, or one decision. Its hand is replayed from the start, for players that keep state."""
-    from bothost.store.query import HandQuery
     from bothost.store.reader import decisions_within, iter_timelines, read_hands
 
-    low, high = hands.ids_from(what)
-    timelines = list(_timelines(store, HandQuery(game_id=what), most=3))
-    if len({timeline.hand.game.game_id for timeline in timelines}) > 1:
-        raise UsageError(f"several games begin with {what}", advice="give more characters of the id")
-    if timelines:
-        return [item for timeline in timelines for item in replayer.hand(timeline, model)]
-    keys = decisions_within(store, low, high, 3)
+    if found := hand_list.named(store, what):
+        return [item for timeline in iter_timelines(store, iter(found)) for item in replayer.hand(timeline, model)]
+    keys = decisions_within(store, *hands.ids_from(what), 3)
     if not keys:
         raise UsageError(f"no game and no decision begins with {what}", advice="see bothost games list")
     if len(keys) > 1:
@@ -86,17 +79,8 @@ def _of(store: Store, what: str, replayer: Any, model: str | None) -> list[Repla
         raise UsageError(f"several decisions begin with {what}: {names}", advice="give more characters of the id")
     decision_id, hand = keys[0]
     for timeline in iter_timelines(store, iter(read_hands(store, [hand]))):
-        found: list[Replayed] = list(replayer.hand(timeline, model))
-        return [item for item in found if item.id == decision_id.hex()]
+        return [item for item in replayer.hand(timeline, model) if item.id == decision_id.hex()]
     raise UsageError(f"the hand of decision {what} is not in the log")
-
-
-def _timelines(store: Store, query: Any, most: int | None = None) -> Iterator[Timeline]:
-    from itertools import islice
-
-    from bothost.store.reader import iter_hands, iter_timelines
-
-    return iter_timelines(store, islice(iter_hands(store, query), most))
 
 
 def _name(model: str | None) -> str:

@@ -86,7 +86,7 @@ def as_text(status: dict[str, Any]) -> str:
 def _trouble(strategy: dict[str, Any]) -> str:
     if not strategy["quarantined"]:
         return output.counted(strategy["hung_threads"], "hung thread")
-    return f"quarantined for {strategy['quarantined_s']:.0f} s more: {strategy['quarantine_cause']}"
+    return f"quarantined for {strategy['quarantined_s']:.0f} s more: {output.printable(strategy['quarantine_cause'])}"
 
 
 def _worker(worker: dict[str, Any]) -> str:

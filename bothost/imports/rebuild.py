@@ -123,7 +123,7 @@ class Origin(msgspec.Struct, frozen=True):
     file: str
     line: int
     names: tuple[str, ...] = ()
-    """Names by seat for players that the record does not name."""
+    """Names by seat for players that the record does not name; empty: no name."""
     consents: bool = False
     reason: str = ""
 
@@ -133,14 +133,15 @@ def seated(record: HandRecord, seats: int, origin: Origin) -> tuple[tuple[Player
     named = {player.seat: player for player in record.players}
     if any(seat is None or not 0 <= seat < seats for seat in (*named, *record.away)):
         raise BadRecord(f"the record names seats that {record.game} does not have")
+    given = {seat: name for seat, name in enumerate(origin.names) if name}
     infos = []
     for seat in range(seats):
-        given = origin.names[seat] if seat < len(origin.names) else f"seat-{seat}"
-        info = named.get(seat) or PlayerInfo(given, seat, given)
+        name = given.get(seat, f"seat-{seat}")
+        info = named.get(seat) or PlayerInfo(name, seat, name)
         if not info.player.isprintable() or not info.name.isprintable():
             raise BadRecord(f"the name of seat {seat} holds control characters")
         infos.append(msgspec.structs.replace(info, consents=origin.consents))
-    return tuple(infos), len(named) == seats or len(origin.names) >= seats
+    return tuple(infos), named.keys() | given.keys() >= set(range(seats))
 
 
 def rows(record: HandRecord, played: Played, origin: Origin, now_us: int | None = None) -> list[Record]:

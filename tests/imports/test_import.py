@@ -195,6 +195,24 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys):
         assert counts(store)["games"] == 0
 
 
+def test_of_an_imported_hand_every_seat_is_replayed_and_a_seat_may_have_no_name(tmp_path: Path, monkeypatch, capsys):
+    (tmp_path / "config.toml").write_text('[store]\nurl = "sqlite:///log.db"\n')
+    monkeypatch.chdir(tmp_path)
+    assert main(["db", "upgrade"]) == 0
+    state = rules.game("mahjong").new_state(1)
+    while not state.terminal:
+        state.apply(state.to_act[0], int(state.legal(state.to_act[0])[0]))
+    path = lines(tmp_path / "hands.jsonl", {"game": "mahjong", "deal": state.deal, "actions": state.actions})
+    assert main(["import", "jsonl", str(path), "--players", ",bob,,dan"]) == 0
+    capsys.readouterr()
+    assert main(["games", "list", "--json"]) == 0
+    (hand,) = json.loads(capsys.readouterr().out)
+    assert hand["players"] == ["seat-0", "bob", "seat-2", "dan"]
+    assert main(["replay", hand["id"], "--model", "rule-mahjong", "--json"]) == 0
+    seats = Counter(item["seat"] for item in json.loads(capsys.readouterr().out))
+    assert seats == Counter(seat for seat, _ in state.actions)
+
+
 def test_files_that_cannot_be_read_are_refused(store, tmp_path: Path):
     path = tmp_path / "hands.jsonl"
     path.write_bytes(b"\x1f\x8b\x08garbage")
