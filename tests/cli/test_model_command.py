@@ -136,6 +136,16 @@ def test_a_folder_that_is_no_model_of_the_strategy_is_refused_with_what_is_wrong
     assert "trained for deep-mc" in err and "import the model again" not in err
 
 
+def test_files_of_any_depth_are_read_or_refused(model, tmp_path):
+    deep = '{"versions": {}, "deep": ' + "[" * 100_000 + "]" * 100_000 + "}"
+    shutil.copytree(WEIGHTS, tmp_path / "weights")
+    (tmp_path / "weights" / "lineage.json").write_text(deep)
+    assert model("import", "phase-ppo", str(tmp_path / "weights"), "--of", "level-1")[0] == 0
+    (tmp_path / "weights" / "manifest.json").write_text(deep)
+    code, _, err = model("import", "phase-ppo", str(tmp_path / "weights"), "--of", "level-1")
+    assert code == 1 and "manifest.json cannot be read" in err
+
+
 def test_a_strategy_whose_package_has_no_model_may_have_some_in_the_registry(model):
     code, _, err = model("show", "random")
     assert code == 2 and "its package has no models" in err and "bothost model list" in err
