@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bothost.errors import UsageError
-from bothost.ladder.report import GameLadder
+from bothost.ladder.report import GameLadder, printable
 
 LINES = 8
 """Contestants whose history is drawn."""
@@ -38,7 +38,7 @@ def _draw(ladders: Sequence[GameLadder], path: Path) -> None:
     figure = Figure(figsize=(11, sum(sizes)), layout="constrained")
     grid = figure.subplots(len(ladders), 2, squeeze=False, gridspec_kw={"height_ratios": sizes})
     for (left, right), ladder in zip(grid, ladders, strict=True):
-        labels = [_plain(standing.label) for standing in ladder.standings]
+        labels = [printable(standing.label).replace("$", r"\$") for standing in ladder.standings]  # $: no formula
         places = range(len(labels), 0, -1)
         mu = [standing.rating.mu for standing in ladder.standings]
         left.errorbar(mu, places, xerr=[1.96 * s.rating.sigma for s in ladder.standings], fmt="o", capsize=3)
@@ -59,9 +59,3 @@ def _draw(ladders: Sequence[GameLadder], path: Path) -> None:
         figure.savefig(path, dpi=120)
     except ValueError as error:
         raise UsageError(f"{path}: {error}", advice="name a file such as ladder.png or ladder.svg") from None
-
-
-def _plain(label: str) -> str:
-    """Escape control characters and matplotlib's math markup."""
-    shown = label if label.isprintable() else label.encode("unicode_escape").decode()
-    return shown.replace("$", r"\$")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -181,5 +182,9 @@ def _table(header: Sequence[str], lines: Sequence[Sequence[object]]) -> list[str
 
 
 def _line(cells: Sequence[object]) -> str:
-    plain = (str(cell) if str(cell).isprintable() else str(cell).encode("unicode_escape").decode() for cell in cells)
-    return "| " + " | ".join(cell.replace("\\", "\\\\").replace("|", "\\|") for cell in plain) + " |"
+    return "| " + " | ".join(re.sub(r"[\\`*_\[\]<>|&~]", r"\\\g<0>", printable(str(cell))) for cell in cells) + " |"
+
+
+def printable(label: str) -> str:
+    """A name as a lobby gave it, with its control characters and marks that reorder text escaped."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in label)

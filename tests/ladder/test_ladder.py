@@ -273,6 +273,13 @@ def test_the_command_shows_writes_and_draws(tmp_path, monkeypatch, capsys):
     assert main(["ladder", "--journal", "a.jsonl", "--picture", "ladder.xyz"]) == 2
 
 
+def test_names_are_no_markup_and_show_what_is_hidden_in_them():
+    eve = Contestant("player", "小<b>*[x](y)\u202e", "home")
+    standing = report.Standing(eve.label, eve, ratings.Rating(), ())
+    page = report.markdown([report.GameLadder("doudizhu", (standing,), (), ())])
+    assert r"| 小\<b\>\*\[x\](y)\\u202e at home |" in page
+
+
 def test_chinese_names_are_drawn_where_a_font_has_them(tmp_path):
     """A character without a picture would be a warning, and so an error."""
     fonts = pytest.importorskip("matplotlib.font_manager")
