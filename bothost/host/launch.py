@@ -22,7 +22,6 @@ from bothost.host.control import Control, socket_path
 from bothost.host.leases import Identity, Keeper
 from bothost.host.memory import StoreMemory
 from bothost.host.models import ModelWatch
-from bothost.host.reconnect import ConnectionSettings
 from bothost.host.recovery import open_log, reached
 from bothost.host.spares import Spares
 from bothost.host.supervisor import Host
@@ -70,7 +69,6 @@ async def opened(
     settings: Settings,
     plugins: Plugins,
     *,
-    connection: ConnectionSettings | None = None,
     read: Callable[[], Settings] | None = None,
     spares: Spares | None = None,
     identity: Identity | None = None,
@@ -101,7 +99,6 @@ async def opened(
                 log,
                 StoreMemory(store, lambda: log.recovered),
                 config_hash=config_hash(settings),
-                connection=connection,
                 leases=Keeper(Leases(store, identity.holder, settings.host.lease_s)),
                 spares=spares,
             )

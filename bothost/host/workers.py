@@ -47,14 +47,14 @@ class Workers:
         *,
         threads: int,
         search_threads: int,
-        processes: int = 1,
-        process_limits: ProcessLimits | None = None,
-        spares: Spares | None = None,
+        processes: int,
+        process_limits: ProcessLimits,
+        spares: Spares | None,
     ) -> None:
         self._plans = plans
         self._on_results = on_results
         self._loop = asyncio.get_running_loop()
-        self._process_limits = process_limits or ProcessLimits()
+        self._process_limits = process_limits
         self._spares = spares or Spares()
         self.pools = WorkerPools(self._start, threads=threads, search_threads=search_threads, processes=processes)
         self._batch: list[Job] = []
