@@ -22,6 +22,8 @@ from bothost.lobbies.open_mahjong.session import Session
 
 MOST_MISMATCHES = 3
 """After this many contradictions in one game, we no longer reconnect for a snapshot."""
+MOST_REPEATS = 2
+"""The host may ask for the position this often without a frame of the lobby between. Then we look for the game."""
 RESYNC_STEP_S = 3.0
 """Delay between the reconnects of a table's players. The lobby deletes a game when all players are offline."""
 
@@ -51,6 +53,8 @@ class Game:
         self._blind = False
         """Whether our view of the hand is invalid. Nothing is reported until the next snapshot."""
         self._mismatches = 0
+        self._repeats = 0
+        """How often the host asked for the position since the last frame of the game."""
         self._returned = False
         """Whether we have just returned, so that part of the time has passed."""
         self._next_tick: int | None = None
@@ -62,7 +66,7 @@ class Game:
         """Handle the whole position: a hand begins, or we have returned."""
         self._memo, self._step_s, self._returned = memo, max(info.step_time, 0), back
         self._attendance.read(info, self._session.user if back else None)
-        self.asking.open, self._next_tick, self._blind = None, None, False
+        self.asking.open, self._next_tick, self._blind, self._repeats = None, None, False, 0
         out: list[m.Output] = [m.CancelTimer(name) for name in TIMERS]
         before = self._hand
         try:
@@ -118,6 +122,7 @@ class Game:
 
     def frame(self, frame: wire.Body, raw: str | bytes) -> list[m.Output]:
         """Handle a frame of the running game."""
+        self._repeats = 0
         try:
             return self._game_frame(frame) or self._hand_frame(frame, raw)
         except ValueError as error:  # a Mismatch, or a number that is no tile
@@ -261,7 +266,14 @@ class Game:
         return self.asking.not_seen(self._hand) if name == ECHO and self._hand is not None else []
 
     def repeat(self) -> list[m.Output]:
-        """Send the host a fresh snapshot, without a reconnect."""
+        """Send the host a fresh snapshot, without a reconnect.
+
+        But the lobby tells nobody that it has deleted a game. So if nothing comes for long, connect again: then it
+        offers the return to a game that still exists.
+        """
+        self._repeats += 1
+        if self._repeats > MOST_REPEATS and self._may_disconnect:
+            return self._session.reconnect("nothing comes from the game: it may be gone")
         hand = self._hand
         if hand is None:
             return [m.Seated(self.name, GAME, self.rules, None, (), self._attributes)]
@@ -284,10 +296,15 @@ class Game:
             ]
         return [*out, m.SetTimer(RESYNC, self._attendance.turn_of(self._session.user) * RESYNC_STEP_S)]
 
+    @property
+    def _may_disconnect(self) -> bool:
+        """Whether we find the game again after a reconnect."""
+        return not self._options.tourist and self._attendance.may_disconnect(self._session.user)
+
     def _reconnect(self) -> list[m.Output]:
         if not self._blind:
             return []
-        if self._options.tourist or not self._attendance.may_disconnect(self._session.user):
+        if not self._may_disconnect:
             return [m.Notice("a reconnect would delete the game: the lobby plays the rest of this hand for us")]
         return self._session.reconnect("a fresh snapshot is needed")
 

@@ -202,6 +202,20 @@ def test_the_host_is_told_the_position_again_without_breaking_the_connection():
     assert third == msgspec.structs.replace(again, seq=third.seq)
 
 
+@pytest.mark.parametrize("heard", [False, True])
+def test_trap_a_deleted_game_is_told_to_nobody_so_a_silent_one_is_looked_for(heard):
+    """The host asks for the position of a table of which it has heard nothing for long."""
+    bench = Bench().opened()
+    for _ in range(2):
+        assert not told(bench.feed(m.Resync("room-1")), m.Disconnected)
+    if heard:
+        bench.do(["deal_tile"], 1, 3, deal_tile=14)
+    assert bool(told(bench.feed(m.Resync("room-1")), m.Disconnected)) is not heard
+    if not heard:
+        bench.log_in(m.Resume(("room-1",), bench.memo))
+        assert [end.reason for end in told(bench.fire("settle"), m.TableEnded)] == ["aborted"]
+
+
 @pytest.mark.parametrize("change", [{"hand": [*HAND[:12], 20]}, {"tick": 4, "p0": {"discard_tiles": [40]}}])
 def test_a_position_with_a_number_that_is_no_tile_is_not_used(change):
     bench = Bench().sit()
