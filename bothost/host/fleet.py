@@ -19,7 +19,7 @@ import structlog
 
 from bothost.config import Settings
 from bothost.errors import UsageError
-from bothost.host.control import Control, ask, socket_path
+from bothost.host.control import Control, NoHost, ask, socket_path
 from bothost.host.kept_process import KeptProcess
 from bothost.host.recovery import recover
 from bothost.messages import Json
@@ -143,15 +143,20 @@ class Fleet:
 
     def forward(self, command: str, **arguments: str) -> Json:
         """The answer of the worker with the account or strategy. Raises UsageError if there is none."""
-        answers, refusals = [], []
+        answers, refusals, silent = [], [], []
         for number in self.workers:
             try:
                 answers.append(self._ask(number, command, **arguments))
+            except NoHost:
+                silent.append(str(number))
             except UsageError as error:
                 refusals.append(error)
-        if not answers:
-            raise refusals[0]
-        return answers[0]
+        if answers:
+            return answers[0]
+        if silent:
+            advice = "bothost status shows whether it is restarted; then repeat the command"
+            raise UsageError(f"worker {', '.join(silent)} does not answer, and no other can do this", advice=advice)
+        raise refusals[0]
 
     def tables(self) -> Json:
         """The tables of all workers that answer."""

@@ -16,7 +16,7 @@ from bothost.cli import run
 from bothost.cli.status import as_text
 from bothost.errors import UsageError
 from bothost.host import fleet
-from bothost.host.control import ask
+from bothost.host.control import Control, ask, socket_path
 from bothost.host.recovery import open_log
 from bothost.store import Store, schema
 from bothost.store.decision_log import chunks_of
@@ -178,6 +178,22 @@ async def test_workers_play_and_one_command_reaches_them_all(tmp_path):
                 parent.terminate()
                 parent.terminate()
                 await asyncio.wait_for(parent.wait(), 40)
+
+
+async def test_an_account_of_a_worker_that_does_not_answer_is_not_called_unknown(tmp_path):
+    def refuse(account):
+        raise UsageError(f"there is no account {account!r}")
+
+    settings = config.load(configuration(tmp_path))
+    parent = fleet.Fleet(settings, 2, scripted(""))
+    first = Control(socket_path(fleet.folder(settings.host.data_dir, 1)), {"pause": refuse})
+    await first.start()
+    with pytest.raises(UsageError, match="worker 2 does not answer"):
+        await asyncio.to_thread(parent.forward, "pause", account="home/bob")
+    alone = fleet.Fleet(settings, 1, scripted(""))
+    with pytest.raises(UsageError, match="there is no account 'home/bob'"):
+        await asyncio.to_thread(alone.forward, "pause", account="home/bob")
+    await first.aclose()
 
 
 def leave_rows(settings):
