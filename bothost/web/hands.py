@@ -24,6 +24,7 @@ from bothost.web.replay import positions
 from bothost.web.site import Site
 
 PAGE = 50
+MAX_SEATS = 128
 SEARCH_S = 0.25
 """How long the log is searched before the page shows what was found. Then it asks for the rest."""
 
@@ -62,7 +63,7 @@ def key_of(name: str) -> tuple[bytes, int]:
     game_id, _, seat = name.partition("-")
     with contextlib.suppress(ValueError):
         key = bytes.fromhex(game_id), int(seat)
-        if len(key[0]) == 16 and 0 <= key[1] < 128:
+        if len(key[0]) == 16 and key[1] in range(MAX_SEATS):
             return key
     raise ValueError(f"there is no hand {name[:80]!r}")
 
@@ -129,10 +130,13 @@ def _where(steps: list[Json], seat: int, seq: int) -> int | None:
 
 
 def seat_names(hand: LoggedHand, game: Game | None) -> list[str]:
-    """The name of the player at each seat."""
-    players = players_of(hand.game.players)
-    names = {player.get("seat"): player.get("name") or player.get("player") for player in players}
-    count = game.num_seats if game is not None else len(players)
+    """The name of the player at each seat; without the game, up to the last seat whose player is known."""
+    names = {
+        player["seat"]: player.get("name") or player.get("player")
+        for player in players_of(hand.game.players)
+        if isinstance(player.get("seat"), int) and player["seat"] in range(MAX_SEATS)
+    }
+    count = game.num_seats if game is not None else max(names, default=-1) + 1
     return [str(names.get(seat) or f"seat {seat}") for seat in range(count)]
 
 

@@ -12,9 +12,10 @@ from bothost import rules
 from bothost.config import Secret, WebSettings
 from bothost.errors import StoreError, StoreUnavailable
 from bothost.lobbies.embedded import protocol as wire
+from bothost.store.reader import LoggedHand
 from bothost.store.records import ChatRecord
 from bothost.web import application, jobs, matches, server
-from bothost.web.hands import name_of
+from bothost.web.hands import name_of, seat_names
 from bothost.web.live import Live, line, seen
 from bothost.web.opponents import LOBBY, bots_of
 from bothost.web.seat import Seat
@@ -99,6 +100,19 @@ def test_the_last_move_in_the_list_is_public(site, logged, played, game):
     assert (
         last is None if game == "pairing" else json.dumps(last["notation"].removeprefix("play:")) in json.dumps(public)
     )
+
+
+@pytest.mark.parametrize(
+    ("players", "names"),
+    [
+        ([{"seat": 1, "player": "bob"}, {"seat": 2, "player": "c-7", "name": "cyd"}], ["seat 0", "bob", "cyd"]),
+        ([{"seat": 10**9, "player": "bob"}, {"seat": [0]}, {"player": "cyd"}], []),
+    ],
+)
+def test_a_list_names_every_player_that_is_known(played, players, names):
+    (made, *_) = played("doudizhu", lambda number, legal: legal[0])
+    made.players = json.dumps(players)
+    assert seat_names(LoggedHand(made, None), None) == names
 
 
 def test_new_hands_and_ends_are_noticed_between_scans(site, logged, played, monkeypatch):
