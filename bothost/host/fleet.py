@@ -117,6 +117,7 @@ class Fleet:
                 loop.remove_signal_handler(number)
 
     async def _keep(self, worker: KeptProcess) -> None:
+        """Keep a worker. If it ends because its lobby is unreachable at the start, the others end, too."""
         await worker.keep()
         if worker.code == os.EX_TEMPFAIL and not self.draining:
             self.interrupt()
