@@ -15,6 +15,8 @@ from bothost.arena.spec import MatchSpec
 from bothost.errors import UsageError
 from bothost.rules.game import Game
 
+OTHER = "name another file with --journal, or another folder with --out"
+
 
 class Header(msgspec.Struct, frozen=True):
     """The identity of a match. Results of different matches are never mixed."""
@@ -53,7 +55,7 @@ class Journal:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # until it is closed
         except BlockingIOError:
-            advice = "wait until that one ends, or name another file or folder"
+            advice = f"wait until that one ends, or {OTHER}"
             raise UsageError(f"another match is writing to {self.path} now", advice=advice) from None
         if not file.tell():
             file.write(msgspec.json.encode(self.header) + b"\n")
@@ -69,12 +71,12 @@ class Journal:
             first, end = next(lines)
             header = msgspec.json.decode(first, type=Header)
         except (StopIteration, ValueError):
-            raise UsageError(f"{self.path} is not a match journal", advice="name another file with --journal") from None
+            raise UsageError(f"{self.path} is not a match journal", advice=OTHER) from None
         if header != self.header:
             raise UsageError(
                 f"{self.path} holds another match ({header.game}: {' against '.join(header.contestants)}, "
                 f"seed {header.seed})",
-                advice="name another file with --journal, or delete this one",
+                advice=f"{OTHER}, or delete this one",
             )
         done = []
         for line, line_end in lines:

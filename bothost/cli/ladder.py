@@ -76,7 +76,7 @@ def command(
 
 
 def _counted(hands: int, deals: int, left_out: dict[str, int], own: bool) -> str:
-    text = f"{hands:,} new hands and {deals:,} new deals counted"
+    text = f"{output.counted(hands, 'new hand')} and {output.counted(deals, 'new deal')} counted"
     if left_out:
         text += "; left out: " + ", ".join(f"{count:,} {why}" for why, count in sorted(left_out.items()))
     if left_out.get("among our own accounts") and not own:

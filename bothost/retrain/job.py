@@ -69,7 +69,7 @@ def retrain(tools: Tools, request: Request, out: Path, report: ReportProgress, e
     ``elsewhere`` runs the training in another process. Raises LeaseHeld while another process retrains on this
     database, UsageError for a request that cannot be met, and ModelError if the trainer's model is invalid.
     """
-    if (out / RESULT).exists():
+    if (out / RESULT).exists() and _same(_asked(out), request):
         return dict(json.loads((out / RESULT).read_bytes()))
     strategy: type[Strategy] = require(tools.plugins, tools.plugins.strategies, "strategy", request.strategy)
     trainer_of(strategy)

@@ -90,6 +90,8 @@ def test_a_challenger_comes_with_its_lineage(tools, tmp_path):
     imitation = Request(strategy="fm-clone", query=HandQuery(closed=True, scored=True))
     assert new_decisions(tools.store, imitation) == (before, 0), "who imitates learns from hands of any strategy"
     assert retrain(tools, asked(), tmp_path / "job", SILENT) == json.loads((tmp_path / "job/result.json").read_text())
+    with pytest.raises(UsageError, match="holds another retraining"):
+        retrain(tools, asked(iterations=2), tmp_path / "job", SILENT)
     assert [v.version for v in tools.registry.versions()] == ["r1"]
 
 
