@@ -104,7 +104,9 @@ _OF_A = ("wp", "landlord_wp", "peasant_wp", "adp")
 
 
 def _readable(figures: dict[str, Any]) -> str:
-    names = [f"{chr(ord('A') + i)} = {address}" for i, address in enumerate(figures["contestants"])]
+    from bothost.arena.lineup import letter
+
+    names = [f"{letter(who)} = {address}" for who, address in enumerate(figures["contestants"])]
     rows = [("game", figures["game"]), ("contestants", ", ".join(names)), ("deals", figures["deals"])]
     shown = (
         ("A wins", "wp", "ci95"),
@@ -135,10 +137,9 @@ def _readable(figures: dict[str, Any]) -> str:
             rows.append((f"{name}'s fan a win", f"{agent['fan_per_win']:.1f}"))
     for name, value in figures["ms_per_move"].items():
         rows.append((f"{name}'s ms a move", f"{value:.3f}" if value is not None else "-"))
-    if any(figures["illegal"].values()):
-        rows.append(("illegal answers", ", ".join(f"{k} {v}" for k, v in figures["illegal"].items())))
-    if any(figures["late"].values()):
-        rows.append(("late answers", ", ".join(f"{k} {v}" for k, v in figures["late"].items() if v)))
+    for key in ("illegal", "late"):
+        if counts := ", ".join(f"{name} {count}" for name, count in figures[key].items() if count):
+            rows.append((f"{key} answers", counts))
     verdict = figures.get("sequential", {}).get("verdict")
     if verdict:
         rows.append(("verdict", f"{verdict} is better, at error rate {figures['sequential']['alpha']}"))
