@@ -101,8 +101,9 @@ class BoundedHttp(H11Protocol):
         super().handle_websocket_upgrade(event)
 
     def on_response_complete(self) -> None:
-        super().on_response_complete()
-        if not self.transport.is_closing():
+        super().on_response_complete()  # also begins with a request that has come meanwhile
+        next_is_complete = not self.cycle.response_complete and not self.cycle.more_body
+        if not self.transport.is_closing() and not next_is_complete:
             self._wait()
 
     def pause_writing(self) -> None:

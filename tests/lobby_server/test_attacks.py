@@ -72,6 +72,26 @@ async def test_a_request_has_a_deadline():
         writer.close()
 
 
+async def test_a_request_that_came_with_the_one_before_may_take_long_to_answer():
+    """The deadline is for clients, and this one waits for us."""
+
+    async def answer(request):
+        await asyncio.sleep(0.6 if request.url.path == "/slow" else 0.0)
+        return PlainTextResponse(request.url.path)
+
+    listening = listen("127.0.0.1", 0, key="port", advice="")
+    application = Starlette(routes=[Route("/quick", answer), Route("/slow", answer)])
+    async with running(application, listening, "answer", request_s=0.2) as port, asyncio.timeout(10):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        for path in ("quick", "slow"):
+            writer.write(f"GET /{path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        assert (await reader.readuntil(b"\r\n\r\n/quick")).startswith(b"HTTP/1.1 200")
+        assert (await reader.readuntil(b"\r\n\r\n/slow")).startswith(b"HTTP/1.1 200")
+        with contextlib.suppress(ConnectionError):
+            assert await reader.read() == b"", "the next request has its deadline"
+        writer.close()
+
+
 async def test_a_client_that_does_not_read_is_disconnected():
     gone = asyncio.Event()
 
