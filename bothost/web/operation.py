@@ -47,10 +47,6 @@ class Alias(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     version: str | None = None
 
 
-class Nothing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """No arguments."""
-
-
 class AccountName(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """LOBBY/ACCOUNT."""
 
@@ -199,7 +195,6 @@ class Operation:
     async def drain(self, request: Request) -> Response:
         """Let the host finish its tables and end."""
         self._operator(request)
-        await body(request, Nothing)
         return await self._control(request, "drain")
 
     async def change_account(self, request: Request) -> Response:

@@ -35,9 +35,8 @@ function step() {
 }
 
 /** The whole page as text. */
-export async function page({ hand, board, review, seat, everything, at, t }) {
+export async function page({ hand, decisions, board, review, seat, everything, at, t }) {
   const [style, tiles] = await Promise.all([text("/static/style.css"), hand.game === "mahjong" ? text("/static/tiles.svg") : ""]);
-  const decisions = new Map(hand.decisions.filter((decision) => decision.role === "live").map((decision) => [decision.position, decision]));
   const sections = hand.positions.map((position, i) => {
     const [decision, judged] = [decisions.get(i), review.judged.get(i)];
     return drawn(html`<section class="position" hidden><div class="columns"><div>

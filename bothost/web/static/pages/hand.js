@@ -69,7 +69,7 @@ function Hand({ hand, board, path, search, go, t }) {
           <select aria-label=${t("seat view")} value=${seat} onChange=${(event) => show(at, Number(event.target.value))}>
             ${hand.names.map((player, i) => html`<option value=${i} disabled=${!position.views[i]}>${player}</option>`)}</select>
           ${navigator.clipboard && html`<button class="act" onClick=${share}>${t(copied ? "copied" : "copy link")}</button>`}
-          <button class="act" onClick=${() => save({ hand, board, review, seat, everything, at, t })}>${t("save as file")}</button>
+          <button class="act" onClick=${() => save({ hand, decisions, board, review, seat, everything, at, t })}>${t("save as file")}</button>
         <//>` : html`<p class="notice">${t("This hand cannot be replayed.")}${t(" ")}${hand.problems.join(" ")}</p>`}
       ${judged?.severity && html`<p class="notice" role="status"><${Severity} severity=${judged.severity} t=${t} /> ${hand.names[judged.seat]}${t(": ")}${board.describe(judged.played, t)}${t(".")}${t(" ")}${strategyName(review.address, t)} ${t("would play")} <strong>${board.describe(judged.best, t)}</strong>${t(".")}</p>`}
       <${Curve} lines=${linesOf(hand, review, decisions)} last=${last} at=${at} onMove=${move} t=${t} />
