@@ -153,6 +153,8 @@ def new(
     target = folder if folder is not None else Path(f"bothost-{name}")
     if kind != "strategy" and game is not None:
         raise UsageError("--game is the game of a strategy", advice=f"leave it out: NAME is the name of the {kind}")
+    if block is not None and from_sb3 is None:
+        raise UsageError("--block is what a model observes", advice="leave it out, or add --from-sb3")
     game = game or "doudizhu"
     _check_free(options.plugins_for_help(), kind, name)
     policy = None

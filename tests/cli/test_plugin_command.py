@@ -129,9 +129,11 @@ def test_scaffold_refuses_the_names_of_what_is_installed(
     assert not Path(f"bothost-{name}").exists()
 
 
-def test_scaffold_refuses_a_game_for_what_is_no_strategy(run: Callable[..., tuple[int, str, str]]) -> None:
+def test_scaffold_refuses_options_that_would_change_nothing(run: Callable[..., tuple[int, str, str]]) -> None:
     code, _, err = run("plugin", "new", "heaps", "--kind", "game", "--game", "othello")
     assert code == 2 and "--game" in err and not Path("bothost-heaps").exists()
+    code, _, err = run("plugin", "new", "heaps", "--block", "cards")
+    assert code == 2 and "add --from-sb3" in err and not list(Path().iterdir())
 
 
 def test_scaffold_knows_the_games_of_plugins(run: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
