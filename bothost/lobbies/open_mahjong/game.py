@@ -268,8 +268,8 @@ class Game:
     def repeat(self) -> list[m.Output]:
         """Send the host a fresh snapshot, without a reconnect.
 
-        But the lobby tells nobody that it has deleted a game. So if nothing comes for long, connect again: then it
-        offers the return to a game that still exists.
+        But the lobby does not report that it deleted a game. So if nothing comes for long, connect again. It offers the
+        return to a game that still exists.
         """
         self._repeats += 1
         if self._repeats > MOST_REPEATS and self._may_disconnect:
