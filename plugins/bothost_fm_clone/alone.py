@@ -40,9 +40,9 @@ MACHINES = (
 FOLDS = 5
 PENALTY = 20.0
 """L2 of a step. It is weighed against a second derivative, at most a quarter for each candidate with the feature."""
-RATE = 0.3
+RATE = 0.5
 """Part of a Newton step. Full steps predict worse."""
-STEPS, PATIENCE = 3000, 120
+STEPS, PATIENCE = 6000, 120
 """Most steps of a fit, and steps without a gain on left-out hands after which it ends."""
 SCREENED, EVERY = 1000, 100
 """So many features and pairs are considered at each step. They are chosen anew after so many steps."""
