@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from bothost import config
@@ -276,6 +276,7 @@ def test_whatever_stands_there_is_accepted_or_explained(data: dict[str, object])
 
 
 @given(st.dictionaries(st.text(min_size=1, max_size=6), plain_data.filter(lambda v: v == v), max_size=4))
+@example({"name": "\0"})
 def test_written_toml_reads_back(data: dict[str, object]) -> None:
     def writable(value: object) -> object:
         if isinstance(value, dict):

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
+import uuid
 from typing import Any
 
 import typer
 
 from bothost import config
 from bothost.cli import options, output
-
-_UNSET = "\0"
-"""Placeholder for None, which TOML does not have."""
 
 app = typer.Typer(help="Check, find and show the configuration.", no_args_is_help=True)
 
@@ -51,12 +49,13 @@ def to_toml(data: dict[str, Any]) -> str:
     """Format nested plain data as TOML. A None becomes a comment."""
     import tomli_w
 
-    return re.sub(r'^(.+) = "\\u0000"$', r"# \1 is not set", tomli_w.dumps(_without_none(data)), flags=re.M)
+    unset = uuid.uuid4().hex  # TOML has no null
+    return re.sub(f'^(.+) = "{unset}"$', r"# \1 is not set", tomli_w.dumps(_without_none(data, unset)), flags=re.M)
 
 
-def _without_none(value: Any) -> Any:
+def _without_none(value: Any, unset: str) -> Any:
     if isinstance(value, dict):
-        return {key: _without_none(item) for key, item in value.items()}
+        return {key: _without_none(item, unset) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_without_none(item) for item in value]
-    return _UNSET if value is None else value
+        return [_without_none(item, unset) for item in value]
+    return unset if value is None else value
