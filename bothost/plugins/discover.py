@@ -42,7 +42,7 @@ class PluginSource(msgspec.Struct, frozen=True):
     name: str
     """Unique name of the plugin."""
     source: str
-    """Where it was found: a readable description."""
+    """Where it was found: the installed package, or a path in ``plugins_dir``."""
     module: str
     path: Path | None = None
     """Its file, or the folder of its package; None: import ``module`` from ``sys.path``."""
@@ -57,7 +57,7 @@ def entry_points() -> Iterator[PluginSource]:
         if id(point.dist) not in released:
             released[id(point.dist)] = (point.dist.name, point.dist.version) if point.dist else ("?", "")
         name, version = released[id(point.dist)]
-        source = PluginSource(point.name, f"entry point {point.name} of {name}", point.module, None, version)
+        source = PluginSource(point.name, name, point.module, None, version)
         found.append((name != "bothost", point.name, source))
     yield from (source for *_, source in sorted(found, key=lambda entry: entry[:2]))
 

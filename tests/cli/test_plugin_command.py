@@ -23,7 +23,7 @@ def test_list_shows_strategies_and_failures_with_their_cause(
     Path("config.toml").write_text("")
     misbehaving.write_broken(tmp_path / "plugins.d")
     code, out, _ = run("plugin", "list")
-    assert code == 0 and "random" in out and "entry point baselines" in out
+    assert code == 0 and "random" in out and "  bothost\n" in out
     assert "import_error" in out and "there_is_no_such_module" in out and "fix: " in out
     said = json.loads(run("plugin", "list", "--json")[1])
     assert {"random", "exec"} <= {strategy["name"] for strategy in said["strategies"]}

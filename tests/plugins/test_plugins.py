@@ -68,7 +68,7 @@ def package(folder: Path, name: str, manifest: object = None, **files: bytes) ->
 def test_what_comes_with_bothost_uses_the_public_door() -> None:
     plugins = Plugins.load()
     assert plugins.strategies["random"].__module__ == "bothost_baselines.random"
-    assert "baselines" in plugins.sources["baselines"].source
+    assert plugins.sources["baselines"].source == "bothost"
     assert plugins.failures == []
 
 
