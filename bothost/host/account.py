@@ -270,7 +270,7 @@ class Account:
         self.tables.let_go()
 
     def _leave_lost_hands(self) -> None:
-        """Close no lost hands any more: the next holder of the account may find that they go on."""
+        """Close no lost hands any more: the next holder of the account may find that they continue."""
         if self._closing_lost is not None:
             self._closing_lost.cancel()
 

@@ -7,6 +7,8 @@ from bothost.lobbies.botzone import Botzone, BotzoneOptions
 SECRET = "planted-5ecret"
 TOKEN = f"https://botzone.example/api/5f0000/{SECRET}/localai"
 A, B = "594553a2630d4c0758e2b2b1", "594553a2630d4c0758e2b2b2"
+LEAD = '{"own":[4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23],"history":[[],[]],"publiccard":[4,8,12]}'
+"""The first request to a landlord."""
 BLACK = '{"x":-1,"y":-1}'
 
 
