@@ -136,26 +136,33 @@ class Registry:
             raise ModelError(f"{strategy}:{version} comes with the package", advice="choose another name")
         for name, sha in sorted(files.items()):
             self._store_file(source / name, sha)
-        for _ in range(20):
-            made = ModelVersion(
+        return self._inserted(
+            ModelVersion(
                 strategy=strategy,
-                version=version or f"r{self._count(strategy) + 1}",
+                version=version or "",
                 sha256=sha256,
                 files=files,
                 encoder_version=encoder_version,
                 lineage=lineage,
                 created_us=time.time_ns() // 1000,
             )
+        )
+
+    def _inserted(self, wanted: ModelVersion) -> ModelVersion:
+        """Insert a version. One without a name gets the next free one. Raises ModelError if its name is taken."""
+        strategy, name = wanted.strategy, wanted.version
+        for _ in range(20):
+            made = wanted if name else msgspec.structs.replace(wanted, version=f"r{self._count(strategy) + 1}")
             try:
                 self._insert(made)
                 return made
             except IntegrityError:
-                known = self._find(models.c.strategy == strategy, models.c.sha256 == sha256)
+                known = self._find(models.c.strategy == strategy, models.c.sha256 == wanted.sha256)
                 if known is not None:
                     return known  # another process registered it meanwhile
-                if version is not None:
+                if name:
                     raise ModelError(
-                        f"{strategy}:{version} exists with other files", advice="choose another name"
+                        f"{strategy}:{name} exists with other files", advice="choose another name"
                     ) from None
         raise ModelError(f"no free name for a version of {strategy}", advice="name it with --version")
 
