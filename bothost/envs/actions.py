@@ -95,6 +95,8 @@ class ActionSet:
         """``action`` of every environment, shape (env.n,). Raises ValueError if a number is not legal."""
         if self._number_of is None:
             return np.ascontiguousarray(numbers, np.int32)  # the environment checks them
+        if numbers.shape != (env.n,):
+            raise ValueError(f"{numbers.size} actions for {env.n} environments")
         owners = _owners(env)
         fitting = np.flatnonzero(self._numbers(env.legal_ids) == numbers[owners])
         found, first = np.unique(owners[fitting], return_index=True)

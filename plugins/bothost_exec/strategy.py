@@ -124,11 +124,11 @@ class Exec(Strategy):
 
 
 class Question:
-    """A request to a program: the position, the future answer, and the deadline."""
+    """A request to a program: the position and its legal actions, the future answer, and the deadline."""
 
     __slots__ = ("answer", "deadline", "place")
 
-    def __init__(self, place: tuple[int, int], answer: concurrent.futures.Future[protocol.Action]) -> None:
+    def __init__(self, place: tuple[int, int, bytes], answer: concurrent.futures.Future[protocol.Action]) -> None:
         self.place = place
         self.answer = answer
         self.deadline = 0.0
@@ -166,7 +166,7 @@ class ExecPlayer(Player):
         """Send the request without waiting for the answer. If it was sent before, its answer counts."""
         left_ms = min(budget.left_ms(), self.strategy.options.unclocked_ms)
         margin = min(MARGIN_MS, left_ms / 10.0)
-        place = (view.seq, view.hash())
+        place = (view.seq, view.hash(), legal.tobytes())  # fewer are legal once the lobby has refused an answer
         if self._question is None or self._question.place != place:
             message = protocol.Decide(
                 table=self.name,
@@ -201,7 +201,7 @@ class ExecPlayer(Player):
 def _decision(answer: protocol.Action, view: View, legal: ActionArray, name: str) -> Decision:
     try:
         action = view.parse(answer.action)
-        good = view.is_legal(action)
+        good = action in legal
     except ValueError:
         good = False
     if not good:

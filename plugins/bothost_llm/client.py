@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 NAME = "llm-player"
 BUSY = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
 """HTTP statuses after which another attempt may succeed."""
+MAX_REASON = 300
+"""Characters of an endpoint's reason in an error."""
 
 
 class Message(msgspec.Struct, frozen=True):
@@ -41,6 +43,16 @@ class Completion(msgspec.Struct, frozen=True):
 
     choices: tuple[Choice, ...]
     usage: Usage | None = None
+
+
+class Problem(msgspec.Struct, frozen=True):
+    message: str
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """The body of an error, as OpenAI writes it."""
+
+    error: Problem
 
 
 class Busy(PluginError):
@@ -108,6 +120,7 @@ class Client:
         import httpx
 
         self._options = options
+        self._key = key
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         self._http = httpx.Client(headers=headers, follow_redirects=False, trust_env=False)
 
@@ -134,13 +147,31 @@ class Client:
             raise Busy(f"the endpoint answered HTTP {response.status_code}", _retry_after(response))
         if response.status_code != 200:
             advice = "check url, model and the key's variable" if response.status_code in (401, 403, 404) else ""
-            raise PluginError(NAME, f"the endpoint answered HTTP {response.status_code}", advice=advice)
+            message = f"the endpoint answered HTTP {response.status_code}{self._reason(data)}"
+            raise PluginError(NAME, message, advice=advice)
         try:
             completion = msgspec.json.decode(data, type=Completion)
             text = completion.choices[0].message.content
         except (ValueError, IndexError, RecursionError) as error:
             raise ProtocolError("the endpoint's response is not a chat completion") from error
-        return text or "", completion.usage or Usage()
+        return text or "", completion.usage or self._most(body)
+
+    def _most(self, body: dict[str, Any]) -> Usage:
+        """The most that a request can use: a token is at least a byte. Nothing unless there is a limit of the cost."""
+        if self._options.max_cost is None:
+            return Usage()
+        size = sum(len(message["content"].encode()) for message in body["messages"])
+        return Usage(size, self._options.max_answer_tokens)
+
+    def _reason(self, data: bytes) -> str:
+        """What a refusal says, in one line and without the key."""
+        try:
+            text = msgspec.json.decode(data, type=Refusal).error.message
+        except (ValueError, RecursionError):
+            return ""
+        if self._key is not None:
+            text = text.replace(self._key, "…")
+        return ": " + "".join(c if c.isprintable() else " " for c in text[:MAX_REASON])
 
     def _read(self, response: httpx.Response, deadline: float) -> bytes:
         data = bytearray()

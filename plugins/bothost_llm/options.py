@@ -30,6 +30,8 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """None: the endpoint's default."""
     max_answer_tokens: Annotated[int, Meta(ge=16, le=100_000)] = 1000
     """Most tokens of one answer."""
+    token_limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    """How the request states ``max_answer_tokens``. OpenAI's reasoning models only accept the second."""
     max_answer_bytes: Annotated[int, Meta(ge=1024, le=1 << 24)] = 1 << 18
     """Longer responses are refused."""
     max_prompt_chars: Annotated[int, Meta(ge=2000, le=1_000_000)] = 24_000
@@ -39,7 +41,8 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_requests: Annotated[int, Meta(ge=1)] | None = None
     """After this many requests the process makes no more."""
     max_cost: Annotated[float, Meta(gt=0)] | None = None
-    """After this cost the process makes no more requests. Needs the two prices."""
+    """After this cost the process makes no more requests. Needs the two prices. A response that does not say what it
+    used counts as the most that it can cost."""
     price_in: Annotated[float, Meta(ge=0)] = 0.0
     """Price of a million prompt tokens, in any currency."""
     price_out: Annotated[float, Meta(ge=0)] = 0.0

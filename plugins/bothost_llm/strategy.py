@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from typing import Any
 from urllib.parse import urlsplit
@@ -45,6 +46,9 @@ class LlmPlayer(Strategy):
         key = None if options.key_variable is None else os.environ.get(options.key_variable)
         if options.key_variable is not None and not key:
             raise UsageError(f"llm-player: ${options.key_variable} is not set", advice="set it, or drop key_variable")
+        if key is not None and not re.fullmatch("[!-~]+", key):
+            advice = "set it to the key alone, without spaces or line breaks"
+            raise UsageError(f"llm-player: ${options.key_variable} is not a key", advice=advice)
         self.allowance = allowance_of(options)
         self.client = Client(options, key)
 
@@ -97,7 +101,8 @@ class Seat(Player):
 
     def _body(self, talk: list[dict[str, Any]]) -> dict[str, Any]:
         options: LlmOptions = self._strategy.options
-        body: dict[str, Any] = {"model": options.model, "messages": talk, "max_tokens": options.max_answer_tokens}
+        body: dict[str, Any] = {"model": options.model, "messages": talk}
+        body[options.token_limit] = options.max_answer_tokens
         if options.temperature is not None:
             body["temperature"] = options.temperature
         if (form := response_format(options.structured)) is not None:

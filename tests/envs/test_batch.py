@@ -115,6 +115,9 @@ def test_errors():
     abstract.reset(seed=1)
     with pytest.raises(ValueError, match="environment 0: action 0 is not legal"):
         abstract.step(np.zeros(2, int))
+    for either in (env, abstract):
+        with pytest.raises(ValueError, match="3 actions for 2 environments"):
+            either.step(np.zeros(3, int))
     with pytest.raises(UsageError, match="cannot be played by 'rule-othello'"):
         BatchEnv("othello", 2, "rule-othello")
     with pytest.raises(UsageError, match="no rule player"):

@@ -22,7 +22,7 @@ import pytest
 from stopwatch import fastest, seconds
 
 import bothost_openspiel
-from bothost import Budget, PluginError, Request, Table, exec_protocol, rules
+from bothost import Budget, PluginError, ProtocolError, Request, Table, exec_protocol, rules
 from bothost.plugins import Plugins
 from bothost.strategy import decide_all
 from bothost.testing.check_strategy import check_strategy
@@ -107,7 +107,7 @@ def test_the_c_example_plays_whole_games(tmp_path: Path) -> None:
     source, program = ROOT / "examples" / "exec" / "first_bot.c", tmp_path / "first_bot"
     subprocess.run(["cc", "-Wall", "-Wextra", "-Werror", "-o", str(program), str(source)], check=True)
     for game in ("claims", "pairing"):
-        check_strategy(f"exec:{program}", games=[game], hands=3, budget_ms=20_000).require()
+        check_strategy(f"exec:{program}", games=[game], hands=3, budget_ms=20_000, options={"pool": 1}).require()
 
 
 def test_the_documentation_shows_every_message() -> None:
@@ -171,6 +171,14 @@ def test_restarts_are_bounded(start: Callable[..., Exec]) -> None:
     for error in ("exit code 1", "exit code 1", "died 2 times in 60 s", "died 2 times in 60 s"):
         with pytest.raises(PluginError, match=error):
             decide(one)
+
+
+def test_a_program_whose_answer_the_lobby_refused_is_asked_for_another(start: Callable[..., Exec]) -> None:
+    one = request(start("if decisions == 3: m['legal'] = first\n        first = m['legal']"))
+    for left in (one.legal, one.legal[1:]):
+        assert decide(Request(one.player, one.view, left, one.budget)).action == left[0]
+    with pytest.raises(ProtocolError, match="not legal"):
+        decide(Request(one.player, one.view, one.legal[2:], one.budget))
 
 
 @pytest.mark.parametrize(

@@ -244,6 +244,22 @@ def test_refusals_and_redirects_end_at_once_and_never_show_the_key(endpoint, dec
     assert len(endpoint.requests) == 3
 
 
+def test_the_reason_of_a_refusal_is_shown_without_the_key(endpoint, decide):
+    said = json.dumps({"error": {"message": f"use\nmax_completion_tokens, {KEY}", "type": "invalid_request_error"}})
+    endpoint.script = lambda body: (400, {}, said.encode())
+    with pytest.raises(PluginError, match=r"HTTP 400: use max_completion_tokens, …$"):
+        decide(token_limit="max_completion_tokens", max_answer_tokens=77)
+    assert endpoint.requests[0][2]["max_completion_tokens"] == 77
+    assert "max_tokens" not in endpoint.requests[0][2]
+
+
+def test_an_endpoint_that_does_not_say_what_it_used_counts_as_dear(endpoint, decide):
+    endpoint.script = lambda body: (200, {}, json.dumps({"choices": [{"message": {"content": "?"}}]}).encode())
+    with pytest.raises(PluginError, match="budget of 1 is spent"):
+        decide(attempts=5, max_cost=1.0, price_in=0.0, price_out=1000.0)
+    assert len(endpoint.requests) == 1
+
+
 def test_budgets_end_the_requests_of_all_threads(endpoint, monkeypatch):
     """A host makes an instance for each of its threads."""
     endpoint.script = last_legal
@@ -277,6 +293,13 @@ def test_budgets_end_the_requests_of_all_threads(endpoint, monkeypatch):
 def test_what_is_missing_is_said_before_any_table(options, words):
     with pytest.raises(UsageError, match=words):
         LlmPlayer(Options(**options))
+
+
+@pytest.mark.parametrize("odd", ["sk-\u00e9", "sk-a\n", " "])
+def test_a_key_that_no_header_can_hold_is_refused(odd, monkeypatch):
+    monkeypatch.setenv("TEST_KEY", odd)
+    with pytest.raises(UsageError, match=r"\$TEST_KEY is not a key"):
+        LlmPlayer(Options(url="https://x/v1", model="m", key_variable="TEST_KEY"))
 
 
 @pytest.mark.parametrize("content", ["", "I pass."])
