@@ -37,9 +37,10 @@ class Check(msgspec.Struct, frozen=True):
     fix: str = ""
     exit_code: int = 1
 
-    def __str__(self) -> str:
-        text = f"{self.status:8}{self.name}: {self.detail}"
-        return f"{text}\n{'':8}  fix: {self.fix}" if self.fix and self.status != "ok" else text
+    def rows(self) -> list[tuple[str, str]]:
+        """The check in lines of a table."""
+        fix = [("", f"fix: {self.fix}")] if self.fix and self.status != "ok" else []
+        return [(self.status, f"{self.name}: {self.detail}"), *fix]
 
 
 def command(config_file: options.Config = None, json: options.Json = False) -> None:
@@ -47,7 +48,8 @@ def command(config_file: options.Config = None, json: options.Json = False) -> N
     checks = list(diagnose(config_file))
     failed = [check for check in checks if check.status == "failed"]
     summary = f"{len(failed)} of {len(checks)} checks failed" if failed else "ready: bothost run"
-    output.emit({"ok": not failed, "checks": checks}, json, "\n".join([*map(str, checks), "", summary]))
+    text = output.table([row for check in checks for row in check.rows()])
+    output.emit({"ok": not failed, "checks": checks}, json, f"{text}\n\n{summary}")
     if failed:
         raise typer.Exit(failed[0].exit_code)
 

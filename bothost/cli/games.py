@@ -34,21 +34,22 @@ def list_(
 ) -> None:
     """List hands, newest first: who won, by how much, and against whom."""
     from bothost.store import Store, notes
-    from bothost.store.reader import decision_counts, latest_hands, together
+    from bothost.store.reader import decision_counts, iter_latest, together
 
     query = hands.hand_query(since, until, lobby, game, player, strategy, opponents=opponent, closed=closed)
     with Store.open(options.settings(config).store) as store:
-        found = latest_hands(store, query, limit if seats else limit * hand_list.MAX_SEATS)
-        counted = decision_counts(store, [hand.key for hand in found])
+        newest = iter_latest(store, query)
+        lines = ([seat] for seat in newest) if seats else together(newest)
+        found = [line for _, line in zip(range(limit), lines, strict=False)]
+        counted = decision_counts(store, [seat.key for line in found for seat in line])
         noted = notes.listed(store, lobbies=lobby or (), players=opponent) if opponent else []
+    listed = [[hand_list.seat(seat, counted) for seat in line] for line in found]
     if seats:
-        listed = [hand_list.seat(hand, counted) for hand in found]
-        output.emit(listed, json, hand_list.seat_table(listed))
+        ours = [seat for (seat,) in listed]
+        output.emit(ours, json, hand_list.seat_table(ours))
     else:
-        listed = [
-            hand_list.joined([hand_list.seat(hand, counted) for hand in ours]) for ours in together(found)[:limit]
-        ]
-        output.emit(listed, json, "\n".join([hand_list.table(listed), *hand_list.note_lines(noted)]))
+        joined = [hand_list.joined(line) for line in listed]
+        output.emit(joined, json, "\n".join([hand_list.table(joined), *hand_list.note_lines(noted)]))
 
 
 @app.command()

@@ -18,11 +18,8 @@ if TYPE_CHECKING:
     from bothost.store.notes import Note
     from bothost.store.reader import Key, LoggedHand
 
-MAX_SEATS = 4
-"""Seats of ours that a hand may have: mahjong has four."""
-ID_SHOWN = 24
-"""Characters of an id that the list shows: its time and its counter. `--json` has all of them; every command takes a
-unique beginning."""
+ID_SHOWN = 12
+"""Least characters of an id that the list shows: the time at which the hand started, in milliseconds."""
 
 
 def seat(hand: LoggedHand, counted: Mapping[Key, tuple[int, int]]) -> Json:
@@ -95,8 +92,8 @@ def table(hands: Sequence[Json]) -> str:
     """Lines for people, one a hand."""
     rows = [
         (
-            item["id"][:ID_SHOWN],
-            item["started"][:19].replace("T", " "),
+            shown,
+            item["started"][:16].replace("T", " "),
             item["game"],
             printable(", ".join(item["winners"]) or ("draw" if item["scores"] is not None else item["state"])),
             "" if item["scores"] is None else f"{max(item['scores']):+g}",
@@ -104,10 +101,10 @@ def table(hands: Sequence[Json]) -> str:
             item["decisions"],
             item["fallbacks"] or "",
         )
-        for item in hands
+        for item, shown in zip(hands, _shown_ids(hands), strict=True)
     ]
     header = ("ID", "STARTED (UTC)", "GAME", "WINNER", "SCORE", "OPPONENTS", "DECISIONS", "FALLBACKS")
-    optional, names = ("FALLBACKS", "DECISIONS", "STARTED (UTC)"), ("WINNER", "OPPONENTS")
+    optional, names = ("FALLBACKS", "DECISIONS", "STARTED (UTC)"), ("GAME", "WINNER", "OPPONENTS")
     return aligned(rows, header, optional=optional, names=names) if rows else "no hands"
 
 
@@ -115,8 +112,8 @@ def seat_table(seats: Sequence[Json]) -> str:
     """Lines for people, one a seat."""
     rows = [
         (
-            item["id"][:ID_SHOWN],
-            item["started"][:19].replace("T", " "),
+            shown,
+            item["started"][:16].replace("T", " "),
             item["game"],
             f"{printable(item['lobby'])}/{printable(item['table'])}",
             printable(item["account"]),
@@ -125,11 +122,24 @@ def seat_table(seats: Sequence[Json]) -> str:
             item["fallbacks"] or "",
             item["state"] if item["score"] is None else f"{item['score']:+g}",
         )
-        for item in seats
+        for item, shown in zip(seats, _shown_ids(seats), strict=True)
     ]
     header = ("ID", "STARTED (UTC)", "GAME", "TABLE", "ACCOUNT", "STRATEGY", "DECISIONS", "FALLBACKS", "RESULT")
-    optional, names = ("FALLBACKS", "DECISIONS", "TABLE", "STARTED (UTC)"), ("TABLE", "ACCOUNT", "STRATEGY")
+    optional = ("FALLBACKS", "DECISIONS", "TABLE", "STARTED (UTC)")
+    names = ("GAME", "TABLE", "ACCOUNT", "STRATEGY")
     return aligned(rows, header, optional=optional, names=names) if rows else "no hands"
+
+
+def _shown_ids(items: Sequence[Json]) -> list[str]:
+    """The ids, as much of their beginnings as tells these hands apart. Every command takes a unique beginning."""
+
+    def tells_apart(length: int) -> bool:
+        hands: dict[str, tuple[str, ...]] = {}
+        places = ((item["id"][:length], (item["lobby"], item["table"], item["hand"])) for item in items)
+        return all(hands.setdefault(beginning, place) == place for beginning, place in places)
+
+    length = next(filter(tells_apart, range(ID_SHOWN, 32)), 32)
+    return [item["id"][:length] for item in items]
 
 
 def named(store: Store, prefix: str) -> list[LoggedHand]:

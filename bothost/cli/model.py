@@ -43,12 +43,12 @@ def list_(
             " ".join(item["aliases"]),
             item["sha256"][:12],
             "-" if item["encoder_version"] is None else item["encoder_version"],
-            (item["created"] or "packaged")[:19].replace("T", " "),
+            (item["created"] or "packaged")[:16].replace("T", " "),
         )
         for item in listed
     ]
     header = ("STRATEGY", "VERSION", "ALIASES", "SHA256", "ENCODER", "CREATED (UTC)")
-    output.emit(listed, json, output.table(rows, header) if rows else "no models")
+    output.emit(listed, json, output.table(rows, header, optional=("ENCODER",)) if rows else "no models")
 
 
 @app.command()
@@ -77,7 +77,11 @@ def show(address: Address, config: options.Config = None, json: options.Json = F
             {**msgspec.to_builtins(p), "at": iso_time(p.at_us)} for p in sorted(history, key=lambda p: p.at_us)
         ],
     }
-    rows = [(key, _short(value)) for key, value in shown.items() if key not in ("history", "lineage", "files")]
+    rows = [
+        (key.partition("_")[0], _short(value))
+        for key, value in shown.items()
+        if key not in ("history", "lineage", "files")
+    ]
     rows += [("file", f"{name}  {sha}") for name, sha in shown["files"].items()]
     rows += [(f"lineage: {key}", _short(value)) for key, value in (shown["lineage"] or {}).items()]
     rows += [(f"{p['at'][:19]}", _moved(p)) for p in shown["history"]]
@@ -392,5 +396,8 @@ def _moved(pointer: dict[str, Any]) -> str:
 
 
 def _short(value: Any) -> str:
-    text = value if isinstance(value, str) else msgspec.json.encode(value, enc_hook=str).decode()
+    if isinstance(value, str):
+        text = value
+    else:
+        text = msgspec.json.format(msgspec.json.encode(value, enc_hook=str), indent=0).decode()
     return text if len(text) <= 160 else text[:157] + "…"

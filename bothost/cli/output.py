@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 import traceback
@@ -42,14 +43,14 @@ def table(
 ) -> str:
     """Aligned columns, two spaces apart; no lines, so that it can be piped. Chinese characters are two columns wide.
 
-    If a table with a header is wider than the terminal, cells continue on the next line, between words. If that is not
-    enough, the ``optional`` columns are left out, in their order. Long words in the columns ``names`` are cut.
+    If a table is wider than the terminal, cells continue on the next line, between words. If that is not enough, the
+    ``optional`` columns are left out, in their order. Long words in the columns ``names`` are cut.
     """
     from rich.cells import cell_len, set_cell_size
 
     columns = [list(map(str, column)) for column in zip(*([header, *rows] if header else rows), strict=True)]
     widths = [max(map(cell_len, column)) for column in columns]
-    if header and sys.stdout.isatty():
+    if columns and sys.stdout.isatty():
         columns, widths = _fitted(columns, widths, shutil.get_terminal_size().columns, optional, names)
     lines = []
     for row in zip(*columns, strict=True):
@@ -79,8 +80,13 @@ def _least(column: Sequence[str], cut: bool) -> int:
     """The least width of a column: that of its longest word, or less where words may be cut."""
     from rich.cells import cell_len
 
-    longest = max((cell_len(word) for cell in column for word in cell.split()), default=0)
+    longest = max((cell_len(word) for cell in column for word in _words(cell)), default=0)
     return min(longest, SHORTEST_NAME) if cut else longest
+
+
+def _words(cell: str) -> list[str]:
+    """The parts between which a cell may be broken. A date and its time are one."""
+    return re.split(r"(?<!\d)\s+|\s+(?!\d)", cell.strip())
 
 
 def _wrapped(cell: str, width: int) -> list[str]:
@@ -90,7 +96,7 @@ def _wrapped(cell: str, width: int) -> list[str]:
     if cell_len(cell) <= width:
         return [cell]
     lines: list[str] = []
-    for word in cell.split():
+    for word in _words(cell):
         if lines and cell_len(f"{lines[-1]} {word}") <= width:
             lines[-1] += f" {word}"
         else:

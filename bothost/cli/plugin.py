@@ -119,20 +119,27 @@ def _listing(strategies: list[dict[str, Any]], others: list[Any], failures: list
 
 
 def _details(strategy: dict[str, Any]) -> str:
-    lines = [f"{strategy['name']} {strategy['version']}: {strategy['about']}"]
-    for key in ("source", "games", "levels", "aliases", "execution", "deterministic"):
-        value = strategy[key]
-        lines.append(f"  {key}: {(', '.join(value) or '-') if isinstance(value, list) else value}")
-    told = set[str]()  # an alias and its version are one model
+    keys = ("source", "games", "levels", "aliases", "execution", "deterministic")
+    values = ((key, strategy[key]) for key in keys)
+    facts = [(key, (", ".join(value) or "-") if isinstance(value, list) else value) for key, value in values]
+    models: dict[str, str] = {}  # what it is → its first name: an alias and its version are one model
     for model, about in strategy["models"].items():
-        if about and about not in told:
-            told.add(about)
-            lines.append(f"  {strategy['name']}:{model} {about}")
-    lines.append("  options:" + ("" if strategy["options"] else " none"))
-    for option in strategy["options"]:
-        default = "required" if option["required"] else f"default {option['default']!r}"
-        lines.append(f"    {option['name']}: {option['type']}, {default}")
-    return "\n".join(lines)
+        if about:
+            models.setdefault(about, f"{strategy['name']}:{model}")
+    defaults = [
+        (
+            option["name"],
+            f"{option['type']}, " + ("required" if option["required"] else f"default {option['default']!r}"),
+        )
+        for option in strategy["options"]
+    ]
+    parts = [
+        f"{strategy['name']} {strategy['version']}: {strategy['about']}",
+        output.table(facts),
+        output.table([(name, about) for about, name in models.items()]),
+        "options:" + (f"\n{output.table(defaults)}" if defaults else " none"),
+    ]
+    return "\n\n".join(filter(None, parts))
 
 
 @app.command()

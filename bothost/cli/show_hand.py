@@ -12,6 +12,11 @@ from bothost.cli.output import printable
 from bothost.cli.reasons import explanation, remarks
 from bothost.messages import Json
 
+INSET = " " * 9
+"""What stands before the lines about a decision."""
+LEAST = 20
+"""Least width of text that continues on the next line."""
+
 
 def render(report: Json, *, top: int = 5) -> None:
     """Print a report of :func:`bothost.store.hand_report.report`."""
@@ -22,10 +27,19 @@ def render(report: Json, *, top: int = 5) -> None:
         seq, line = event["seq"], event["event"]
         while decisions and decisions[0]["seq"] <= seq:
             _decision(decisions.pop(0), out, top)
-        out.print(Text(f"{seq:5}  {printable(line)}", style="dim" if not _is_own(line, report["seat"]) else ""))
+        put(out, f"{seq:5}  ", Text(printable(line), style="dim" if not _is_own(line, report["seat"]) else ""))
     for decision in decisions:
         _decision(decision, out, top)
     _tail(report, out)
+
+
+def put(out: Console, head: str | Text, text: Text) -> None:
+    """Print a line. On a terminal that is narrower, the text continues to the right of the head."""
+    head = Text(head) if isinstance(head, str) else head
+    if out.is_terminal and head.cell_len + text.cell_len > out.width:
+        lines = text.wrap(out, max(LEAST, out.width - head.cell_len))
+        text = Text("\n" + " " * head.cell_len).join(lines)
+    out.print(head + text)
 
 
 def _head(report: Json, out: Console) -> None:
@@ -44,9 +58,9 @@ def _head(report: Json, out: Console) -> None:
     for name, value in (report["deal"] or {}).items():
         if isinstance(value, list) and len(value) == len(report["scores"] or report["players"]):
             for seat, item in enumerate(value):
-                out.print(Text(printable(f"   {name} {seat}: {_plain(item)}")))
+                put(out, "   ", Text(printable(f"{name} {seat}: {_plain(item)}")))
         else:
-            out.print(Text(printable(f"   {name}: {_plain(value)}")))
+            put(out, "   ", Text(printable(f"{name}: {_plain(value)}")))
     out.print()
 
 
@@ -63,7 +77,7 @@ def _is_own(line: str, seat: int) -> bool:
 
 def _decision(decision: Json, out: Console, top: int) -> None:
     style = "yellow" if decision["fallback"] else "green"
-    head = Text(f"       ▸ {printable(decision['notation'])}", style=f"bold {style}")
+    head = Text(printable(decision["notation"]), style=f"bold {style}")
     facts = [printable(decision["phase"]), f"{decision['legal']} legal", f"{decision['elapsed_ms']:.1f} ms"]
     if decision["budget_ms"] is not None:
         facts[-1] += f" of {decision['budget_ms']:.0f}"
@@ -75,19 +89,19 @@ def _decision(decision: Json, out: Console, top: int) -> None:
     if decision["role"] != "live":
         facts.append(decision["role"])
     head.append("  " + ", ".join(facts), style=style)
-    out.print(head)
+    put(out, Text("       ▸ ", style=style), head)
     if decision["fallback"]:
-        out.print(Text(f"         fallback: {printable(decision['fallback'])}", style="yellow"))
+        put(out, INSET, Text(f"fallback: {printable(decision['fallback'])}", style="yellow"))
     if decision["legal"] > 1:
         _actions(decision["actions"], out, top)
     for line in explanation(decision["stats"], top):
-        out.print(Text(f"         {line}", style="italic"))
+        put(out, INSET, Text(line, style="italic"))
     if text := remarks(decision["stats"] or {}):
-        out.print(Text(f"         {text}", style="italic"))
+        put(out, INSET, Text(text, style="italic"))
     for outcome in decision["outcomes"]:
         if outcome["kind"] not in ("sent", "acknowledged"):
             detail = f": {outcome['detail']}" if outcome["detail"] else ""
-            out.print(Text(f"         {outcome['kind']}{printable(detail)}", style="red"))
+            put(out, INSET, Text(f"{outcome['kind']}{printable(detail)}", style="red"))
 
 
 def _actions(actions: list[Json], out: Console, top: int) -> None:
@@ -107,7 +121,7 @@ def _actions(actions: list[Json], out: Console, top: int) -> None:
 def chat(lines: list[Json], out: Console) -> None:
     """What was said at the table, as text: nothing in it is executed or interpreted."""
     for line in lines:
-        out.print(Text(printable(f"{line['at'][11:19]}  {line['player']}: {line['text']}"), style="cyan"))
+        put(out, f"{line['at'][11:19]}  ", Text(printable(f"{line['player']}: {line['text']}"), style="cyan"))
 
 
 def _tail(report: Json, out: Console) -> None:
@@ -124,4 +138,4 @@ def _tail(report: Json, out: Console) -> None:
 def problems(report: Json, out: Console) -> None:
     """What is wrong with the log of the hand."""
     for problem in report["problems"]:
-        out.print(Text(f"warning: {printable(problem)}", style="red"))
+        put(out, "", Text(f"warning: {printable(problem)}", style="red"))

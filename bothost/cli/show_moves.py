@@ -16,7 +16,7 @@ from rich.text import Text
 from bothost import rules
 from bothost.cli.output import printable
 from bothost.cli.reasons import explanation, remarks
-from bothost.cli.show_hand import chat, problems
+from bothost.cli.show_hand import chat, problems, put
 from bothost.errors import StoreError
 from bothost.messages import Json
 from bothost.store.hand_report import report
@@ -67,11 +67,11 @@ def _head(reports: Sequence[Json], names: Sequence[str], out: Console) -> None:
         for value in dealt:
             if isinstance(value[seat], list | str):
                 cards = value[seat] if isinstance(value[seat], str) else " ".join(map(str, value[seat]))
-                out.print(Text(printable(f"    {cards}"), style="dim"))
+                put(out, "    ", Text(printable(cards), style="dim"))
     for name, value in first["deal"].items():
         text = " ".join(map(str, value)) if isinstance(value, list) else str(value)
         if not any(value is cards for cards in dealt) and len(text) <= WIDE:
-            out.print(Text(printable(f"  {name}: {text}"), style="dim"))
+            put(out, "  ", Text(printable(f"{name}: {text}"), style="dim"))
     out.print()
 
 
@@ -127,10 +127,10 @@ def _moves(steps: Sequence[Position], names: Sequence[str], considered: Mapping[
         mover = names[step.mover] if step.mover is not None and step.mover < len(names) else ""
         line = Text(f"{number:4}  {set_cell_size(mover, wide)}  ")
         line.append(f"{printable(step.notation or ''):<{long}}", style="bold")
-        first, *rest = considered.get(number) or [Text()]
-        out.print(Text("  ").join([line, first]))
-        for extra in rest:
-            out.print(Text(" " * (wide + long + 10)) + extra)
+        line.append("  ")
+        for text in considered.get(number) or [Text()]:
+            put(out, line, text)
+            line = Text(" " * line.cell_len)
 
 
 def _said(reports: Sequence[Json]) -> list[Json]:

@@ -69,17 +69,21 @@ def is_same_hand(one: LoggedHand, other: LoggedHand) -> bool:
     return first == second and abs(one.game.started_us - other.game.started_us) <= TOGETHER_US
 
 
-def together(seats: Iterable[LoggedHand]) -> list[list[LoggedHand]]:
-    """Group our seats, which come in the order of time, by hand. The hands keep the order of their first seats."""
-    found: list[list[LoggedHand]] = []
-    latest: dict[tuple[str, str, str], list[LoggedHand]] = {}
+def together(seats: Iterable[LoggedHand]) -> Iterator[list[LoggedHand]]:
+    """Group our seats by hand. They come in the order of time or in the opposite one.
+
+    The hands keep the order of their first seats.
+    """
+    unfinished: dict[tuple[str, ...], list[LoggedHand]] = {}
     for seat in seats:
-        place = seat.game.lobby, seat.game.table, seat.game.hand
-        if place not in latest or not is_same_hand(latest[place][0], seat):
-            latest[place] = []
-            found.append(latest[place])
-        latest[place].append(seat)
-    return found
+        game = seat.game
+        while unfinished:
+            place, (first, *_) = next(iter(unfinished.items()))
+            if abs(game.started_us - first.game.started_us) <= TOGETHER_US:
+                break
+            yield unfinished.pop(place)
+        unfinished.setdefault((game.lobby, game.table, game.hand, game.game), []).append(seat)
+    yield from unfinished.values()
 
 
 _decode_seats = msgspec.json.Decoder(list[Annotated[int, msgspec.Meta(ge=0, le=127)]] | None).decode
@@ -138,17 +142,20 @@ def iter_keys(store: Store, query: HandQuery = EVERY_HAND, *, page: int = 10 * P
         after = rows[-1][0], rows[-1][1]
 
 
+def iter_latest(store: Store, query: HandQuery) -> Iterator[LoggedHand]:
+    """Yield the hands that match a query, newest first."""
+    before: Key | None = None
+    while True:
+        rows = _hands_page(store, query, PAGE_HANDS, _Bounds(before=before, newest_first=True))
+        yield from (hand for hand in rows if query.accepts(hand.game.account, hand.game.players))
+        if len(rows) < PAGE_HANDS:
+            return
+        before = rows[-1].key
+
+
 def latest_hands(store: Store, query: HandQuery, limit: int) -> list[LoggedHand]:
     """Return the newest hands that match a query, newest first."""
-    found: list[LoggedHand] = []
-    before: Key | None = None
-    while len(found) < limit:
-        rows = _hands_page(store, query, PAGE_HANDS, _Bounds(before=before, newest_first=True))
-        found += [hand for hand in rows if query.accepts(hand.game.account, hand.game.players)]
-        if len(rows) < PAGE_HANDS:
-            break
-        before = rows[-1].key
-    return found[:limit]
+    return [hand for _, hand in zip(range(limit), iter_latest(store, query), strict=False)]
 
 
 class Search(msgspec.Struct, frozen=True):

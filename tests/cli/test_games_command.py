@@ -3,9 +3,12 @@
 import asyncio
 import json
 import re
+import sys
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
+from rich.text import Text
 
 from bothost import rules
 from bothost.cli import main
@@ -43,7 +46,7 @@ def config(hands, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> Pa
 def test_one_line_a_hand_the_newest_first(config, hands, capsys):
     assert main(["games", "list"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines[1:]] == [rows[0].game_id.hex()[:24] for rows in hands[::-1]]
+    assert [line.split()[0] for line in lines[1:]] == [rows[0].game_id.hex()[:12] for rows in hands[::-1]]
     assert "live" in lines[3]
     assert "\x1b" not in "".join(lines)
     assert main(["games", "list", "--closed", "-n", "2", "--json"]) == 0
@@ -56,13 +59,13 @@ def test_one_line_a_hand_the_newest_first(config, hands, capsys):
         )
 
 
-def _seats(*, days=0, reports=True):
-    """The rows of both our seats at one hand of pairing, which starts so many days after the first."""
+def _seats(*, days=0, reports=True, table=0, later_us=0):
+    """The rows of both our seats at one hand of pairing, which starts so much after the first."""
     made = []
     for seat, name in enumerate(("ada", "bob")):
-        started_us = 1_800_000_000_000_000 + days * 86_400_000_000 + seat * 40_000_000
-        rows = played_hand(rules.game("pairing"), days, seat=seat, started_us=started_us)
-        rows[0].account, rows[0].table = name, "t"
+        started_us = 1_800_000_000_000_000 + days * 86_400_000_000 + seat * 40_000_000 + later_us
+        rows = played_hand(rules.game("pairing"), days + table, seat=seat, started_us=started_us)
+        rows[0].account, rows[0].table = name, f"t{table}"
         told = [{"player": one, "seat": at} for at, one in enumerate(("ada", "bob"))]
         rows[0].players = json.dumps(told) if reports else "[]"
         made.append(rows)
@@ -81,6 +84,36 @@ def test_the_seats_of_ours_at_one_hand_are_one_line(config, hands, capsys):
     assert (found["winners"], found["opponents"], found["scores"]) == (["bob"], ["ada"], [-5.0, 5.0])
     assert (found["decisions"], found["fallbacks"]) == (len(made), 2)
     assert [item["account"] for item in found["seats"]] == ["ada", "bob"]
+
+
+def test_no_seat_lacks_where_the_seats_of_several_hands_alternate(config, hands, capsys):
+    for table in range(5):
+        _add(*_seats(table=table, later_us=table * 1_000_000))
+    assert main(["games", "list", "--game", "pairing", "-n", "1", "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)
+    assert [seat["account"] for seat in found["seats"]] == ["ada", "bob"]
+
+
+def test_hands_of_one_millisecond_have_longer_ids_in_the_list(config, hands, capsys):
+    _add(*(_seats(table=table)[0] for table in range(2)))
+    assert main(["games", "list", "--game", "pairing"]) == 0
+    shown = [line.split()[0] for line in capsys.readouterr().out.splitlines()[1:]]
+    assert len(set(shown)) == 2 and all(len(one) > 12 for one in shown)
+    for one in shown:
+        assert main(["games", "show", one]) == 0
+
+
+def test_lists_and_hands_fit_a_terminal_of_80_columns(config, hands, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    for rows in hands:
+        hand = rows[0].game_id.hex()
+        for argv in (["list"], ["list", "--seats"], ["show", hand], ["show", hand, "--events"]):
+            assert main(["games", *argv]) == 0
+            lines = Text.from_ansi(capsys.readouterr().out).plain.splitlines()
+            assert max(map(cell_len, lines)) <= 80
+            if argv[0] == "list":
+                assert re.search(r" 2023-11-14 \d\d:\d\d  ", lines[1])
 
 
 def test_hands_of_one_name_on_two_days_are_two_lines(config, hands, capsys):
@@ -116,7 +149,7 @@ def test_our_accounts_at_one_hand_are_named_although_the_lobby_names_no_players(
 def test_seats_are_listed_the_newest_first(config, hands, capsys):
     assert main(["games", "list", "--seats"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines[1:]] == [rows[0].game_id.hex()[:24] for rows in hands[::-1]]
+    assert [line.split()[0] for line in lines[1:]] == [rows[0].game_id.hex()[:12] for rows in hands[::-1]]
     assert "live" in lines[3]
     assert "\x1b" not in "".join(lines)
     assert main(["games", "list", "--seats", "--closed", "-n", "2", "--json"]) == 0
