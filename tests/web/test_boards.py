@@ -220,7 +220,7 @@ def test_the_board_of_mahjong_names_the_tiles_of_a_chow_and_marks_who_is_asked(p
     }
     page.goto(f"{served}/")
     page.evaluate(DRAW, {"module": "mahjong", "view": view, "legal": ["pass", "chi:B2"]})
-    assert page.locator(".actions button").all_inner_texts() == ["pass", "chow 1-2-3 dot"]
+    assert page.locator(".actions button").all_inner_texts() == ["Pass", "Chow 1-2-3 dot"]
     assert page.locator(".seat.turn").evaluate_all("seats => seats.map((seat) => seat.ariaLabel)") == ["a"]
 
 
@@ -237,7 +237,7 @@ def test_the_board_of_mahjong_says_how_the_hand_was_won(page, served):
     for win, shown in (
         (
             {"seat": 0, "tile": "J1", "from": 3, "valid": True, "fans": fans},
-            ["a wins with", "from d", "fan points: 10 ="],
+            ["a wins with", "from d", "Fan points: 10 ="],
         ),
         ({"seat": 0, "tile": "J1", "from": 0, "valid": True, "fans": fans}, ["self-drawn", "dragon pung 2 × 2"]),
         ({"seat": 1, "tile": "J1", "from": 3, "valid": False, "fans": []}, ["b wins wrongly with"]),

@@ -191,7 +191,7 @@ def test_pages_go_on_when_the_server_forgot_their_session(visitor, served, hands
     visitor.wait_for_function("() => document.querySelectorAll('tbody tr').length === 4")
     opened(visitor, f"{served}/hand/{hands[0]}")
     visitor.context.clear_cookies()
-    visitor.get_by_role("button", name="review", exact=True).click()
+    visitor.get_by_role("button", name="Review", exact=True).click()
     visitor.wait_for_selector("text=same move")
 
 
@@ -218,17 +218,17 @@ def test_the_title_names_the_game_and_its_players(page, served, hands):
     opened(page, f"{served}/hand/{hands[0]}")
     page.wait_for_function("() => document.title === 'Dou Dizhu: player-0, player-1, player-2 · bothost'")
     page.get_by_role("link", name="hands").click()
-    page.wait_for_function("() => document.title === 'hands · bothost'")
-    assert page.locator("[role=status]").first.inner_text() == "hands"  # for who hears the page
+    page.wait_for_function("() => document.title === 'Hands · bothost'")
+    assert page.locator("[role=status]").first.inner_text() == "Hands"  # for who hears the page
 
 
 def test_hands_are_found_by_game_day_and_fallback(page, served, hands):
     opened(page, f"{served}/hands")
     page.wait_for_function("() => document.querySelectorAll('tbody tr').length === 4")
-    page.get_by_label("game", exact=True).fill("othello")
+    page.get_by_label("Game", exact=True).fill("othello")
     page.get_by_role("button", name="search").click()
     page.wait_for_function("() => document.querySelectorAll('tbody tr').length === 1")
-    page.get_by_label("game", exact=True).fill("Dou Dizhu")  # as the page calls it
+    page.get_by_label("Game", exact=True).fill("Dou Dizhu")  # as the page calls it
     page.get_by_role("button", name="search").click()
     page.wait_for_url("**/hands?games=doudizhu")
     page.wait_for_selector("tbody td:has-text('Dou Dizhu')")
@@ -284,14 +284,14 @@ def test_what_a_person_enters_stays_while_a_search_runs(page, served, hands):
     held = []
     page.route("**/api/hands*", lambda route: held.append(route))
     page.goto(f"{served}/hands")
-    page.get_by_label("player", exact=True).fill("player-1")
+    page.get_by_label("Player", exact=True).fill("player-1")
     page.get_by_label("result").select_option("lost")
     page.get_by_label("only with fallbacks").check()
     while not held:
         page.wait_for_timeout(10)
     held.pop().continue_()
     page.wait_for_function("() => document.querySelectorAll('tbody tr').length === 4")
-    assert page.get_by_label("player", exact=True).input_value() == "player-1"
+    assert page.get_by_label("Player", exact=True).input_value() == "player-1"
     assert page.get_by_label("result").input_value() == "lost"
     assert page.get_by_label("only with fallbacks").is_checked()
     page.unroute_all()

@@ -274,14 +274,14 @@ def test_a_game_is_played_by_the_rules_that_are_chosen(page, served, site):
     wanted = []
     page.on("request", lambda request: wanted.append(request.post_data_json) if request.method == "POST" else None)
     page.goto(f"{served}/play?game=mahjong")
-    page.locator("select[name=preset]").select_option("flowers, one wall for all")
-    page.get_by_text("single rules").click()
+    page.locator("select[name=preset]").select_option("Flowers, one wall for all")
+    page.get_by_text("individual rules").click()
     assert page.get_by_label("with flowers").is_checked()
     assert page.locator("select[name='rule.wall']").input_value() == "shared"
     page.locator("select[name=game]").select_option("othello")
-    page.locator("select[name=preset]").select_option("discs count")
+    page.locator("select[name=preset]").select_option("Discs count")
     page.locator("select[name='opponent.0']").select_option("rule-othello")
-    page.get_by_text("single rules").click()
+    page.get_by_text("individual rules").click()
     page.get_by_label("random moves at the start").fill("4")
     page.get_by_label("your name").fill("eve")
     page.get_by_role("button", name="start").click()

@@ -171,7 +171,7 @@ def test_in_the_browser(page, served, rows):
     page.goto(f"{served}/hands")
     page.goto(f"{served}/hand/{name}?at=0")
     page.get_by_label("review with").select_option("rating")
-    page.get_by_role("button", name="review", exact=True).click()
+    page.get_by_role("button", name="Review", exact=True).click()
     page.wait_for_selector(".mistakes li:nth-child(3)")
     page.wait_for_selector("text=same move")
     assert page.locator(".mistakes li").count() == 3
@@ -205,7 +205,7 @@ def test_a_hand_that_was_broken_off_says_so_and_who_was_away(page, served, logge
     end.reason, end.scores, end.away = "aborted", None, "[1]"
     logged([*made[:9], end])
     page.goto(f"{served}/hand/{name_of(made)}")
-    page.wait_for_selector(".panel:has(h2:text-is('result')) >> text=aborted")
+    page.wait_for_selector(".panel:has(h2:text-is('Result')) >> text=aborted")
     page.wait_for_selector("text=player-1: away. The lobby may have moved for them.")
 
 
@@ -220,7 +220,7 @@ def test_hands_that_were_never_revealed_are_not_offered(page, served, logged, pl
 def test_a_reviewer_that_rates_nothing_lists_the_moves_that_differ(page, served, rows, tmp_path):
     page.goto(f"{served}/hand/{name_of(rows)}?at=0")
     page.get_by_label("review with").select_option("first-legal")
-    page.get_by_role("button", name="review", exact=True).click()
+    page.get_by_role("button", name="Review", exact=True).click()
     page.wait_for_selector("text=same move")
     listed = page.locator(".mistakes li a")
     assert [link.get_attribute("href") for link in listed.all()] == [f"?at={position}" for position in PLANTED]

@@ -5,18 +5,18 @@ import { currentLanguage, setLanguage, t } from "./i18n.js";
 import { keep, kept } from "./storage.js";
 
 const PAGES = [
-  { path: "/", module: "./pages/tables.js", title: "tables" },
-  { path: "/play", module: "./pages/play.js", title: "play a game" },
-  { path: "/hands", module: "./pages/hands.js", title: "hands" },
-  { path: "/models", module: "./pages/models.js", title: "models" },
-  { path: "/training", module: "./pages/training.js", title: "training" },
-  { path: "/health", module: "./pages/health.js", title: "health" },
+  { path: "/", module: "./pages/tables.js", title: "Tables" },
+  { path: "/play", module: "./pages/play.js", title: "Play a game" },
+  { path: "/hands", module: "./pages/hands.js", title: "Hands" },
+  { path: "/models", module: "./pages/models.js", title: "Models" },
+  { path: "/training", module: "./pages/training.js", title: "Training" },
+  { path: "/health", module: "./pages/health.js", title: "Health" },
 ];
 const HIDDEN = [
-  { path: "/clone", module: "./pages/clone.js", title: "clone me" },
-  { path: "/hand/*", module: "./pages/hand.js", title: "hand" },
-  { path: "/play/*", module: "./pages/play.js", title: "play a game" },
-  { path: "/table/*", module: "./pages/table.js", title: "live" },
+  { path: "/clone", module: "./pages/clone.js", title: "Clone me" },
+  { path: "/hand/*", module: "./pages/hand.js", title: "Hand" },
+  { path: "/play/*", module: "./pages/play.js", title: "Play a game" },
+  { path: "/table/*", module: "./pages/table.js", title: "Live" },
 ];
 
 function pageOf(path) {
@@ -55,9 +55,9 @@ function Settings({ onLanguage }) {
     keep("theme", next);
   };
   return html`<div class="settings">
-    <select aria-label=${t("theme")} value=${theme} onChange=${(event) => choose(event.target.value)}>
-      <option value="">${t("system")}</option><option value="light">${t("light")}</option><option value="dark">${t("dark")}</option></select>
-    <select aria-label=${t("language")} value=${currentLanguage()} onChange=${(event) => { setLanguage(event.target.value); onLanguage(event.target.value); }}>
+    <select aria-label=${t("Theme")} value=${theme} onChange=${(event) => choose(event.target.value)}>
+      <option value="">${t("System")}</option><option value="light">${t("Light")}</option><option value="dark">${t("Dark")}</option></select>
+    <select aria-label=${t("Language")} value=${currentLanguage()} onChange=${(event) => { setLanguage(event.target.value); onLanguage(event.target.value); }}>
       <option value="en">English</option><option value="zh">中文</option></select>
   </div>`;
 }
@@ -70,9 +70,9 @@ function Login({ onDone }) {
     event.preventDefault();
     post("/api/login", { password: new FormData(event.target).get("password") }).then(onDone, (error) => setProblem(explained(error)));
   };
-  return html`<form class="panel" onSubmit=${submit}><h1>${t("log in")}</h1>
-    <label>${t("password")}<input type="password" name="password" autocomplete="current-password" required ref=${field} /></label>
-    <div class="actions"><button class="act primary">${t("log in")}</button></div>
+  return html`<form class="panel" onSubmit=${submit}><h1>${t("Log in")}</h1>
+    <label>${t("Password")}<input type="password" name="password" autocomplete="current-password" required ref=${field} /></label>
+    <div class="actions"><button class="act primary">${t("Log in")}</button></div>
     ${problem && html`<p class="notice bad" role="alert">${problem}</p>`}</form>`;
 }
 
@@ -84,7 +84,7 @@ function Page({ page, here, session, onTitle }) {
     setProblem(false);
     if (page) import(page.module).then((module) => setShown(() => module.Page), () => setProblem(true));
   }, [page]);
-  if (!page) return html`<h1>${t("not found")}</h1><p>${t("This page does not exist.")}${t(" ")}<a href="/">${t("Go to the tables.")}</a></p>`;
+  if (!page) return html`<h1>${t("Not found")}</h1><p>${t("This page does not exist.")}${t(" ")}<a href="/">${t("Go to the tables.")}</a></p>`;
   if (problem) return html`<h1>${t(page.title)}</h1><p class="notice bad" role="alert">${t("This page cannot be loaded.")}${t(" ")}<a href=${here} target="_self">${t("Try again.")}</a></p>`;
   const Shown = shown;
   return Shown ? html`<${Shown} here=${here} session=${session} onTitle=${onTitle} t=${t} go=${go} />` : html`<p class="dim">…</p>`;
@@ -105,7 +105,7 @@ function App() {
   useEffect(() => { if (session?.viewer === "operator" && path === "/login") go("/", true); }, [session, path]);
   const page = pageOf(path);
   const login = session && session.viewer !== "operator" && path === "/login";
-  const title = about.path === path ? about.title : t(login ? "log in" : page?.title ?? "not found");
+  const title = about.path === path ? about.title : t(login ? "Log in" : page?.title ?? "Not found");
   useEffect(() => { document.title = `${title} · bothost`; }, [title, language]);
   if (!session) return html`<main><p class="dim">…</p></main>`;
   if (session.problem) return html`<main id="main"><p class="notice bad" role="alert">${session.problem}${t(" ")}<a href=${here} target="_self">${t("Try again.")}</a></p></main>`;
@@ -113,9 +113,9 @@ function App() {
   const hidden = PAGES.includes(page) && !session.pages.includes(page.path); // from everybody but operators
   return html`<a class="skip" href="#main">${t("Skip to the page")}</a>
     <header class="top"><a class="brand" href="/">bothost</a>
-      <nav aria-label=${t("pages")}>${PAGES.filter((item) => session.pages.includes(item.path)).map((item) => html`<a key=${item.path} href=${item.path}
+      <nav aria-label=${t("Pages")}>${PAGES.filter((item) => session.pages.includes(item.path)).map((item) => html`<a key=${item.path} href=${item.path}
         aria-current=${path === item.path ? "page" : undefined}>${t(item.title)}</a>`)}
-        ${session.viewer !== "operator" && html`<a href="/login" aria-current=${login ? "page" : undefined}>${t("log in")}</a>`}</nav>
+        ${session.viewer !== "operator" && html`<a href="/login" aria-current=${login ? "page" : undefined}>${t("Log in")}</a>`}</nav>
       <${Settings} onLanguage=${setLanguageShown} /></header>
     <p class="visually-hidden" role="status">${title}</p>
     <main id="main" tabindex="-1">${hidden || login ? html`<${Login} onDone=${load} />` : html`

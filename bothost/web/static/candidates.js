@@ -42,8 +42,8 @@ export function Bars({ actions, describe, mark = "played", t }) {
 /** What decided at a logged decision. */
 export function Logged({ decision, describe, t }) {
   const reason = decision.stats?.reason;
-  return html`<section class="panel" aria-label=${t("candidates")}>
-    <h2>${t("candidates")}</h2>
+  return html`<section class="panel" aria-label=${t("Candidates")}>
+    <h2>${t("Candidates")}</h2>
     <p class="count">${decision.strategy} · ${decision.elapsed_ms.toFixed(1)} ms${decision.value !== null ? ` · ${t("value")} ${figure(decision.value)}` : ""}</p>
     ${decision.fallback && html`<p class="notice bad"><strong>${t("fallback")}${t(": ")}${t(`because ${decision.fallback}`)}</strong></p>`}
     ${reason && html`<p>${reason}</p>`}

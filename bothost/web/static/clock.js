@@ -8,5 +8,5 @@ export function Clock({ leftMs, t }) {
   useEffect(() => { const timer = setInterval(() => tick((n) => n + 1), 500); return () => clearInterval(timer); }, []);
   if (ends === null) return null;
   const seconds = Math.max(0, Math.round((ends - performance.now()) / 1000));
-  return html`<span class=${`badge${seconds < 10 ? " bad" : ""}`} role="timer" aria-label=${t("clock")}>${t("{n} s", { n: seconds })}</span>`;
+  return html`<span class=${`badge${seconds < 10 ? " bad" : ""}`} role="timer" aria-label=${t("Clock")}>${t("{n} s", { n: seconds })}</span>`;
 }

@@ -2,7 +2,7 @@
 import { html, useEffect, useRef } from "./html.js";
 import uPlot from "./vendor/uplot.mjs";
 
-const VALUE = "value over the hand";
+const VALUE = "Value over the hand";
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 /** The vertical line at the position that is shown. */
@@ -37,7 +37,7 @@ export function Curve({ lines, last, at, onMove, title = VALUE, t }) {
       width: place.current.clientWidth, height: 150, scales: { x: { time: false, range: [0, Math.max(1, last)] } },
       axes: [{ ...axis, size: 32, incrs: [1, 2, 5, 10, 20, 50] }, { ...axis, size: 60 }], cursor: { y: false, drag: { x: false } },
       legend: { show: given.length > 1, live: false },
-      series: [{ label: t("move") }, ...given.map((line, i) => ({ label: line.label, stroke: colour(strokes[i % strokes.length]), width: 2, spanGaps: true, points: { show: true, size: 5 } }))],
+      series: [{ label: t("Move") }, ...given.map((line, i) => ({ label: line.label, stroke: colour(strokes[i % strokes.length]), width: 2, spanGaps: true, points: { show: true, size: 5 } }))],
       hooks: { draw: [marker(() => here.current)] },
     };
     const made = new uPlot(options, [xs, ...given.map((line) => xs.map((x) => line.points.get(x) ?? null))], place.current);

@@ -16,6 +16,6 @@ export function Job({ id, onDone = () => {}, children, t }) {
   if (job.state === "failed") return html`<p class="notice bad" role="alert">${job.problem}</p>`;
   if (job.state === "done") return html`<div role="status">${children(job.results)}</div>`;
   const { done = 0, total, note } = job.progress;
-  return html`<p class="count" role="status">${total ? `${done} / ${total}` : t("one moment")} ${note}</p>
+  return html`<p class="count" role="status">${total ? `${done} / ${total}` : t("One moment")} ${note}</p>
     <progress value=${total ? done : undefined} max=${total || 1} aria-label=${job.job}></progress>`;
 }

@@ -50,14 +50,14 @@ export function ReviewPanel({ hand, review, describe, at, onMove, t }) {
   const unrated = isUnrated(review);
   const submit = (event) => { event.preventDefault(); review.start(chosen, seat); };
   if (!known.length || !hand.positions.length) return null;
-  return html`<section class="panel review"><h2>${t("review")}</h2>
+  return html`<section class="panel review"><h2>${t("Review")}</h2>
     <form class="filters" onSubmit=${submit}>
-      <label>${t("review with")}<select value=${chosen} onChange=${(event) => setAddress(event.target.value)}>${known.map((name) => html`<option value=${name}>${strategyName(name, t)}</option>`)}</select></label>
-      <label>${t("player")}<select value=${seat} onChange=${(event) => setSeat(event.target.value)}>
-        <option value="">${t("everybody")}</option>${hand.names.map((name, i) => html`<option value=${i}>${name}</option>`)}</select></label>
-      <button class="act primary" disabled=${review.running}>${t("review")}</button></form>
+      <label>${t("Review with")}<select value=${chosen} onChange=${(event) => setAddress(event.target.value)}>${known.map((name) => html`<option value=${name}>${strategyName(name, t)}</option>`)}</select></label>
+      <label>${t("Player")}<select value=${seat} onChange=${(event) => setSeat(event.target.value)}>
+        <option value="">${t("Everybody")}</option>${hand.names.map((name, i) => html`<option value=${i}>${name}</option>`)}</select></label>
+      <button class="act primary" disabled=${review.running}>${t("Review")}</button></form>
     ${review.of !== null && html`<p class="count" role="status">${review.done} / ${review.of} ${t("decisions")} · ${strategyName(review.address, t)}</p>
-      <progress value=${review.done} max=${review.of || 1} aria-label=${t("review")}></progress>`}
+      <progress value=${review.done} max=${review.of || 1} aria-label=${t("Review")}></progress>`}
     ${review.problem && html`<p class="notice bad" role="alert">${t(review.problem)}</p>`}
     ${rated.length > 0 && unrated && html`<p class="notice">${t("This strategy does not rate its actions.")}${t(" ")}${t("Moves that differ are listed without a loss.")}</p>`}
     ${review.of !== null && !review.running && !review.problem && html`<p>${!unrated && SEVERITIES.map((name) => html`<${Severity} severity=${name} t=${t} /> ${found.filter((judged) => judged.severity === name).length} · `)} ${t("same move")} ${rated.filter((judged) => judged.best === judged.played).length} / ${rated.length}</p>`}

@@ -4,55 +4,55 @@ import { html } from "./html.js";
 /** Game → preset → its label. */
 export const PRESETS = {
   doudizhu: {
-    rlcard: "without bidding", bidding: "with bidding", douzero: "as DouZero: more kickers", mailgyc: "as mailgyc: call and grab",
-    botzone: "as Botzone, without bidding", "botzone-bid": "as Botzone, with bidding",
+    rlcard: "Without bidding", bidding: "With bidding", douzero: "As DouZero: more kickers", mailgyc: "As mailgyc: call and grab",
+    botzone: "As Botzone, without bidding", "botzone-bid": "As Botzone, with bidding",
   },
-  mahjong: { botzone: "as Botzone: a wall for each seat", "shared-wall": "one wall for all", "open-mahjong": "flowers, one wall for all", "false-win": "false wins cost points" },
-  othello: { standard: "standard", discs: "discs count", random8: "8 random moves first" },
-  pairing: { "seven-phase": "seven phases", "four-phase": "four phases" },
+  mahjong: { botzone: "As Botzone: a wall for each seat", "shared-wall": "One wall for all", "open-mahjong": "Flowers, one wall for all", "false-win": "False wins cost points" },
+  othello: { standard: "Standard", discs: "Discs count", random8: "8 random moves first" },
+  pairing: { "seven-phase": "Seven phases", "four-phase": "Four phases" },
 };
 
 /** Game → option → its label. Where only some words are its values: `label`, and value → label as `choices`. */
 export const RULES = {
   doudizhu: {
-    same_rank_kickers: "kickers of one move may have the same rank",
-    rocket_kickers: "both jokers may be kickers",
-    bomb_kickers: "four of a kind may be kickers",
-    neighbour_kickers: "kickers may extend the chain",
-    shuttles: "chains of four of a kind",
-    bidding: { label: "bidding", choices: { none: "none", score: "1, 2 or 3 points", grab: "call and grab" } },
-    all_pass: { label: "when nobody bids", choices: { void: "the hand ends with 0", first: "the first seat is landlord" } },
-    first: { label: "who begins", choices: { zero: "the first seat", random: "drawn by lot" } },
-    scoring: { label: "what counts", choices: { win_loss: "win or loss", points: "points" } },
-    base: "points of a hand",
-    bomb_factor: "factor of a bomb",
-    spring_factor: "factor of a spring",
-    landlord_double: "the landlord wins or loses double",
+    same_rank_kickers: "Kickers of one move may have the same rank",
+    rocket_kickers: "Both jokers may be kickers",
+    bomb_kickers: "Four of a kind may be kickers",
+    neighbour_kickers: "Kickers may extend the chain",
+    shuttles: "Chains of four of a kind",
+    bidding: { label: "Bidding", choices: { none: "None", score: "1, 2 or 3 points", grab: "Call and grab" } },
+    all_pass: { label: "When nobody bids", choices: { void: "The hand ends with 0", first: "The first seat is landlord" } },
+    first: { label: "Who begins", choices: { zero: "The first seat", random: "Drawn by lot" } },
+    scoring: { label: "What counts", choices: { win_loss: "Win or loss", points: "Points" } },
+    base: "Points of a hand",
+    bomb_factor: "Factor of a bomb",
+    spring_factor: "Factor of a spring",
+    landlord_double: "The landlord wins or loses double",
   },
   mahjong: {
-    flowers: "with flowers",
-    wall: { label: "wall", choices: { "per-seat": "a part for each seat", shared: "one for all" } },
-    minimum: "fewest points that win",
-    false_win: "a win with too few points can be declared, and costs 30",
-    prevalent_wind: { label: "prevalent wind", choices: { east: "east", south: "south", west: "west", north: "north", dealt: "drawn by lot" } },
+    flowers: "With flowers",
+    wall: { label: "Wall", choices: { "per-seat": "A part for each seat", shared: "One for all" } },
+    minimum: "Fewest points that win",
+    false_win: "A win with too few points can be declared, and costs 30",
+    prevalent_wind: { label: "Prevalent wind", choices: { east: "East", south: "South", west: "West", north: "North", dealt: "Drawn by lot" } },
   },
   othello: {
-    score: { label: "what counts", choices: { result: "win or loss", discs: "difference of discs" } },
-    random_plies: "random moves at the start",
+    score: { label: "What counts", choices: { result: "Win or loss", discs: "Difference of discs" } },
+    random_plies: "Random moves at the start",
   },
   pairing: {
-    hand: "cards of each hand",
-    pool: "cards in the pool",
-    deck: "cards in the deck",
-    rank_bonus: "points for all four cards of a rank",
-    colour_bonus: "points for a set of one colour",
-    colour_set: "cards of such a set",
-    skill_a: "uses of swap a card",
-    skill_b: "uses of pair any two",
-    discards: "discards in a turn",
-    discard_to_hand: "cards that a discard draws to the hand",
-    discard_to_pool: "cards that a discard draws to the pool",
-    refill: "the pool is topped up after each pair",
+    hand: "Cards of each hand",
+    pool: "Cards in the pool",
+    deck: "Cards in the deck",
+    rank_bonus: "Points for all four cards of a rank",
+    colour_bonus: "Points for a set of one colour",
+    colour_set: "Cards of such a set",
+    skill_a: "Uses of swap a card",
+    skill_b: "Uses of pair any two",
+    discards: "Discards in a turn",
+    discard_to_hand: "Cards that a discard draws to the hand",
+    discard_to_pool: "Cards that a discard draws to the pool",
+    refill: "The pool is topped up after each pair",
   },
 };
 
@@ -79,7 +79,7 @@ const options = (labels, chosen, t) => Object.entries(labels).map(([value, label
 /** The choice of a preset; nothing where a game has one alone. */
 export function Preset({ game, presets, value, onChange, t }) {
   const labels = Object.fromEntries(Object.keys(presets).map((name) => [name, PRESETS[game]?.[name] ?? name]));
-  return Object.keys(labels).length > 1 && html`<label>${t("rules")}<select name="preset" onChange=${(event) => onChange(event.target.value)}>${options(labels, value, t)}</select></label>`;
+  return Object.keys(labels).length > 1 && html`<label>${t("Rules")}<select name="preset" onChange=${(event) => onChange(event.target.value)}>${options(labels, value, t)}</select></label>`;
 }
 
 /** A field for one rule of a game, by the type of its default. */

@@ -1,5 +1,6 @@
 // Dou Dizhu: own hand below, the next player to the right, the previous one to the left.
 import { html, useReducer, useEffect, useRef } from "../html.js";
+import { capital } from "../i18n.js";
 import { Backs, Card, Hand } from "./cards.js";
 
 const RANKS = "3456789TJQKA2BR";
@@ -77,14 +78,14 @@ function Chooser({ hand, legal, onAct, t }) {
     return () => removeEventListener("keydown", onKey);
   });
   return html`<div class="chooser">
-    <${Hand} cards=${cards} selected=${chosen} onToggle=${toggle} label=${t("your hand")} />
+    <${Hand} cards=${cards} selected=${chosen} onToggle=${toggle} label=${t("Your hand")} />
     <div class="actions">
-      ${others.map((action) => html`<button type="button" class="act" onClick=${() => onAct(action)}>${t(action.notation)}</button>`)}
+      ${others.map((action) => html`<button type="button" class="act" onClick=${() => onAct(action)}>${capital(t(action.notation))}</button>`)}
       ${!others.length && html`
         ${matches.length > 1
-          ? matches.map((action) => html`<button type="button" class="act primary" onClick=${() => onAct(action)}>${t("play")} ${action.notation}</button>`)
-          : html`<button type="button" class="act primary" disabled=${!matches.length} onClick=${() => onAct(matches[0])}>${t("play")}</button>`}
-        ${pass && html`<button type="button" class="act" onClick=${() => onAct(pass)}>${t("pass")}</button>`}`}
+          ? matches.map((action) => html`<button type="button" class="act primary" onClick=${() => onAct(action)}>${t("Play")} ${action.notation}</button>`)
+          : html`<button type="button" class="act primary" disabled=${!matches.length} onClick=${() => onAct(matches[0])}>${t("Play")}</button>`}
+        ${pass && html`<button type="button" class="act" onClick=${() => onAct(pass)}>${t("Pass")}</button>`}`}
     </div>
     <p class="count keys">${t("Keys: ranks choose cards (0: 10, B and R: jokers), Enter plays, the space bar passes, Esc clears.")}</p>
   </div>`;
@@ -96,9 +97,9 @@ export function Board({ position, legal, onAct, t }) {
   const [next, previous] = [(seat + 1) % 3, (seat + 2) % 3];
   return html`<div class="board doudizhu">
     <div class="middle">
-      <span>${t("bottom cards")}</span>
-      ${view.bottom ? html`<${Hand} cards=${cardsOf(view.bottom)} small label=${t("bottom cards")} />` : html`<${Backs} count=${3} label="3" />`}
-      ${view.stake ? html`<span class="count">${t("stake")} × ${view.stake}${view.bombs ? ` · ${t("bombs")} ${view.bombs}` : ""}</span>` : null}
+      <span>${t("Bottom cards")}</span>
+      ${view.bottom ? html`<${Hand} cards=${cardsOf(view.bottom)} small label=${t("Bottom cards")} />` : html`<${Backs} count=${3} label="3" />`}
+      ${view.stake ? html`<span class="count">${t("Stake")} × ${view.stake}${view.bombs ? ` · ${t("bombs")} ${view.bombs}` : ""}</span>` : null}
     </div>
     <${Seat} seat=${previous} place="left" position=${position} t=${t} />
     <${Seat} seat=${next} place="right" position=${position} t=${t} />

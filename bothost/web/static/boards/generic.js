@@ -10,7 +10,7 @@ export function Board({ position, legal, onAct, t }) {
   const { view, views, seat, players } = position;
   const shown = views?.[seat] ?? view;
   return html`<div class="board generic">
-    <p>${t("seat")} ${seat}: <strong>${players[seat]}</strong></p>
+    <p>${t("Seat")} ${seat}: <strong>${players[seat]}</strong></p>
     <table class="view"><tbody>
       ${Object.entries(shown).filter(([key]) => key !== "format" && key !== "labels").map(([key, value]) => html`<tr key=${key}><th scope="row">${key}</th><td>${text(value)}</td></tr>`)}
     </tbody></table>

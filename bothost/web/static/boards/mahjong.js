@@ -1,6 +1,6 @@
 // Chinese mahjong: four seats round the table, rivers in the middle, own hand below.
 import { html } from "../html.js";
-import { currentLanguage } from "../i18n.js";
+import { capital, currentLanguage } from "../i18n.js";
 
 const WINDS = ["east", "south", "west", "north"];
 const ORDER = "WTBFJH";
@@ -36,7 +36,7 @@ function Melds({ melds, t }) {
 }
 
 function River({ tiles, last, t }) {
-  return html`<div class="river" role="group" aria-label=${t("discards")}>${tiles.map((tile, i) => html`<${Tile} key=${i} small tile=${tile} selected=${last && i === tiles.length - 1} t=${t} />`)}</div>`;
+  return html`<div class="river" role="group" aria-label=${t("Discards")}>${tiles.map((tile, i) => html`<${Tile} key=${i} small tile=${tile} selected=${last && i === tiles.length - 1} t=${t} />`)}</div>`;
 }
 
 function Hidden({ count, t }) {
@@ -65,7 +65,7 @@ function Win({ win, players, t }) {
   const sum = win.fans.reduce((points, fan) => points + fan.points * fan.times, 0);
   const parts = win.fans.map((fan) => `${name(fan)} ${fan.points}${fan.times > 1 ? ` × ${fan.times}` : ""}`).join(" + ");
   return html`<section class="win"><p><strong>${players[win.seat]}</strong> ${t(win.valid ? "wins with" : "wins wrongly with")} <${Tile} small tile=${win.tile} t=${t} /> ${source}</p>
-    ${parts && html`<p class="count">${t("fan points")}${t(": ")}${sum} = ${parts}</p>`}</section>`;
+    ${parts && html`<p class="count">${t("Fan points")}${t(": ")}${sum} = ${parts}</p>`}</section>`;
 }
 
 /** The last discard: [seat, notation]. */
@@ -89,8 +89,8 @@ export function Board({ position, legal, onAct, t }) {
   const others = (legal ?? []).filter(({ notation }) => !notation.startsWith("play:"));
   const act = (tile) => (onAct && discards.has(tile) ? () => onAct(discards.get(tile)) : undefined);
   return html`<div class="board mahjong">
-    <div class="middle"><span>${t("prevalent wind")} <span class="badge">${t(view.prevalent_wind)}</span></span>
-      <span class="count">${t("wall")} ${view.wall_left.reduce((a, b) => a + b, 0)}</span></div>
+    <div class="middle"><span>${t("Prevalent wind")} <span class="badge">${t(view.prevalent_wind)}</span></span>
+      <span class="count">${t("Wall")} ${view.wall_left.reduce((a, b) => a + b, 0)}</span></div>
     <${Opponent} seat=${(seat + 2) % 4} place="across" position=${position} t=${t} />
     <${Opponent} seat=${(seat + 3) % 4} place="left" position=${position} t=${t} />
     <${Opponent} seat=${(seat + 1) % 4} place="right" position=${position} t=${t} />
@@ -98,8 +98,8 @@ export function Board({ position, legal, onAct, t }) {
       <${River} tiles=${view.discards[seat]} last=${view.last_tile && view.actor === seat} t=${t} />
       <header><span class="badge">${t(WINDS[seat])}</span><strong>${players[seat]}</strong></header>
       ${others.length && onAct ? html`<div class="actions">${others.map((action) => html`<button type="button" class=${`act${action.notation === "pass" ? "" : " primary"}`}
-        onClick=${() => onAct(action)}>${describe(action.notation, t)}</button>`)}</div>` : null}
-      <div class="tiles" role="group" aria-label=${t("your hand")}>
+        onClick=${() => onAct(action)}>${capital(describe(action.notation, t))}</button>`)}</div>` : null}
+      <div class="tiles" role="group" aria-label=${t("Your hand")}>
         ${tiles.map((tile, i) => html`<${Tile} key=${i} tile=${tile} onClick=${act(tile)} t=${t} />`)}
         ${shown.length ? null : html`<${Hidden} count=${view.hand_sizes[seat]} t=${t} />`}
         ${drawn ? html`<span class="drawn"><${Tile} tile=${drawn} onClick=${act(drawn)} t=${t} /></span>` : null}

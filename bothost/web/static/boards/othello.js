@@ -34,7 +34,7 @@ export function Board({ position, legal, onAct, t }) {
           ${cell !== "-" ? html`<span class=${`disc ${cell === "X" ? "black" : "white"}`}></span>` : null}</button>`;
       })}
     </div>
-    ${pass && onAct && html`<div class="actions"><button type="button" class="act primary" onClick=${() => onAct(pass)}>${t("pass turn")}</button></div>`}
+    ${pass && onAct && html`<div class="actions"><button type="button" class="act primary" onClick=${() => onAct(pass)}>${t("Pass turn")}</button></div>`}
   </div>`;
 }
 

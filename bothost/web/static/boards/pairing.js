@@ -1,5 +1,6 @@
 // Four-colour pairing: the pool in the middle, own hand below, libraries beside the names.
 import { html } from "../html.js";
+import { capital } from "../i18n.js";
 import { Backs, Card } from "./cards.js";
 
 const COLOURS = { g: ["green", "●"], r: ["red", "◆"], w: ["gold", "▲"], b: ["blue", "■"] };
@@ -30,9 +31,9 @@ function Person({ seat, position, t, place, children }) {
   const { view, players } = position;
   return html`<section class=${`seat ${place}${view.to_move === seat ? " turn" : ""}`} aria-label=${players[seat]}>
     <header><strong>${players[seat]}</strong><span class="badge">${view.scores[seat]} ${t(view.scores[seat] === 1 ? "point" : "points")}</span>
-      <span class="count" title=${t("How often each skill can still be used")}>${t("phase A")} ${view.charges[seat][0]} × · ${t("phase B")} ${view.charges[seat][1]} ×</span></header>
+      <span class="count" title=${t("How often each skill can still be used")}>${capital(t("phase A"))} ${view.charges[seat][0]} × · ${t("phase B")} ${view.charges[seat][1]} ×</span></header>
     ${children}
-    <div class="library"><span class="count">${t("collected")}</span><${Cards} names=${view.libraries[seat]} small moves=${new Map()} label=${t("collected")} t=${t} /></div>
+    <div class="library"><span class="count">${t("Collected")}</span><${Cards} names=${view.libraries[seat]} small moves=${new Map()} label=${t("Collected")} t=${t} /></div>
   </section>`;
 }
 
@@ -54,13 +55,13 @@ export function Board({ position, legal, onAct, t }) {
       ${hidden(hands[other]) ? html`<${Backs} count=${hands[other].length} label=${t("hand")} />`
         : html`<${Cards} names=${hands[other]} small moves=${new Map()} label=${t("hand")} t=${t} />`}
     <//>
-    <div class="middle"><span>${t("pool")} · ${t("deck")} ${view.deck.length}</span>
-      <${Cards} names=${view.pool} moves=${moves} selected=${view.selected} onAct=${act} label=${t("pool")} t=${t} /></div>
+    <div class="middle"><span>${t("Pool")} · ${t("deck")} ${view.deck.length}</span>
+      <${Cards} names=${view.pool} moves=${moves} selected=${view.selected} onAct=${act} label=${t("Pool")} t=${t} /></div>
     <${Person} seat=${seat} position=${position} t=${t} place="own">
       ${act && CHOOSE[view.phase] && html`<p>${t(CHOOSE[view.phase])}</p>`}
-      ${phases.length && act ? html`<div class="actions">${phases.map((action) => html`<button type="button" class="act primary" onClick=${() => act(action)}>${describe(action.notation, t)}</button>`)}</div>` : null}
+      ${phases.length && act ? html`<div class="actions">${phases.map((action) => html`<button type="button" class="act primary" onClick=${() => act(action)}>${capital(describe(action.notation, t))}</button>`)}</div>` : null}
       ${hidden(hands[seat]) ? html`<${Backs} count=${hands[seat].length} label=${t("hand")} />`
-        : html`<${Cards} names=${hands[seat]} moves=${moves} selected=${view.selected} onAct=${act} label=${t("your hand")} t=${t} />`}
+        : html`<${Cards} names=${hands[seat]} moves=${moves} selected=${view.selected} onAct=${act} label=${t("Your hand")} t=${t} />`}
     <//>
   </div>`;
 }

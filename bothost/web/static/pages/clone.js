@@ -11,7 +11,7 @@ function Agreement({ curve, t }) {
   const measured = (curve ?? []).filter((point) => point.held_out_top1 !== undefined);
   if (!measured.length) return html`<p class="notice">${t("No hand is held out yet: play more to measure the clone.")}</p>`;
   const points = new Map(measured.map((point) => [point.hands, 100 * point.held_out_top1]));
-  return html`<${Curve} title="agreement with you on hands it never saw, by number of hands" lines=${[{ label: "%", points }]} last=${measured.at(-1).hands} at=${null} onMove=${() => {}} t=${t} />`;
+  return html`<${Curve} title="Agreement with you on hands it never saw, by number of hands" lines=${[{ label: "%", points }]} last=${measured.at(-1).hands} at=${null} onMove=${() => {}} t=${t} />`;
 }
 
 function Clone({ clone, t }) {
@@ -19,7 +19,7 @@ function Clone({ clone, t }) {
   return html`<section class="panel"><h2>${clone.version}</h2>
     <p>${t(clone.game)} · ${t("made from {hands} hands", { hands })}${agreement !== undefined ? ` · ${t("agreement with you on hands it never saw")}${t(": ")}${percent(agreement)}` : ""}</p>
     <${Agreement} curve=${clone.curve} t=${t} />
-    <div class="actions"><a class="act primary" href=${`/play?${new URLSearchParams({ game: clone.game, opponent: clone.address })}`}>${t("play against it")}</a></div></section>`;
+    <div class="actions"><a class="act primary" href=${`/play?${new URLSearchParams({ game: clone.game, opponent: clone.address })}`}>${t("Play against it")}</a></div></section>`;
 }
 
 export function Page({ t }) {
@@ -44,21 +44,21 @@ export function Page({ t }) {
     setAgreed(false);
     post("/api/clone/revoke").then(load, (error) => setProblem(explained(error)));
   };
-  if (!found) return html`<h1>${t("clone me")}</h1><p class="dim">${problem || "…"}</p>`;
-  if (!found.player) return html`<h1>${t("clone me")}</h1><p class="notice">${t("Play a hand first: then this page knows you.")}${t(" ")}<a href="/play">${t("play a game")}</a></p>`;
+  if (!found) return html`<h1>${t("Clone me")}</h1><p class="dim">${problem || "…"}</p>`;
+  if (!found.player) return html`<h1>${t("Clone me")}</h1><p class="notice">${t("Play a hand first: then this page knows you.")}${t(" ")}<a href="/play">${t("Play a game")}</a></p>`;
   const [hands, enough] = [found.hands[game], found.hands[game] >= found.needed];
-  return html`<h1>${t("clone me")} <span class="count">${found.player}</span></h1>
+  return html`<h1>${t("Clone me")} <span class="count">${found.player}</span></h1>
     <p class="dim">${t("A clone learns to play as you do from the hands that you played here. Hands that it never saw tell how often it agrees with you.")}</p>
     <form class="panel setup" onSubmit=${train}>
-      <label>${t("game")}<select value=${game} onChange=${(event) => setGame(event.target.value)}>${Object.keys(found.hands).map((name) => html`<option value=${name}>${t(name)}</option>`)}</select></label>
-      <p class="count">${t("hands played")}${t(": ")}${hands} · ${t("needed")}${t(": ")}${found.needed}${enough ? "" : html`<br />${t("Play some more hands first.")}`}
-        <progress value=${Math.min(hands, found.needed)} max=${found.needed} aria-label=${t("hands played")}></progress></p>
+      <label>${t("Game")}<select value=${game} onChange=${(event) => setGame(event.target.value)}>${Object.keys(found.hands).map((name) => html`<option value=${name}>${t(name)}</option>`)}</select></label>
+      <p class="count">${t("Hands played")}${t(": ")}${hands} · ${t("needed")}${t(": ")}${found.needed}${enough ? "" : html`<br />${t("Play some more hands first.")}`}
+        <progress value=${Math.min(hands, found.needed)} max=${found.needed} aria-label=${t("Hands played")}></progress></p>
       ${!found.consents && html`<label class="check"><input type="checkbox" checked=${agreed} onChange=${(event) => setAgreed(event.target.checked)} /> ${t("A strategy may be trained to imitate me. I can take this back.")}</label>`}
       <label class="check"><input type="checkbox" checked=${tempo} onChange=${(event) => setTempo(event.target.checked)} /> ${t("It also takes as long for its moves as I do.")}</label>
-      <div class="actions"><button class="act primary" disabled=${!enough || !(found.consents || agreed)}>${t("train a clone")}</button>
-        ${found.consents && html`<button type="button" class="act" onClick=${revoke}>${t("take back my consent")}</button>`}</div>
+      <div class="actions"><button class="act primary" disabled=${!enough || !(found.consents || agreed)}>${t("Train a clone")}</button>
+        ${found.consents && html`<button type="button" class="act" onClick=${revoke}>${t("Take back my consent")}</button>`}</div>
       ${problem && html`<p class="notice bad" role="alert">${problem}</p>`}
     </form>
     ${job && html`<section class="panel"><${Job} key=${job} id=${job} onDone=${load} t=${t}>${(results) => html`<p class="notice">${results.at(-1).version}</p>`}<//></section>`}
-    ${found.clones.length > 0 && html`<h2>${t("your clones")}</h2>${found.clones.map((clone) => html`<${Clone} key=${clone.version} clone=${clone} t=${t} />`)}`}`;
+    ${found.clones.length > 0 && html`<h2>${t("Your clones")}</h2>${found.clones.map((clone) => html`<${Clone} key=${clone.version} clone=${clone} t=${t} />`)}`}`;
 }

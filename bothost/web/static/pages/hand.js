@@ -32,10 +32,10 @@ function useKeys(moves) {
 
 function Steps({ at, last, move, label, children, t }) {
   const button = (to, sign, name, off) => html`<button class="act" title=${t(name)} aria-label=${t(name)} disabled=${off} onClick=${() => move(to)}>${sign}</button>`;
-  return html`<div class="actions steps" role="toolbar" aria-label=${t("moves")}>
+  return html`<div class="actions steps" role="toolbar" aria-label=${t("Moves")}>
     <span class="count" role="status">${at} / ${last}${label}</span>
-    ${button(0, "|◀", "first", at === 0)} ${button(at - 1, "◀", "previous", at === 0)}
-    ${button(at + 1, "▶", "next", at === last)} ${button(last, "▶|", "last", at === last)} ${children}</div>`;
+    ${button(0, "|◀", "First", at === 0)} ${button(at - 1, "◀", "Previous", at === 0)}
+    ${button(at + 1, "▶", "Next", at === last)} ${button(last, "▶|", "Last", at === last)} ${children}</div>`;
 }
 
 function Hand({ hand, board, path, search, go, t }) {
@@ -65,11 +65,11 @@ function Hand({ hand, board, path, search, go, t }) {
     <div class="columns"><div>
       ${position ? html`<${Board} t=${t} position=${{ seat, view: position.views[seat], views: everything ? position.views : undefined, players: hand.names }} />
         <${Steps} at=${at} last=${last} move=${move} label=${played} t=${t}>
-          <button class="act" aria-pressed=${everything} disabled=${Object.keys(position.views).length < 2} onClick=${() => setEverything(!everything)}>${t("all hands")}</button>
-          <select aria-label=${t("seat view")} value=${seat} onChange=${(event) => show(at, Number(event.target.value))}>
+          <button class="act" aria-pressed=${everything} disabled=${Object.keys(position.views).length < 2} onClick=${() => setEverything(!everything)}>${t("All hands")}</button>
+          <select aria-label=${t("Seat view")} value=${seat} onChange=${(event) => show(at, Number(event.target.value))}>
             ${hand.names.map((player, i) => html`<option value=${i} disabled=${!position.views[i]}>${player}</option>`)}</select>
-          ${navigator.clipboard && html`<button class="act" onClick=${share}>${t(copied ? "copied" : "copy link")}</button>`}
-          <button class="act" onClick=${() => save({ hand, decisions, board, review, seat, everything, at, t })}>${t("save as file")}</button>
+          ${navigator.clipboard && html`<button class="act" onClick=${share}>${t(copied ? "Copied" : "Copy link")}</button>`}
+          <button class="act" onClick=${() => save({ hand, decisions, board, review, seat, everything, at, t })}>${t("Save as file")}</button>
         <//>` : html`<p class="notice">${t("This hand cannot be replayed.")}${t(" ")}${hand.problems.join(" ")}</p>`}
       ${judged?.severity && html`<p class="notice" role="status"><${Severity} severity=${judged.severity} t=${t} /> ${hand.names[judged.seat]}${t(": ")}${board.describe(judged.played, t)}${t(".")}${t(" ")}${strategyName(review.address, t)} ${t("would play")} <strong>${board.describe(judged.best, t)}</strong>${t(".")}</p>`}
       <${Curve} lines=${linesOf(hand, review, decisions)} last=${last} at=${at} onMove=${move} t=${t} />
@@ -80,7 +80,7 @@ function Hand({ hand, board, path, search, go, t }) {
         : t("No decision is logged here: at this position somebody else moves. This is the log of {player}. Step on to one of its moves to see what it considered.", { player: hand.names[hand.seat] })}</p>`}
       ${judged && html`<${Judgement} judged=${judged} address=${review.address} describe=${board.describe} t=${t} />`}
       <${ReviewPanel} hand=${hand} review=${review} describe=${board.describe} at=${at} onMove=${move} t=${t} />
-      <section class="panel"><h2>${t("result")}</h2>${hand.state !== "normal" && html`<p>${t(hand.state)}</p>`}
+      <section class="panel"><h2>${t("Result")}</h2>${hand.state !== "normal" && html`<p>${t(hand.state)}</p>`}
         ${hand.scores && html`<${Scores} names=${hand.names} scores=${hand.scores} />`}
         ${hand.away.length > 0 && html`<p class="count">${t("{players}: away. The lobby may have moved for them.", { players: hand.away.map((seat) => hand.names[seat]).join(t(", ")) })}</p>`}</section>
       <${Said} lines=${hand.chat} t=${t} />
@@ -98,7 +98,7 @@ export function Page({ here, onTitle, t, go }) {
   const hand = found && { ...found, names: playerNames(found.names, found.lobby, t) };
   const title = hand && `${t(hand.game)}${t(": ")}${hand.names.join(t(", "))}`;
   useEffect(() => { if (title) onTitle(title); }, [title]);
-  if (problem) return html`<h1>${t("hand")}</h1><p class="notice bad" role="alert">${problem}</p><p><a href="/hands">${t("Go to the hands.")}</a></p>`;
+  if (problem) return html`<h1>${t("Hand")}</h1><p class="notice bad" role="alert">${problem}</p><p><a href="/hands">${t("Go to the hands.")}</a></p>`;
   if (!hand || !board) return html`<p class="dim">…</p>`;
   return html`<${Hand} key=${name} hand=${hand} board=${board} path=${path} search=${search} go=${go} t=${t} />`;
 }

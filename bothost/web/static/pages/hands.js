@@ -5,7 +5,7 @@ import { playerNames } from "../names.js";
 import { Score } from "../scores.js";
 
 const PAGE = 50;
-const FIELDS = [["games", "game"], ["strategies", "strategy"], ["players", "player"]];
+const FIELDS = [["games", "Game"], ["strategies", "Strategy"], ["players", "Player"]];
 
 const GAMES = ["doudizhu", "mahjong", "othello", "pairing"];
 
@@ -73,18 +73,18 @@ function useSearch(query, here) {
 function Searched({ found, t }) {
   const day = found.searched_us && new Date(found.searched_us / 1000).toLocaleDateString();
   if (!day || (found.full && !found.searching)) return null;
-  return html`<p class="notice" role="status">${t(found.searching ? "Searching. Back to" : "Stopped. Searched back to")} ${day}. ${t("found")}: ${found.hands.length}</p>`;
+  return html`<p class="notice" role="status">${t(found.searching ? "Searching. Back to" : "Stopped. Searched back to")} ${day}. ${t("Found")}: ${found.hands.length}</p>`;
 }
 
 function Row({ hand, onOpen, t }) {
   const names = playerNames(hand.players, hand.lobby, t);
   const account = names[hand.players.indexOf(hand.account)] ?? hand.account;
   return html`<tr>
-    <td data-label=${t("started")}><a href=${`/hand/${hand.name}`} onClick=${(event) => onOpen(hand.name, event.currentTarget)}>${new Date(hand.started_us / 1000).toLocaleString()}</a></td>
-    <td class="nowrap" data-label=${t("game")}>${t(hand.game)}</td><td data-label=${t("players")}>${names.join(t(", "))}</td>
-    <td data-label=${t("strategy")}>${account !== hand.account || account === hand.strategy ? account : html`${hand.strategy} <span class="count">${account}</span>`}</td>
-    <td class="number" data-label=${t("decisions")}>${hand.decisions}</td><td class="number" data-label=${t("fallbacks")}>${hand.fallbacks || ""}</td>
-    <td class="number" data-label=${t("score")}>${hand.score === null ? t(hand.state) : html`<${Score} score=${hand.score} />`}</td></tr>`;
+    <td data-label=${t("Started")}><a href=${`/hand/${hand.name}`} onClick=${(event) => onOpen(hand.name, event.currentTarget)}>${new Date(hand.started_us / 1000).toLocaleString()}</a></td>
+    <td class="nowrap" data-label=${t("Game")}>${t(hand.game)}</td><td data-label=${t("Players")}>${names.join(t(", "))}</td>
+    <td data-label=${t("Strategy")}>${account !== hand.account || account === hand.strategy ? account : html`${hand.strategy} <span class="count">${account}</span>`}</td>
+    <td class="number" data-label=${t("Decisions")}>${hand.decisions}</td><td class="number" data-label=${t("Fallbacks")}>${hand.fallbacks || ""}</td>
+    <td class="number" data-label=${t("Score")}>${hand.score === null ? t(hand.state) : html`<${Score} score=${hand.score} />`}</td></tr>`;
 }
 
 export function Page({ here, t, go }) {
@@ -101,25 +101,25 @@ export function Page({ here, t, go }) {
     strategies: found.hands.map((hand) => hand.strategy),
     players: found.hands.flatMap((hand) => playerNames(hand.players, hand.lobby, t).filter((name) => hand.players.includes(name))), // other bots are found by strategy
   };
-  return html`<h1>${t("hands")}</h1>
+  return html`<h1>${t("Hands")}</h1>
     <p class="dim">${t("Every hand that ended, the newest first. Choose one to replay and review it. Two bots of this host at one table are two lines.")}</p>
     <form key=${here} class="filters" role="search" onSubmit=${search}>
       ${FIELDS.map(([name, label]) => html`<label>${t(label)}<input type="search" name=${name} list=${`known-${name}`} defaultValue=${name === "games" ? t(query[name] ?? "") : query[name] ?? ""} /></label>
         <datalist id=${`known-${name}`}>${[...new Set(known[name])].filter(Boolean).sort().map((word) => html`<option value=${word} />`)}</datalist>`)}
-      <label>${t("result")}<select name="results"><option value="">${t("all")}</option>
-        ${["won", "lost", "drawn"].map((result) => html`<option value=${result} selected=${query.results === result}>${t(result)}</option>`)}</select></label>
-      <label>${t("from")}<input type="date" name="since" defaultValue=${query.since ?? ""} /></label>
-      <label>${t("until")}<input type="date" name="until" defaultValue=${query.until ?? ""} /></label>
-      <label class="check"><input type="checkbox" name="fallbacks" value="1" defaultChecked=${Boolean(query.fallbacks)} /> ${t("only with fallbacks")}</label>
-      <button class="act">${t("search")}</button></form>
+      <label>${t("Result")}<select name="results"><option value="">${t("All")}</option>
+        ${[["won", "Won"], ["lost", "Lost"], ["drawn", "Drawn"]].map(([result, label]) => html`<option value=${result} selected=${query.results === result}>${t(label)}</option>`)}</select></label>
+      <label>${t("From")}<input type="date" name="since" defaultValue=${query.since ?? ""} /></label>
+      <label>${t("Until")}<input type="date" name="until" defaultValue=${query.until ?? ""} /></label>
+      <label class="check"><input type="checkbox" name="fallbacks" value="1" defaultChecked=${Boolean(query.fallbacks)} /> ${t("Only with fallbacks")}</label>
+      <button class="act">${t("Search")}</button></form>
     ${found.problem && html`<p class="notice bad" role="alert">${found.problem}</p>`}
-    ${!found.searching && !found.problem && !found.next && !found.hands.length && html`<p class="notice">${Object.keys(query).length ? t("no hand matches")
+    ${!found.searching && !found.problem && !found.next && !found.hands.length && html`<p class="notice">${Object.keys(query).length ? t("No hand matches.")
       : html`${t("No hand is logged yet.")} <code>bothost demo</code> ${t("starts some.")}`}</p>`}
     ${found.hands.length ? html`<div class="panel scroll"><table class="list stack">
-      <thead><tr><th>${t("started")}</th><th>${t("game")}</th><th>${t("players")}</th><th>${t("strategy")}</th>
-        <th class="number">${t("decisions")}</th><th class="number">${t("fallbacks")}</th><th class="number">${t("score")}</th></tr></thead>
+      <thead><tr><th>${t("Started")}</th><th>${t("Game")}</th><th>${t("Players")}</th><th>${t("Strategy")}</th>
+        <th class="number">${t("Decisions")}</th><th class="number">${t("Fallbacks")}</th><th class="number">${t("Score")}</th></tr></thead>
       <tbody>${found.hands.map((hand) => html`<${Row} key=${hand.name} hand=${hand} onOpen=${(name, link) => open(name, link, found.hands.length)} t=${t} />`)}</tbody></table></div>` : null}
     <${Searched} found=${found} t=${t} />
-    <div class="actions">${found.searching ? found.searched_us && html`<button class="act" onClick=${found.stop}>${t("stop")}</button>`
-      : found.next && html`<button class="act" onClick=${found.more}>${t(found.full ? "more" : "search further")}</button>`}</div>`;
+    <div class="actions">${found.searching ? found.searched_us && html`<button class="act" onClick=${found.stop}>${t("Stop")}</button>`
+      : found.next && html`<button class="act" onClick=${found.more}>${t(found.full ? "More" : "Search further")}</button>`}</div>`;
 }

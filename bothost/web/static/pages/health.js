@@ -1,12 +1,10 @@
 // Health of the running host: rates, latency, fallbacks, accounts. Operators drain it from here.
 import { html, useEffect, useState } from "../html.js";
 import { explained, get, post } from "../api.js";
-import { said } from "../i18n.js";
+import { capital, said } from "../i18n.js";
 
 const REFRESH_MS = 2000;
-const STAGES = { fold: "take in what the lobby says", decide: "choose a move", durable: "save the decision", send: "send the move" };
-
-const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+const STAGES = { fold: "Take in what the lobby says", decide: "Choose a move", durable: "Save the decision", send: "Send the move" };
 
 /** The two largest units of a time: 93784 s → "1 d 2 h". */
 function duration(seconds, t) {
@@ -16,27 +14,27 @@ function duration(seconds, t) {
 }
 
 function Host({ status, change, t }) {
-  const rows = [["host", status.draining ? t("{text} ({more})", { text: status.host, more: t("draining") }) : status.host], ["up", duration(status.uptime_s, t)], ["tables", status.tables], ["decisions", status.decisions],
-    ["decisions a second", (status.decisions / Math.max(1, status.uptime_s)).toFixed(1)], ["hands", t("{hands} ({aborted} aborted)", status)],
-    ["fallbacks", Object.entries(status.fallbacks).map(([reason, count]) => `${t(`because ${reason}`)}${t(": ")}${count}`).join(t(", ")) || "0"],
-    ["rows that wait for the database", t("{queue} in memory, {spool} on the disk", status.log)], ["memory", status.rss_bytes === null ? "" : `${Math.round(status.rss_bytes / 2 ** 20)} MiB`]];
+  const rows = [["Host", status.draining ? t("{text} ({more})", { text: status.host, more: t("draining") }) : status.host], ["Up for", duration(status.uptime_s, t)], ["Tables", status.tables], ["Decisions", status.decisions],
+    ["Decisions a second", (status.decisions / Math.max(1, status.uptime_s)).toFixed(1)], ["Hands", t("{hands} ({aborted} aborted)", status)],
+    ["Fallbacks", Object.entries(status.fallbacks).map(([reason, count]) => `${t(`because ${reason}`)}${t(": ")}${count}`).join(t(", ")) || "0"],
+    ["Rows that wait for the database", t("{queue} in memory, {spool} on the disk", status.log)], ["Memory", status.rss_bytes === null ? "" : `${Math.round(status.rss_bytes / 2 ** 20)} MiB`]];
   return html`${status.health.map((problem) => html`<p class="notice bad" role="alert">${problem}</p>`)}
     <section class="panel"><table class="list"><tbody>${rows.map(([label, value]) => html`<tr><th scope="row">${t(label)}</th><td>${value}</td></tr>`)}</tbody></table></section>
-    <section class="panel scroll"><h2>${t("latency")}</h2><p class="count">${t("From the lobby's question to our answer, by stage. Half of all take less than p50, 99 of 100 less than p99.")}</p><table class="list"><thead><tr><th>${t("stage")}</th><th class="number">p50 ms</th><th class="number">p99 ms</th></tr></thead><tbody>
+    <section class="panel scroll"><h2>${t("Latency")}</h2><p class="count">${t("From the lobby's question to our answer, by stage. Half of all take less than p50, 99 of 100 less than p99.")}</p><table class="list"><thead><tr><th>${t("Stage")}</th><th class="number">p50 ms</th><th class="number">p99 ms</th></tr></thead><tbody>
       ${Object.entries(status.stages).map(([name, stage]) => html`<tr><td>${t(STAGES[name] ?? name)}</td><td class="number">${stage.p50_ms ?? ""}</td><td class="number">${stage.p99_ms ?? ""}</td></tr>`)}</tbody></table></section>
-    <section class="panel scroll"><h2>${t("accounts")}</h2><table class="list"><thead><tr><th>${t("account")}</th><th>${t("state")}</th><th class="number">${t("tables")}</th><th><span class="visually-hidden">${t("change")}</span></th></tr></thead><tbody>
+    <section class="panel scroll"><h2>${t("Accounts")}</h2><table class="list"><thead><tr><th>${t("Account")}</th><th>${t("State")}</th><th class="number">${t("Tables")}</th><th><span class="visually-hidden">${t("Change")}</span></th></tr></thead><tbody>
       ${status.accounts.map((account) => html`<${Account} key=${account.account} account=${account} change=${change} t=${t} />`)}</tbody></table></section>
     ${status.strategies.filter((strategy) => strategy.quarantined).map((strategy) => html`<p class="notice bad">${strategy.address}${t(": ")}${t("because quarantined")}
-      <button class="act" onClick=${() => change("/api/release", { strategy: strategy.address }, `${strategy.address}${t(": ")}${t("End the quarantine? It gets new tables again.")}`)}>${t("release")}</button></p>`)}`;
+      <button class="act" onClick=${() => change("/api/release", { strategy: strategy.address }, `${strategy.address}${t(": ")}${t("End the quarantine? It gets new tables again.")}`)}>${t("Release")}</button></p>`)}`;
 }
 
 function Account({ account, change, t }) {
   const name = `${account.lobby}/${account.account}`;
-  const [verb, question] = account.paused ? ["resume", "Take new tables again?"] : ["pause", "Take no new tables? Open ones are finished."];
+  const [verb, label, question] = account.paused ? ["resume", "Resume", "Take new tables again?"] : ["pause", "Pause", "Take no new tables? Open ones are finished."];
   return html`<tr><td>${name}</td>
     <td>${account.connected ? t("connected") : account.problem || t("not connected")}${account.paused && html` <span class="badge">${t("paused")}</span>`}</td>
     <td class="number">${account.tables}</td>
-    <td class="number"><button class="act" aria-label=${`${t(verb)} ${name}`} onClick=${() => change(`/api/accounts/${verb}`, { account: name }, `${name}${t(": ")}${t(question)}`)}>${t(verb)}</button></td></tr>`;
+    <td class="number"><button class="act" aria-label=${`${t(label)} ${name}`} onClick=${() => change(`/api/accounts/${verb}`, { account: name }, `${name}${t(": ")}${t(question)}`)}>${t(label)}</button></td></tr>`;
 }
 
 export function Page({ t }) {
@@ -53,8 +51,8 @@ export function Page({ t }) {
     if (confirm(question)) post(path, body).then(() => { setProblem(""); return load(); }, (error) => setProblem(explained(error)));
   };
   const hosts = found?.status ? (found.status.workers ?? [found]).map((worker) => worker.status).filter(Boolean) : [];
-  return html`<h1>${t("health")}</h1><p class="dim">${t("What the running host does now. Pausing an account or draining the host never breaks off a hand.")}</p>${[lost, problem].map((text) => text && html`<p class="notice bad" role="alert">${text}</p>`)}
+  return html`<h1>${t("Health")}</h1><p class="dim">${t("What the running host does now. Pausing an account or draining the host never breaks off a hand.")}</p>${[lost, problem].map((text) => text && html`<p class="notice bad" role="alert">${text}</p>`)}
     ${found === null ? !lost && html`<p class="dim">…</p>` : found.problem ? html`<p class="notice">${[found.problem, found.advice].map((text) => `${capital(said(text))}${t(".")}`).join(t(" "))}</p>` : html`
       ${hosts.map((status) => html`<${Host} key=${status.host} status=${status} change=${change} t=${t} />`)}
-      <div class="actions"><button class="act danger" onClick=${() => change("/api/drain", {}, t("Let the host finish its tables and end?"))}>${t("drain")}</button></div>`}`;
+      <div class="actions"><button class="act danger" onClick=${() => change("/api/drain", {}, t("Let the host finish its tables and end?"))}>${t("Drain")}</button></div>`}`;
 }

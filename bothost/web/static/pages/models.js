@@ -22,17 +22,17 @@ function Strategy({ found, reload, t }) {
   const isThere = found.aliases[alias] === version;
   const known = [...new Set(["champion", "challenger", ...Object.keys(found.aliases)])];
   return html`<section class="panel"><h2>${found.strategy}</h2>
-    <div class="scroll"><table class="list stack"><thead><tr><th>${t("version")}</th><th>${t("alias")}</th><th>sha256</th><th>${t("made")}</th></tr></thead><tbody>
-      ${found.versions.map((made) => html`<tr key=${made.version}><td data-label=${t("version")}>${made.version}</td><td data-label=${t("alias")}>${aliasesOf(made.version).map((label) => html`<span class="badge">${label}</span> `)}</td>
-        <td data-label="sha256"><code>${made.sha256.slice(0, 12)}</code></td><td data-label=${t("made")}>${when(made.created_us) || t("in the package")}
-          ${made.lineage && html`<details><summary>${t("lineage")}</summary><pre>${JSON.stringify(made.lineage, null, 1)}</pre></details>`}</td></tr>`)}</tbody></table></div>
-    ${found.history.length > 0 && html`<details><summary>${t("history")}</summary><ul>${found.history.map((moved) => html`<li>${when(moved.at_us)} ${moved.alias}: ${moved.kind} → ${moved.version ?? t("in the package")} (${moved.reason})</li>`)}</ul></details>`}
+    <div class="scroll"><table class="list stack"><thead><tr><th>${t("Version")}</th><th>${t("Alias")}</th><th>sha256</th><th>${t("Made")}</th></tr></thead><tbody>
+      ${found.versions.map((made) => html`<tr key=${made.version}><td data-label=${t("Version")}>${made.version}</td><td data-label=${t("Alias")}>${aliasesOf(made.version).map((label) => html`<span class="badge">${label}</span> `)}</td>
+        <td data-label="sha256"><code>${made.sha256.slice(0, 12)}</code></td><td data-label=${t("Made")}>${when(made.created_us) || t("in the package")}
+          ${made.lineage && html`<details><summary>${t("Lineage")}</summary><pre>${JSON.stringify(made.lineage, null, 1)}</pre></details>`}</td></tr>`)}</tbody></table></div>
+    ${found.history.length > 0 && html`<details><summary>${t("History")}</summary><ul>${found.history.map((moved) => html`<li>${when(moved.at_us)} ${moved.alias}: ${moved.kind} → ${moved.version ?? t("in the package")} (${moved.reason})</li>`)}</ul></details>`}
     <form class="filters" onSubmit=${(event) => { event.preventDefault(); change("/api/models/promote", { strategy: found.strategy, alias, version }, `${found.strategy}:${alias} → ${version}? ${t("No match is played: the history will say so.")}`); }}>
-      <label>${t("alias")}<select value=${alias} onChange=${(event) => setAlias(event.target.value)}>${known.map((label) => html`<option value=${label}>${label}</option>`)}</select></label>
-      <label>${t("version")}<select value=${version} onChange=${(event) => setVersion(event.target.value)}>${found.versions.map((made) => html`<option value=${made.version}>${made.version}</option>`)}</select></label>
-      ${alias === "champion" && html`<button type="button" class="act primary" disabled=${isThere} title=${isThere ? t("This version is the champion.") : undefined} onClick=${gate}>${t("play for it")}</button>`}
-      <button class="act" disabled=${isThere}>${t(alias === "champion" ? "promote without a match" : "promote")}</button>
-      <button type="button" class="act danger" onClick=${() => change("/api/models/rollback", { strategy: found.strategy, alias }, `${t("roll back")} ${found.strategy}:${alias}?`)}>${t("roll back")}</button></form>
+      <label>${t("Alias")}<select value=${alias} onChange=${(event) => setAlias(event.target.value)}>${known.map((label) => html`<option value=${label}>${label}</option>`)}</select></label>
+      <label>${t("Version")}<select value=${version} onChange=${(event) => setVersion(event.target.value)}>${found.versions.map((made) => html`<option value=${made.version}>${made.version}</option>`)}</select></label>
+      ${alias === "champion" && html`<button type="button" class="act primary" disabled=${isThere} title=${isThere ? t("This version is the champion.") : undefined} onClick=${gate}>${t("Play for it")}</button>`}
+      <button class="act" disabled=${isThere}>${t(alias === "champion" ? "Promote without a match" : "Promote")}</button>
+      <button type="button" class="act danger" onClick=${() => change("/api/models/rollback", { strategy: found.strategy, alias }, `${t("Roll back")} ${found.strategy}:${alias}?`)}>${t("Roll back")}</button></form>
     ${job && html`<${Job} key=${job} id=${job} onDone=${reload} t=${t}>${([moved]) => html`<p class="notice">${moved.strategy}:${moved.alias} → ${moved.version}. ${moved.reason}</p>`}<//>`}
     ${problem && html`<p class="notice bad" role="alert">${problem}</p>`}</section>`;
 }
@@ -42,7 +42,7 @@ export function Page({ t }) {
   const [problem, setProblem] = useState("");
   const load = () => get("/api/models").then(({ strategies }) => setFound(strategies), (error) => setProblem(explained(error)));
   useEffect(() => { load(); }, []);
-  return html`<h1>${t("models")}</h1><p class="dim">${t("Versions of each strategy's model. An alias names the version that plays; running hosts follow within seconds.")}${t(" ")}${t("The champion plays by default. “Play for it” plays a match on duplicate deals against the champion and promotes the version if it is shown to be better.")}</p>
+  return html`<h1>${t("Models")}</h1><p class="dim">${t("Versions of each strategy's model. An alias names the version that plays; running hosts follow within seconds.")}${t(" ")}${t("The champion plays by default. “Play for it” plays a match on duplicate deals against the champion and promotes the version if it is shown to be better.")}</p>
     ${problem && html`<p class="notice bad" role="alert">${problem}</p>`}
     ${found === null ? !problem && html`<p class="dim">…</p>` : found.map((item) => html`<${Strategy} key=${item.strategy} found=${item} reload=${load} t=${t} />`)}`;
 }

@@ -11,7 +11,7 @@ import { HOW, Preset, Rule, rulesOf } from "../rules.js";
 import { Scores } from "../scores.js";
 import { keep, kept } from "../storage.js";
 
-const CLOCKS = [[0, "no clock"], [20_000, "20 s a move"], [60_000, "1 minute a move"], [300_000, "5 minutes a move"]];
+const CLOCKS = [[0, "No clock"], [20_000, "20 s a move"], [60_000, "1 minute a move"], [300_000, "5 minutes a move"]];
 const PREFERRED = { doudizhu: "deep-mc", mahjong: "mahjong-ppo", othello: "rule-othello", pairing: "phase-ppo" };
 
 /** What was chosen for the last game: {game, preset, opponents, grant_ms}. */
@@ -28,7 +28,7 @@ function Setup({ t, go }) {
   const [problem, setProblem] = useState("");
   const [busy, setBusy] = useState(false);
   useEffect(() => { get("/api/play").then(setOffer, (error) => setProblem(explained(error))); }, []);
-  if (!offer) return problem ? html`<h1>${t("play a game")}</h1><p class="notice bad" role="alert">${problem}</p>` : html`<p class="dim">…</p>`;
+  if (!offer) return problem ? html`<h1>${t("Play a game")}</h1><p class="notice bad" role="alert">${problem}</p>` : html`<p class="dim">…</p>`;
   const game = offer.games.find((item) => item.game === chosen) ?? offer.games[0];
   const [usual] = Object.keys(game.presets);
   const preset = rules in game.presets ? rules : usual;
@@ -47,24 +47,24 @@ function Setup({ t, go }) {
     post("/api/play", { ...wanted, name: value("name"), rules: { ...(preset !== usual && { preset }), ...rulesOf(form, options) }, consents: form.elements.consents.checked })
       .then(({ id }) => go(`/play/${id}`), (error) => { setBusy(false); setProblem(explained(error)); });
   };
-  return html`<h1>${t("play a game")}</h1>
+  return html`<h1>${t("Play a game")}</h1>
     <p class="dim">${t("You take one seat, bots take the others. Afterwards the hand can be replayed and reviewed.")}${t(" ")}${t("A strategy without a level plays its best; level 1 is the easiest.")}</p>
     ${offer.running.map((id) => html`<p class="notice"><a href=${`/play/${id}`}>${t("Go on with your game.")}</a></p>`)}
     <form class="panel setup" onSubmit=${start}>
-      <label>${t("your name")}<input type="text" name="name" required maxlength="32" pattern="[\\p{L}\\p{N}][\\p{L}\\p{M}\\p{N}_.\\-]*" title=${t("letters and digits of any language, and _ . -")} defaultValue=${offer.name ?? kept("player")} autocomplete="nickname" /></label>
-      <label>${t("game")}<select name="game" value=${game.game} onChange=${(event) => { setChosen(event.target.value); setRules(""); }}>
+      <label>${t("Your name")}<input type="text" name="name" required maxlength="32" pattern="[\\p{L}\\p{N}][\\p{L}\\p{M}\\p{N}_.\\-]*" title=${t("letters and digits of any language, and _ . -")} defaultValue=${offer.name ?? kept("player")} autocomplete="nickname" /></label>
+      <label>${t("Game")}<select name="game" value=${game.game} onChange=${(event) => { setChosen(event.target.value); setRules(""); }}>
         ${offer.games.map((item) => html`<option value=${item.game}>${t(item.game)}</option>`)}</select></label>
-      ${Array.from({ length: game.seats - 1 }, (_, i) => html`<label key=${`${game.game}-${i}`}>${t("opponent")} ${i + 1}<select name=${`opponent.${i}`}>
+      ${Array.from({ length: game.seats - 1 }, (_, i) => html`<label key=${`${game.game}-${i}`}>${t("Opponent")} ${i + 1}<select name=${`opponent.${i}`}>
         ${known.map((address) => html`<option value=${address} selected=${address === preferred(i)}>${strategyName(address, t)}</option>`)}</select></label>`)}
-      <label>${t("clock")}<select name="clock">${CLOCKS.map(([ms, label]) => html`<option value=${ms} selected=${ms === (last.grant_ms ?? 60_000)}>${t(label)}</option>`)}</select></label>
+      <label>${t("Clock")}<select name="clock">${CLOCKS.map(([ms, label]) => html`<option value=${ms} selected=${ms === (last.grant_ms ?? 60_000)}>${t(label)}</option>`)}</select></label>
       <${Preset} key=${`${game.game} preset`} game=${game.game} presets=${game.presets} value=${preset} onChange=${setRules} t=${t} />
-      ${HOW[game.game] && html`<details><summary>${t("how to play")}</summary>${HOW[game.game].map((sentences) => html`<p>${t(sentences)}</p>`)}</details>`}
-      <details key=${`${game.game} ${preset}`}><summary>${t("single rules")}</summary><div class="rules">${Object.entries(options).map(([name, value]) => html`<${Rule} key=${name} game=${game.game} name=${name} value=${value} t=${t} />`)}</div></details>
+      ${HOW[game.game] && html`<details><summary>${t("How to play")}</summary>${HOW[game.game].map((sentences) => html`<p>${t(sentences)}</p>`)}</details>`}
+      <details key=${`${game.game} ${preset}`}><summary>${t("Individual rules")}</summary><div class="rules">${Object.entries(options).map(([name, value]) => html`<${Rule} key=${name} game=${game.game} name=${name} value=${value} t=${t} />`)}</div></details>
       <label class="check"><input type="checkbox" name="consents" /> ${t("A strategy may be trained to imitate me from my games. I can take this back.")}</label>
-      <div class="actions"><button class="act primary" disabled=${busy}>${t(busy ? "one moment" : "start")}</button></div>
+      <div class="actions"><button class="act primary" disabled=${busy}>${t(busy ? "One moment" : "Start")}</button></div>
       ${problem && html`<p class="notice bad" role="alert">${problem}</p>`}
     </form>
-    ${offer.name && html`<p><a href="/clone">${t("clone me")}</a>${t(": ")}${t("train a bot that plays as you do, from your own hands.")}</p>`}`;
+    ${offer.name && html`<p><a href="/clone">${t("Clone me")}</a>${t(": ")}${t("train a bot that plays as you do, from your own hands.")}</p>`}`;
 }
 
 function Hint({ id, game, ask, describe, t }) {
@@ -84,9 +84,9 @@ function Hint({ id, game, ask, describe, t }) {
     post(`/api/play/${id}/hint`, { strategy: address || offer[0] }).then(now(setHint), now((error) => setProblem(explained(error))));
   };
   const best = hint?.actions.find((action) => action.best);
-  return html`<section class="panel hint"><h2>${t("hint")}</h2><div class="actions">
-      <select aria-label=${t("strategy")} value=${address} onChange=${(event) => setAddress(event.target.value)}>${offer.map((name) => html`<option value=${name}>${strategyName(name, t)}</option>`)}</select>
-      <button class="act" disabled=${!ask || busy} onClick=${request}>${t(busy ? "one moment" : "hint")}</button></div>
+  return html`<section class="panel hint"><h2>${t("Hint")}</h2><div class="actions">
+      <select aria-label=${t("Strategy")} value=${address} onChange=${(event) => setAddress(event.target.value)}>${offer.map((name) => html`<option value=${name}>${strategyName(name, t)}</option>`)}</select>
+      <button class="act" disabled=${!ask || busy} onClick=${request}>${t(busy ? "One moment" : "Hint")}</button></div>
     ${problem && html`<p class="notice bad" role="alert">${problem}</p>`}
     ${best && html`<p role="status">${strategyName(hint.address, t)} ${t("would play")} <strong>${describe(best.notation, t)}</strong>${hint.reason ? `${t(": ")}${hint.reason}` : t(".")}</p>
       <${Bars} actions=${hint.actions} describe=${describe} mark="" t=${t} />`}</section>`;
@@ -100,11 +100,11 @@ function outcome({ left, scores, seat }) {
 }
 
 function Over({ shown, names, t }) {
-  return html`<section class="panel"><h2>${t("result")}</h2>
+  return html`<section class="panel"><h2>${t("Result")}</h2>
     ${shown.left && !shown.review && html`<p>${t(shown.ended ? "The hand is not in the log." : "The lobby plays the rest of your hand. Then it can be reviewed.")}</p>`}
     ${shown.scores && html`<${Scores} names=${names} scores=${shown.scores} />`}
-    <div class="actions">${shown.review && html`<a class="act primary" href=${`/hand/${shown.review}?seat=${shown.seat}`}>${t("review this hand")}</a>`}
-      <a class="act" href="/play">${t("play again")}</a> <a class="act" href="/clone">${t("clone me")}</a></div></section>`;
+    <div class="actions">${shown.review && html`<a class="act primary" href=${`/hand/${shown.review}?seat=${shown.seat}`}>${t("Review this hand")}</a>`}
+      <a class="act" href="/play">${t("Play again")}</a> <a class="act" href="/clone">${t("Clone me")}</a></div></section>`;
 }
 
 function Game({ id, onTitle, t }) {
@@ -132,7 +132,7 @@ function Game({ id, onTitle, t }) {
   const names = playerNames(shown?.names ?? [], "browser", t);
   const title = shown?.game && [t(shown.game), names.join(t(", "))].filter(Boolean).join(t(": "));
   useEffect(() => { if (title) onTitle(title); }, [title]);
-  if (gone) return html`<h1>${t("play a game")}</h1><p class="notice bad" role="alert">${gone}</p><p><a href="/play">${t("Play another game.")}</a></p>`;
+  if (gone) return html`<h1>${t("Play a game")}</h1><p class="notice bad" role="alert">${gone}</p><p><a href="/play">${t("Play another game.")}</a></p>`;
   if (!shown || !board) return html`<p class="dim">${problem || "…"}</p>`;
   const act = (action) => {
     if (sent === shown.ask) return; // a second click on the way
@@ -158,7 +158,7 @@ function Game({ id, onTitle, t }) {
       <div class="place" ref=${place} tabindex="-1">${shown.view && html`<${Board} position=${{ seat: shown.seat, view: shown.view, players: names }} legal=${legal} onAct=${legal.length ? act : undefined} t=${t} />`}</div></div>
       <aside>${over ? html`<${Over} shown=${shown} names=${names} t=${t} />`
         : html`${shown.view && html`<${Hint} id=${id} game=${shown.game} ask=${shown.ask} describe=${board.describe} t=${t} />`}
-          <div class="actions"><button class="act" onClick=${leave}>${t("leave")}</button></div>`}
+          <div class="actions"><button class="act" onClick=${leave}>${t("Leave")}</button></div>`}
         <${Said} lines=${shown.chat ?? []} t=${t} /></aside></div>`;
 }
 

@@ -26,10 +26,10 @@ export function Page({ here, onTitle, t }) {
   const names = playerNames(table?.names ?? [], table?.lobby, t);
   const title = table?.game && `${t(table.game)}${t(": ")}${names.join(t(", "))}`;
   useEffect(() => { if (title) onTitle(title); }, [title]);
-  if (gone) return html`<h1>${t("table")}</h1><p class="notice bad" role="alert">${gone}</p><p><a href="/">${t("Go to the tables.")}</a></p>`;
+  if (gone) return html`<h1>${t("Table")}</h1><p class="notice bad" role="alert">${gone}</p><p><a href="/">${t("Go to the tables.")}</a></p>`;
   if (!table) return html`<p class="dim">…</p>`;
   const over = html`<p class="notice" role="status">${t("The hand is over.")}${t(" ")}<a href=${`/hand/${name}`}>${t("Replay it.")}</a></p>`;
-  if (!table.game) return html`<h1>${t("live")}</h1>${over}`;
+  if (!table.game) return html`<h1>${t("Live")}</h1>${over}`;
   const Board = board?.Board;
   return html`<h1>${t(table.game)} <span class="count about"><bdi>${t("lobby")} ${table.lobby}</bdi> · <bdi>${t("table")} ${table.table}</bdi></span> ${table.over ? null : html`<${Clock} leftMs=${table.left_ms} t=${t} />`}</h1>
     ${table.over && over}

@@ -39,12 +39,12 @@ function Row({ seats, now, describe, t }) {
   const names = playerNames(table.players, table.lobby, t);
   const ours = (player) => seats.find((seat) => seat.account === player);
   return html`<tr>
-    <td data-label=${t("game")}><a href=${`/table/${table.name}`}>${t(table.game)}</a></td>
-    <td data-label=${t("players")}>${table.players.map((player, i) => html`${i ? t(", ") : ""}${ours(player) ? html`<a href=${`/table/${ours(player).name}`}>${names[i]}</a>` : names[i]}`)}</td>
-    <td data-label=${t("strategy")}>${[...new Set(seats.map((seat) => seat.strategy))].join(t(", "))}</td>
-    <td data-label=${t("clock")}>${left === null ? html`<span class="count">${t("waits")}</span>` : html`<span class=${`badge${left < 5 ? " bad" : ""}`}>${t("{n} s", { n: left })}</span>`}
+    <td data-label=${t("Game")}><a href=${`/table/${table.name}`}>${t(table.game)}</a></td>
+    <td data-label=${t("Players")}>${table.players.map((player, i) => html`${i ? t(", ") : ""}${ours(player) ? html`<a href=${`/table/${ours(player).name}`}>${names[i]}</a>` : names[i]}`)}</td>
+    <td data-label=${t("Strategy")}>${[...new Set(seats.map((seat) => seat.strategy))].join(t(", "))}</td>
+    <td data-label=${t("Clock")}>${left === null ? html`<span class="count">${t("waits")}</span>` : html`<span class=${`badge${left < 5 ? " bad" : ""}`}>${t("{n} s", { n: left })}</span>`}
       ${table.silent && html` <span class="badge bad">${t("silent")}</span>`}</td>
-    <td data-label=${t("last move")}><${LastMove} table=${table} names=${names} ago=${ago} describe=${describe} t=${t} /></td></tr>`;
+    <td data-label=${t("Last move")}><${LastMove} table=${table} names=${names} ago=${ago} describe=${describe} t=${t} /></td></tr>`;
 }
 
 export function Page({ t }) {
@@ -60,12 +60,12 @@ export function Page({ t }) {
   const boards = useBoards([...new Set(list?.tables.map((table) => table.game))].sort());
   const tables = byTable(list?.tables ?? []);
   const now = list && list.at + (performance.now() - list.since) / 1000; // the server's clock
-  return html`<h1>${t("live tables")} ${list?.tables.length ? html`<span class="count">${tables.length}</span>` : null}</h1>
+  return html`<h1>${t("Live tables")} ${list?.tables.length ? html`<span class="count">${tables.length}</span>` : null}</h1>
     <p class="dim">${t("Every table at which a bot of this host plays now. Choose one to watch it, or a player to see the table from that seat.")}</p>
     ${!connected && html`<p class="notice bad" role="status">${refusal || t("The connection is lost. Trying again.")}</p>`}
     ${list === null ? !refusal && html`<p class="dim">…</p>` : list.tables.length === 0
       ? html`<p class="notice">${t("No table is live.")} <code>bothost demo</code> ${t("starts some.")}</p>`
       : html`<div class="panel scroll"><table class="list stack">
-        <thead><tr><th>${t("game")}</th><th>${t("players")}</th><th>${t("strategy")}</th><th>${t("clock")}</th><th>${t("last move")}</th></tr></thead>
+        <thead><tr><th>${t("Game")}</th><th>${t("Players")}</th><th>${t("Strategy")}</th><th>${t("Clock")}</th><th>${t("Last move")}</th></tr></thead>
         <tbody>${tables.map((seats) => html`<${Row} key=${seats[0].name} seats=${seats} now=${now} describe=${boards[seats[0].game]?.describe ?? ((notation) => notation)} t=${t} />`)}</tbody></table></div>`}`;
 }
