@@ -12,10 +12,10 @@ from urllib.parse import quote
 
 import sqlalchemy as sa
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError
+from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError
 
 from bothost.config import StoreSettings
-from bothost.errors import ConfigError, StoreUnavailable
+from bothost.errors import ConfigError, StoreUnavailable, UsageError
 
 PAGE_BYTES = 4096
 """Page size of new SQLite files. Interleaved hands write their keys to different pages, and a commit writes each
@@ -165,11 +165,14 @@ def _server_engine(url: URL, answer_s: float | None) -> sa.Engine:
 
 @contextmanager
 def reaching(settings: StoreSettings) -> Iterator[None]:
-    """Turn driver errors into StoreUnavailable, except IntegrityError."""
+    """Turn driver errors into StoreUnavailable, except IntegrityError. Raises UsageError for a value such as NUL."""
     try:
         yield
     except IntegrityError:
         raise
+    except (DataError, UnicodeEncodeError, OverflowError) as error:
+        cause = in_one_line(error.orig if isinstance(error, DataError) else error)
+        raise UsageError(f"the database cannot hold this value: {cause}") from error
     except (DBAPIError, sa.exc.TimeoutError) as error:  # the latter: other threads use all connections
         origin = error.orig if isinstance(error, DBAPIError) else error
         cause = in_one_line(origin) or type(origin).__name__

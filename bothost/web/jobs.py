@@ -20,7 +20,7 @@ from bothost.errors import UsageError
 from bothost.rules.game import Json
 from bothost.web.opponents import basis_of, end
 from bothost.web.site import Site
-from bothost.web.stream import OPEN_ELSEWHERE, SCREENS, Changes, Places
+from bothost.web.stream import DATABASE_AWAY, DATABASE_ERRORS, OPEN_ELSEWHERE, SCREENS, Changes, Places
 
 NICE = 15
 """Live tables come first."""
@@ -165,6 +165,10 @@ def _problem(complaints: str) -> str:
     """Return the error message of a failed command with ``--json``, or else the end of its output."""
     try:
         errors = _object.decode(complaints[complaints.index("{") :])["errors"]
-        return "; ".join(f"{error['message']} {error['advice']}".strip() for error in errors)
+        hidden = [kind.__name__ for kind in DATABASE_ERRORS]
+        return "; ".join(
+            f"{DATABASE_AWAY if error['type'] in hidden else error['message']} {error['advice']}".strip()
+            for error in errors
+        )
     except (ValueError, KeyError, TypeError, msgspec.DecodeError):
         return complaints[-500:].strip()

@@ -7,11 +7,12 @@ import contextlib
 from collections.abc import AsyncIterator, Iterator
 
 import msgspec
+import structlog
 from starlette.exceptions import HTTPException
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from bothost.errors import BothostError, StoreUnavailable
+from bothost.errors import BothostError, SchemaOutdated, StoreUnavailable
 from bothost.rules.game import Json
 
 KEEP_ALIVE_S = 15.0
@@ -21,6 +22,19 @@ KEEP_ALIVE_S = 15.0
 SCREENS = 8
 """Most streams of one game or job, in all tabs together."""
 OPEN_ELSEWHERE = "this is open in too many tabs: close one of them"
+DATABASE_AWAY = "the database cannot be used now"
+"""Stands for the messages of DATABASE_ERRORS, which name its address."""
+DATABASE_ERRORS = (StoreUnavailable, SchemaOutdated)
+
+log = structlog.get_logger("bothost.web")
+
+
+def told(error: BothostError) -> Json:
+    """What a browser reads about an error."""
+    if not isinstance(error, DATABASE_ERRORS):
+        return {"error": str(error), "advice": error.advice}
+    log.warning("the database cannot be used", error=str(error), advice=error.advice)
+    return {"error": DATABASE_AWAY, "advice": error.advice}
 
 
 class Changes:
@@ -100,8 +114,7 @@ def stream(
                 except StopAsyncIteration:
                     return
                 except BothostError as error:  # the headers are sent: the stream itself must say it
-                    passes = isinstance(error, StoreUnavailable)
-                    problem = {"error": str(error), "advice": error.advice, "passes": passes}
+                    problem = {**told(error), "passes": isinstance(error, StoreUnavailable)}
                     yield b"data: " + msgspec.json.encode(problem) + b"\n\n"
                     return
                 yield b"data: " + msgspec.json.encode(message) + b"\n\n"

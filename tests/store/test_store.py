@@ -10,10 +10,12 @@ import sqlalchemy as sa
 from other_writer import another_writer
 
 from bothost.config import StoreSettings
-from bothost.errors import StoreUnavailable
+from bothost.errors import StoreUnavailable, UsageError
 from bothost.store import DecisionLog, Store, consent, models, notes, ratings, retention
 from bothost.store.engine import make_engine, reaching, sqlite_path
 from bothost.store.erase import delete_memos
+from bothost.store.query import HandQuery
+from bothost.store.reader import iter_hands
 from bothost.testing.sample_rows import sample_decision, sample_game, sample_hand
 
 RNG = random.Random(5)
@@ -36,6 +38,14 @@ def test_a_database_that_may_not_be_written_is_said_to_be_so():
     with pytest.raises(StoreUnavailable, match="readonly") as caught, reaching(StoreSettings(url="sqlite:///a.db")):
         raise sa.exc.OperationalError("SELECT 1", {}, cause)
     assert "write to the file and to its folder" in caught.value.advice
+
+
+def test_a_text_that_the_database_cannot_hold_is_no_outage(store):
+    with pytest.raises(UsageError, match=r"cannot hold this value.*surrogates not allowed"):
+        notes.listed(store, players=["a\udcff"])
+    if store.engine.dialect.name == "postgresql":
+        with pytest.raises(UsageError, match=r"cannot hold this value.*NUL"):
+            list(iter_hands(store, HandQuery(lobbies=("a\0",))))
 
 
 def test_a_server_that_does_not_run_is_said_in_one_line(tmp_path):

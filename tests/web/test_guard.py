@@ -3,8 +3,10 @@
 import pytest
 from starlette.testclient import TestClient
 
+from bothost.errors import StoreUnavailable
 from bothost.web.application import Web
 from bothost.web.guard import BODY_BYTES, host_of
+from bothost.web.stream import DATABASE_AWAY
 from bothost.web.viewers import Viewers
 
 OURS = {"Origin": "http://localhost:8770", "Content-Type": "application/json"}
@@ -22,6 +24,17 @@ def test_a_foreign_host_is_refused(client):
     answer = client.get("/api/session", headers={"Host": "evil.example:8770"})
     assert answer.status_code == 421
     assert "evil.example" in answer.json()["error"]
+
+
+def test_no_answer_names_the_address_of_the_database(client, site, monkeypatch):
+    def away(**_):
+        raise StoreUnavailable("database postgresql+psycopg://bot@10.0.0.5/log: it is away", advice="start it")
+
+    client.post("/api/login", json={"password": "swordfish"}, headers=OURS)
+    monkeypatch.setattr(site.store, "begin", away)
+    answer = client.get("/api/hands")
+    assert answer.status_code == 503
+    assert answer.json() == {"error": DATABASE_AWAY, "advice": "start it"}
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1:8770", "[::1]:8770", "LOCALHOST:1"])

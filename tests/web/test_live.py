@@ -20,7 +20,7 @@ from bothost.web.live import Live, line, seen
 from bothost.web.opponents import LOBBY, bots_of
 from bothost.web.seat import Seat
 from bothost.web.server import serving
-from bothost.web.stream import SCREENS, stream
+from bothost.web.stream import DATABASE_AWAY, SCREENS, stream
 from bothost.web.viewers import MOST_CHAT, Viewer, public_view
 
 
@@ -209,7 +209,8 @@ async def test_a_stream_says_whether_it_is_worth_trying_again():
 
     for error, passes in ((StoreUnavailable("away"), True), (StoreError("broken"), False)):
         lines = [line async for line in stream(failing(error)).body_iterator]
-        told = {"error": str(error), "advice": error.advice, "passes": passes}
+        said = DATABASE_AWAY if passes else "broken"
+        told = {"error": said, "advice": error.advice, "passes": passes}
         assert [json.loads(line.removeprefix(b"data: ")) for line in lines] == [{"fine": True}, told]
 
 

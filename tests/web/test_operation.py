@@ -6,15 +6,19 @@ import threading
 from unittest.mock import ANY
 
 import pytest
+from msgspec.structs import replace
 from starlette.testclient import TestClient
 
 from bothost.cli.web import settings_or_demo
+from bothost.config import StoreSettings
 from bothost.errors import UsageError
 from bothost.host.control import Control, socket_path
 from bothost.plugins import weights
 from bothost.store import Store
 from bothost.web.application import Web
+from bothost.web.jobs import Jobs
 from bothost.web.operation import MAX_POINTS, Operation
+from bothost.web.stream import DATABASE_AWAY
 from bothost.web.viewers import Viewers
 
 OURS = {"Origin": "http://localhost"}
@@ -41,6 +45,16 @@ def client(web):
 def operator(client):
     client.post("/api/login", json={"password": "s3cret"}, headers=OURS)
     return client
+
+
+async def test_a_job_does_not_name_the_address_of_the_database(site, tmp_path):
+    site.settings = replace(site.settings, store=StoreSettings(url=f"sqlite:///{tmp_path}/secret-place.db"))
+    jobs = Jobs(site)
+    job = jobs.start("list", [["games", "list"]])
+    *_, last = [state async for state in job.watch()]
+    await jobs.aclose()
+    assert last["state"] == "failed"
+    assert last["problem"] == f"{DATABASE_AWAY} create it with: bothost db upgrade"
 
 
 def test_spectators_are_refused(client):
