@@ -18,12 +18,12 @@ import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import compress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from bothost.errors import StoreError, UsageError
 from bothost.export.folder import naming
@@ -35,6 +35,9 @@ from bothost.store.query import HandQuery
 from bothost.store.reader import NOT_PLAYED, Timeline, iter_hands, iter_timelines, played
 from bothost.store.records import DecisionRecord
 from bothost.store.store import Store
+
+if TYPE_CHECKING:
+    from minari.data_collector import EpisodeBuffer
 
 MOST_MASKED = 512
 """Most actions of a game whose episodes have an action mask."""
@@ -114,19 +117,10 @@ def _chosen(game: Game | None, blocks: Sequence[str]) -> Sequence[str]:
     return blocks or known
 
 
-class _Episode:
-    """One hand at one of our seats."""
-
-    def __init__(self, seen: list[Any], actions: list[int], reward: float, options: Json) -> None:
-        self.seen = seen
-        self.actions = actions
-        self.reward = reward
-        self.options = options
-        self.masks: npt.NDArray[np.bool_] | None = None
-
-
-def _episode(timeline: Timeline, decoder: Decoder, blocks: Sequence[str]) -> _Episode:
+def _episode(timeline: Timeline, decoder: Decoder, blocks: Sequence[str]) -> EpisodeBuffer:
     """Make the episode of a hand. Raises StoreError, and ValueError with the reason why the hand is left out."""
+    from minari.data_collector import EpisodeBuffer
+
     record, game = timeline.hand.game, decoder.game
     if game is None:
         raise ValueError("of a game that is not installed")
@@ -136,31 +130,37 @@ def _episode(timeline: Timeline, decoder: Decoder, blocks: Sequence[str]) -> _Ep
     scores = timeline.hand.scores
     if scores is None or record.seat >= len(scores):
         raise ValueError("without a score")
-    seen = [observation(decoder, row.view, blocks) for row in made]
     end = game.new_view(record.seat)
     try:
         end.observe_all(timeline.lines())
     except (StoreError, ValueError):
         raise ValueError("with a gap in their events") from None
-    seen.append(observation(decoder, end.to_bytes(), blocks))
-    if any(each is None for each in seen):
+    views = (*(row.view for row in made), end.to_bytes())
+    seen = [each for view in views if (each := observation(decoder, view, blocks)) is not None]
+    if len(seen) < len(views):
         raise ValueError("whose views cannot be decoded")
-    split = ExportOptions().split_of(record.lobby, record.table, record.hand)
-    options = {
-        "game_id": record.game_id.hex(),
-        "seat": record.seat,
-        "strategy": record.strategy,
-        "strategy_version": record.strategy_version,
-        "model_sha256": record.model_sha256 or "",  # HDF5 has no null
-        "split": split,
-    }
-    episode = _Episode(seen, [row.action for row in made], float(scores[record.seat]), options)
+    infos = {}
     if game.num_actions <= MOST_MASKED:
-        masks = np.zeros((len(seen), game.num_actions), np.bool_)
-        for mask, row in zip(masks, made, strict=False):
+        infos["action_mask"] = np.zeros((len(seen), game.num_actions), np.bool_)
+        for mask, row in zip(infos["action_mask"], made, strict=False):
             mask[np.frombuffer(row.legal, "<i4")] = True
-        episode.masks = masks
-    return episode
+    waiting = len(made) - 1
+    return EpisodeBuffer(
+        options={
+            "game_id": record.game_id.hex(),
+            "seat": record.seat,
+            "strategy": record.strategy,
+            "strategy_version": record.strategy_version,
+            "model_sha256": record.model_sha256 or "",  # HDF5 has no null
+            "split": ExportOptions().split_of(record.lobby, record.table, record.hand),
+        },
+        observations=np.stack(seen),
+        actions=np.array([row.action for row in made], np.int64),
+        rewards=[0.0] * waiting + [float(scores[record.seat])],
+        terminations=[False] * waiting + [True],
+        truncations=[False] * len(made),
+        infos=infos,
+    )
 
 
 def _played(timeline: Timeline) -> list[DecisionRecord]:
@@ -181,6 +181,7 @@ class _Dataset:
 
     def __init__(self, root: Path, name: str, decoder: Decoder, rules: str, blocks: Sequence[str]) -> None:
         from gymnasium import spaces
+        from minari import __version__
         from minari.dataset.minari_storage import MinariStorage
 
         assert decoder.game is not None
@@ -188,7 +189,7 @@ class _Dataset:
         self.id = f"{NAMESPACE}/{name}-v0"
         self.episodes = self.steps = self._bytes = 0
         self._root = root
-        self._waiting: list[Any] = []
+        self._waiting: list[EpisodeBuffer] = []
         sizes = [int(np.prod(game.blocks[block].shape)) for block in blocks]
         folder = root / NAMESPACE / f"{name}-v0" / "data"
         folder.mkdir(parents=True)
@@ -197,8 +198,6 @@ class _Dataset:
             observation_space=spaces.Box(-np.inf, np.inf, (sum(sizes),), np.float32),
             action_space=spaces.Discrete(game.num_actions),
         )
-        from minari import __version__
-
         about = {
             "dataset_id": self.id,
             "description": f"Decisions of {game.name}, logged by bothost. Rules: {json.dumps(json.loads(rules))}",
@@ -209,27 +208,11 @@ class _Dataset:
         }
         self._storage.update_metadata(about)
 
-    def add(self, episode: _Episode) -> None:
-        from minari.data_collector import EpisodeBuffer
-
-        length = len(episode.actions)
-        last = [False] * (length - 1) + [True]
-        observations = np.stack(episode.seen)
-        self._waiting.append(
-            EpisodeBuffer(
-                id=self.episodes,
-                options=episode.options,
-                observations=observations,
-                actions=np.array(episode.actions, np.int64),
-                rewards=[0.0] * (length - 1) + [episode.reward],
-                terminations=last,
-                truncations=[False] * length,
-                infos={} if episode.masks is None else {"action_mask": episode.masks},
-            )
-        )
+    def add(self, episode: EpisodeBuffer) -> None:
+        self._waiting.append(replace(episode, id=self.episodes))
         self.episodes += 1
-        self.steps += length
-        self._bytes += observations.nbytes
+        self.steps += len(episode)
+        self._bytes += episode.observations.nbytes
         if len(self._waiting) >= self.BATCH or self._bytes >= self.BATCH_BYTES:
             self.flush()
 
