@@ -7,7 +7,7 @@ from bothost.lobbies.base import Account, Capabilities, LobbyAdapter
 from bothost.lobbies.frames import BadFrame, ended_tables, unknown
 from bothost.lobbies.mailgyc import protocol as wire
 from bothost.lobbies.mailgyc.hand import RULES, uids_of
-from bothost.lobbies.mailgyc.options import AWAY, HELLO, REJOIN, MailgycOptions
+from bothost.lobbies.mailgyc.options import HELLO, REJOIN, MailgycOptions
 from bothost.lobbies.mailgyc.seeking import Seeker, believes_we_sit
 from bothost.lobbies.mailgyc.session import REJOIN_S, Session
 from bothost.lobbies.mailgyc.table import MailgycTable
@@ -118,8 +118,8 @@ class MailgycLobby(LobbyAdapter):
             return [session.rejoin(self._level_of(session.room))]
         if not session.ready:
             return []
-        if name == AWAY and self._seeker.leaving:
-            return self._seeker.gone()
+        if name == REJOIN:
+            return self._seeker.ask_again()
         return [] if self._table is None else self._table.timer(name)
 
     # ------------------------------------------------------------------------------------------------------ session
@@ -151,6 +151,7 @@ class MailgycLobby(LobbyAdapter):
     def _returned(self, frame: wire.Body) -> list[m.Output]:
         """Handle the answer to our return. Until it comes, all other frames are ignored."""
         session = self._session
+        session.answered = True
         if isinstance(frame, wire.Failure):
             if believes_we_sit(frame.reason):
                 return [m.SetTimer(REJOIN, REJOIN_S)]
@@ -199,14 +200,12 @@ class MailgycLobby(LobbyAdapter):
             case wire.Failure():
                 refused = None if table is None else table.refused(frame.reason)
                 return out + (self._seeker.refused(frame.reason) if refused is None else refused)
-            case wire.Left():
-                return out + self._left(frame)
         return out if table is None else out + table.frame(frame, item.data)
 
     def _rooms(self, frame: wire.Rooms) -> list[m.Output]:
         self._session.levels = frozenset(room.level for room in frame.rooms) or self._session.levels
         if not self._listing:
-            return []
+            return self._seeker.gone() if self._seeker.leaving else []
         self._listing = False
         levels = [
             m.TableInfo(f"level-{room.level}", "doudizhu", RULES, {"level": room.level, "players": room.number}, 3)
@@ -224,12 +223,3 @@ class MailgycLobby(LobbyAdapter):
         self._table = self._new_table(frame, self._seeker.level)
         self._seeker.found()
         return self._table.enter(frame, seek)
-
-    def _left(self, frame: wire.Left) -> list[m.Output]:
-        if frame.uid != self._session.uid:
-            return [] if self._table is None else self._table.left(frame.uid)
-        if self._seeker.leaving:
-            return self._seeker.gone()
-        if self._table is None:
-            return []
-        return self._session.reconnect("the lobby reports that we left")  # an old socket of ours closed

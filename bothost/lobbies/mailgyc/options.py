@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 
 HELLO, REJOIN = "hello", "rejoin"
-"""Timers of the session: the lobby must have answered; ask for our room again."""
-READY, STALL, AWAY = "ready", "stall", "away"
-"""Timers of a seat: say ready; check the table's progress; leaving is complete."""
-TIMERS = (HELLO, REJOIN, READY, STALL, AWAY)
+"""Timers of the session: the lobby must have answered; ask for a room again."""
+READY, STALL = "ready", "stall"
+"""Timers of a seat: say ready; check the table's progress."""
+TIMERS = (HELLO, REJOIN, READY, STALL)
 
 
 class MailgycOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -19,7 +19,9 @@ class MailgycOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ready_after_s: float = 1.0
     """Delay before we say ready, after taking a seat and after a hand."""
     stall_s: float = 120.0
-    """Leave a table after this long without a move, because the lobby does not enforce its 40 s. 0: never."""
+    """Leave a table after this long without a move, because the lobby does not enforce its 40 s. 0: never.
+
+    Also after this long between two hands, if a player is gone: the lobby does not fill the seat again."""
     wait_s: float = 600.0
     """Leave a table at which no hand starts for this long. 0: never."""
     answer_timeout_s: float = 10.0

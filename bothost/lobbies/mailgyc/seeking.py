@@ -5,11 +5,8 @@ from __future__ import annotations
 from bothost import messages as m
 from bothost.lobbies.mailgyc import protocol as wire
 from bothost.lobbies.mailgyc.hand import RULES, uids_of
-from bothost.lobbies.mailgyc.options import AWAY, READY, STALL, MailgycOptions
-from bothost.lobbies.mailgyc.session import Session
-
-AWAY_S = 2.0
-"""How long frames of a room that we left may still arrive if the lobby does not confirm that we left."""
+from bothost.lobbies.mailgyc.options import READY, REJOIN, STALL, MailgycOptions
+from bothost.lobbies.mailgyc.session import REJOIN_S, Session
 
 
 class Seeker:
@@ -54,7 +51,13 @@ class Seeker:
             return []
         self._asked = True
         room = int(self._seek.wish.attributes.get("room", -1))
-        return [self._session.send(wire.JOIN, room=room, level=self.level)]
+        asked = self._session.send(wire.JOIN, room=room, level=self.level)
+        # A player who was here before gets no answer to the first request for a room by its number.
+        return [asked] if room == -1 else [asked, m.SetTimer(REJOIN, REJOIN_S)]
+
+    def ask_again(self) -> list[m.Output]:
+        """Repeat the request, if it has no answer."""
+        return self._ask() if self._asked else []
 
     def cancel(self, item: m.CancelSeek) -> list[m.Output]:
         if self._seek is None or self._seek.seek != item.seek:
@@ -63,15 +66,15 @@ class Seeker:
         return self.go_away() if asked else []
 
     def go_away(self) -> list[m.Output]:
-        """Leave our room."""
+        """Leave our room. The lobby does not answer that: its list of rooms shows that no more of the room can come."""
         self.leaving = True
         cancelled = (m.CancelTimer(READY), m.CancelTimer(STALL))
-        return [*cancelled, self._session.send(wire.LEAVE), m.SetTimer(AWAY, AWAY_S)]
+        return [*cancelled, self._session.send(wire.LEAVE), self._session.send(wire.ROOMS)]
 
     def gone(self) -> list[m.Output]:
         """We have left the room: start the waiting seek."""
         self.leaving = False
-        return [m.CancelTimer(AWAY), *self._ask()]
+        return self._ask()
 
     def seated(self, frame: wire.Joined) -> tuple[str | None, list[m.Output]]:
         """The lobby shows a room. Returns our seek if the room answers it, otherwise what to do.

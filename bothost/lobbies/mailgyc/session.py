@@ -29,6 +29,10 @@ class Session(SocketSession):
         self.room = -1
         """The room that keeps a seat for us, from the login; -1: none."""
         self.levels: frozenset[int] = frozenset()
+        self.answered = False
+        """Whether the lobby answered our return at all."""
+        self._lost_room = -1
+        """The room that did not answer. The lobby took our seat there, and still names the room."""
         self._account = account
         self._options = options
 
@@ -58,7 +62,8 @@ class Session(SocketSession):
         cookie = _cookie(result.headers)
         if cookie is None:
             return self.end(m.AuthFailed("the login sets no cookie userinfo"))
-        self.uid, self.room = login.uid, login.room
+        self.uid, self.room = login.uid, -1 if login.room == self._lost_room else login.room
+        self._lost_room = -1
         self.levels = frozenset(room.level for room in login.rooms)
         self.stage = "opening"
         headers = (("Cookie", f"userinfo={cookie}"), ("User-Agent", self._account.user_agent))
@@ -75,7 +80,7 @@ class Session(SocketSession):
         if self.room == -1:
             self.stage = "greeting"
             return [self.send(wire.ROOMS)]
-        self.stage = "returning"
+        self.stage, self.answered = "returning", False
         return [self.rejoin(level)]
 
     def rejoin(self, level: int) -> m.SendFrame:
@@ -90,6 +95,8 @@ class Session(SocketSession):
         """Reconnect if the lobby did not answer in time."""
         if self.stage not in ("opening", "greeting", "returning"):
             return []
+        if self.stage == "returning" and not self.answered:
+            self._lost_room = self.room
         return self.reconnect("the lobby does not answer")
 
     def lost(self, item: m.SocketClosed | m.SocketFailed) -> list[m.Output]:

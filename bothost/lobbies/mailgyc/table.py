@@ -23,18 +23,22 @@ REPEAT_S = 15.0
 class StallWatch:
     """Detects a table where nothing happens. The lobby does not enforce its clock."""
 
-    def __init__(self, options: MailgycOptions) -> None:
-        self._options = options
+    def __init__(self) -> None:
+        self._limit_s = 0.0
         self._quiet = 0
         """Checks since the last progress."""
 
     def progress(self) -> None:
         self._quiet = 0
 
-    def start(self, *, playing: bool) -> list[m.Output]:
+    def start(self, limit_s: float) -> list[m.Output]:
+        """From now on the table has stalled after ``limit_s`` without progress. 0: never."""
+        self._limit_s = limit_s
+        return self.wait() if limit_s > 0 else [m.CancelTimer(STALL)]
+
+    def wait(self) -> list[m.Output]:
         """Set the timer for the next check."""
-        limit = self._options.stall_s if playing else self._options.wait_s
-        return [m.SetTimer(STALL, limit / LOOKS)] if limit > 0 else [m.CancelTimer(STALL)]
+        return [m.SetTimer(STALL, self._limit_s / LOOKS)]
 
     def stalled(self) -> bool:
         """Count a check. Returns whether the table has stalled."""
@@ -65,15 +69,14 @@ class MailgycTable:
         self._lost = False
         """Whether our view of the hand is wrong: nothing is reported until a frame 1006 corrects it."""
         self.asking = Asking(session, self.name, level)
-        self._watch = StallWatch(options)
+        self._watch = StallWatch()
         self._mismatches = 0
 
     # ----------------------------------------------------------------------------------------------------- the room
 
     def enter(self, frame: wire.Joined, seek: str) -> list[m.Output]:
         """We have taken a seat."""
-        memo = m.Remember({"table": self.name, "level": self.level, "hand": "", "view": None})
-        return [memo, self.seated(seek), *self._restore(frame)]
+        return [self._forget(), self.seated(seek), *self._restore(frame)]
 
     def come_back(self, frame: wire.Joined, memo: m.Json) -> list[m.Output]:
         """We have returned to the seat. ``memo``: what an earlier process saved."""
@@ -87,10 +90,19 @@ class MailgycTable:
         attributes = {"level": self.level, "room": self.room}
         return m.Seated(self.name, "doudizhu", RULES, seat, _players(self._players), attributes, seek)
 
-    def left(self, uid: int) -> list[m.Output]:
+    def _forget(self) -> m.Remember:
+        """Remember that no hand is played."""
+        return m.Remember({"table": self.name, "level": self.level, "hand": "", "view": None})
+
+    def _left(self, uid: int) -> list[m.Output]:
         """Another player left."""
-        seat = next((i for i, player in enumerate(self._players) if player.uid == uid), None)
-        return [] if seat is None else [m.Presence(self.name, seat, False)]
+        uids = uids_of(self._players)
+        if uid not in uids:
+            return []
+        out: list[m.Output] = [m.Presence(self.name, uids.index(uid), False)]
+        if self._hand is None and -1 not in uids:  # nobody else gets a seat in a room that was full once
+            out += self._watch.start(self._options.stall_s)
+        return out
 
     def _restore(self, frame: wire.Joined) -> list[m.Output]:
         """Report the position that frame 1006 shows."""
@@ -106,15 +118,15 @@ class MailgycTable:
                 self._lost, self._hand = True, before
                 return [
                     m.Notice(f"frame 1006 is invalid: {error}", "error"),
-                    *self._watch.start(playing=before is not None),
+                    *self._watch.start(self._limit_s),
                 ]
             self.asking.grant_ms = _grant_ms(frame.room.timer)
         hand = self._hand
         if before is not None and (hand is None or hand.name != before.name):
-            out.append(m.HandEnded(self.name, before.name, None, "aborted"))
+            out += [m.HandEnded(self.name, before.name, None, "aborted"), self._forget()]
         if before is None or hand is None or hand.view.seq != seen:
             self._watch.progress()  # not if no one moved: coming back is no progress
-        out += self._watch.start(playing=hand is not None)
+        out += self._watch.start(self._limit_s)
         if hand is None:
             return out + self._prepare(frame)
         out.append(m.Snapshot(self.name, hand.name, hand.seat, hand.view.to_json()))
@@ -128,7 +140,7 @@ class MailgycTable:
         """Handle a frame 1006 that shows our room: compare its position with ours."""
         self._players = frame.players
         if frame.room.state not in (wire.CALLING, wire.PLAYING):
-            return self._restore(frame) if self._hand is not None else self._prepare(frame)
+            return self._restore(frame)
         if self._hand is not None and not self._lost and self._hand.agrees(frame):
             return _presence(self.name, self._players)
         notice = m.Notice("the lobby's position differs from ours: using the lobby's", "warning")
@@ -144,6 +156,8 @@ class MailgycTable:
                 case wire.ReadyChanged():
                     mine = frame.uid == self._session.uid and frame.ready and hand is None
                     return [m.CancelTimer(READY)] if mine else []
+                case wire.Left():
+                    return self._left(frame.uid)
                 case wire.Dealt():
                     return self._dealt(frame, raw)
                 case wire.Called() | wire.Shot() if hand is not None and not self._lost:
@@ -163,7 +177,7 @@ class MailgycTable:
         self._watch.progress()
         self.asking = Asking(self._session, self.name, self.level)
         self.asking.grant_ms = _grant_ms(frame.timer)
-        out: list[m.Output] = [m.CancelTimer(READY), *self._watch.start(playing=True), self.asking.remember(hand)]
+        out: list[m.Output] = [m.CancelTimer(READY), *self._watch.start(self._limit_s), self.asking.remember(hand)]
         out.append(m.HandStarted(self.name, hand.name, hand.seat, _players(self._players)))
         out.append(m.Delta(self.name, hand.name, 0, tuple(lines)))
         return out + self.asking.ask(hand, raw)
@@ -184,12 +198,12 @@ class MailgycTable:
         seq = hand.view.seq
         if not self._lost and (lines := hand.revealed(frame)):
             out.append(m.Delta(self.name, hand.name, seq, tuple(lines)))
-        out.append(m.HandEnded(self.name, hand.name, scores))
+        out += [m.HandEnded(self.name, hand.name, scores), self._forget()]
         self._hand, self._lost = None, False
         self.asking.reset()
         self._watch.progress()
         # Wait, so that a draining host can leave before the next hand is dealt.
-        return [*out, m.SetTimer(READY, self._options.ready_after_s), *self._watch.start(playing=False)]
+        return [*out, m.SetTimer(READY, self._options.ready_after_s), *self._watch.start(self._limit_s)]
 
     def _contradicted(self, reason: str) -> list[m.Output]:
         """Decide nothing here until the lobby has shown the position again."""
@@ -222,13 +236,18 @@ class MailgycTable:
             return self.say_ready()
         if name != STALL:
             return []
-        playing = self._hand is not None
         if not self._watch.stalled():
-            return self._watch.start(playing=playing)
-        return self._give_up(f"{'no player moves' if playing else 'no hand begins'}, and the lobby enforces no time")
+            return self._watch.wait()
+        what = "no hand begins" if self._hand is None else "no player moves"
+        return self._give_up(f"{what}, and the lobby enforces no time")
 
     def say_ready(self) -> list[m.Output]:
         return [self._session.send(wire.READY, ready=1), m.SetTimer(READY, REPEAT_S + self._options.ready_after_s)]
+
+    @property
+    def _limit_s(self) -> float:
+        """How long nothing may happen now."""
+        return self._options.wait_s if self._hand is None else self._options.stall_s
 
     def _give_up(self, reason: str) -> list[m.Output]:
         self.over = True

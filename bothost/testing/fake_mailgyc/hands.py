@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from bothost import rules
 from bothost.lobbies.mailgyc import protocol as wire
 from bothost.rules import doudizhu
-from bothost.testing.fake_mailgyc.parts import Room, Seat
+from bothost.testing.fake_mailgyc.parts import OVER, Player, Room
 
 if TYPE_CHECKING:
     from bothost.testing.fake_mailgyc.server import MailgycFake
@@ -26,92 +26,94 @@ class Hands:
         self._client_moves = 0
 
     def fill_with_robots(self, room: Room) -> None:
-        while room.taken and None in room.seats:
+        if len(room.players) != 1:
+            return
+        while None in room.seats:
             place = room.seats.index(None)
-            robot = room.seats[place] = Seat(-100 * room.number - place, f"robot-{place}")
-            self._lobby.show(room)
-            self.ready(room, robot.uid, 1)
+            uid = 10_000 + 3 * room.number + place
+            robot = Player(uid, f"IDIOT-{place}", robot=True, room=room, state=wire.WAITING)
+            self._lobby.sit(robot, room)
+            self.ready(robot, room, 1)
 
-    def ready(self, room: Room, uid: int, ready: int) -> None:
-        room.seat(uid).ready = ready
-        self._lobby.broadcast(room, wire.READY_CHANGED, uid=uid, ready=ready)
-        if len(room.taken) == 3 and all(seat.ready for seat in room.taken):
+    def ready(self, player: Player, room: Room, ready: int) -> None:
+        player.ready = ready
+        self._lobby.broadcast(room, wire.READY_CHANGED, uid=player.uid, ready=ready)
+        if len(room.players) == 3 and all(each.ready for each in room.players):
             self._deal(room)
 
     def _deal(self, room: Room) -> None:
         deck = list(range(1, 55))
         self._lobby.rng.shuffle(deck)
-        room.first = self._lobby.rng.randrange(3)
         hands = [deck[i * 17 : i * 17 + 17] for i in range(3)]
-        room.bottom, room.state, room.multiple, room.last = deck[51:], wire.CALLING, 15, (-1, [])
+        room.bottom, room.multiple, room.last = deck[51:], 15, (0, [])
         deal = {"hands": [wire.text_of(hand) for hand in hands], "bottom": wire.text_of(room.bottom)}
         room.truth = self.game.state_from_deal({**deal, "first": room.first})
-        for seat, hand in zip(room.taken, hands, strict=True):
-            seat.cards, seat.rob = hand, -1
-        for seat in room.taken:
-            self._lobby.say(seat.uid, wire.DEALT, uid=room.taken[room.first].uid, timer=40, pokers=seat.cards)
+        for player, hand in zip(room.players, hands, strict=True):
+            player.cards, player.state = hand, wire.CALLING
+        first = room.players[room.first].uid
+        for player in room.players:
+            self._lobby.say(player, wire.DEALT, uid=first, timer=40, pokers=player.cards)
         self._robot_turn(room)
 
     def _robot_turn(self, room: Room) -> None:
         dead = self._lobby.traps.dead_after is not None and self.moves >= self._lobby.traps.dead_after
-        if room.truth.to_act and -(10**9) < room.taken[room.turn].uid < 0 and not dead:
-            self._lobby.later(0.0, self._robot_moves, room, room.taken[room.turn])
+        mover = room.mover
+        if mover is not None and mover.robot and not dead:
+            self._lobby.later(0.0, self._robot_moves, room, mover)
 
     def wake_robots(self) -> None:
         """Let robots move that ``dead_after`` had stopped."""
         for room in self._lobby.rooms.values():
-            if room.state != wire.WAITING:
-                self._robot_turn(room)
+            self._robot_turn(room)
 
-    def _robot_moves(self, room: Room, seat: Seat) -> None:
-        action = self.game.notation(int(self._lobby.rng.choice(list(room.truth.legal(room.turn)))))
-        if room.state == wire.CALLING:
+    def _robot_moves(self, room: Room, robot: Player) -> None:
+        seat = room.truth.to_act[0]
+        action = self.game.notation(int(self._lobby.rng.choice(list(room.truth.legal(seat)))))
+        if robot.state == wire.CALLING:
             body: dict[str, Any] = {"rob": int(action != "bid0")}
         else:
-            body = {"pokers": [] if action == "pass" else wire.pick(seat.cards, action)}
-        self.move(room, seat.uid, "", body)
+            body = {"pokers": [] if action == "pass" else wire.pick(robot.cards, action)}
+        self.move(room, robot, "", body)
 
-    def move(self, room: Room, uid: int, text: str, body: dict[str, Any]) -> None:
-        place = room.turn
-        calling = room.state == wire.CALLING
-        action, reason = self._call(room, body) if calling else self._shot(room, body)
+    def move(self, room: Room, player: Player, text: str, body: dict[str, Any]) -> None:
+        """A move of the player whose turn it is."""
+        seat = room.truth.to_act[0]
+        calling = player.state == wire.CALLING
+        action, reason = self._call(room, seat, body) if calling else self._shot(room, seat, player, body)
         if (
             action is not None
-            and uid > 0
-            and len(room.truth.legal(place)) > 3
+            and not player.robot
+            and len(room.truth.legal(seat)) > 3
             and self._lobby.rng.random() < self._lobby.traps.refuse
         ):
             action, reason = None, "Poker does not comply with the rules"
         if action is None:
-            key = (uid, self.moves, wire.text_of(body["pokers"]) if reason and "comply" in reason else text)
+            key = (player.uid, self.moves, wire.text_of(body["pokers"]) if reason and "comply" in reason else text)
             self.refusals[key] = self.refusals.get(key, 0) + 1
-            return self._lobby.fail(uid, reason)
+            return self._lobby.fail(player, reason)
         self.moves += 1
-        room.truth.apply(place, action)
-        self._client_moves += uid > 0
-        if (
-            uid in self._lobby.lines
-            and self._lobby.traps.drop_every
-            and self._client_moves % self._lobby.traps.drop_every == 0
-        ):
-            self._lobby.lines.pop(uid).abort()
+        room.truth.apply(seat, action)
+        self._client_moves += not player.robot
+        drop_every = self._lobby.traps.drop_every
+        if player.line is not None and drop_every and self._client_moves % drop_every == 0:
+            player.line.abort()
         if calling:
-            self._tell_call(room, uid, place, int(body["rob"]))
+            self._tell_call(room, player, int(body["rob"]))
         else:
-            self._tell_shot(room, uid, place, list(body["pokers"]))
+            self._tell_shot(room, seat, player, list(body["pokers"]))
         self._robot_turn(room)
 
-    def _call(self, room: Room, body: dict[str, Any]) -> tuple[int | None, str]:
-        legal = {self.game.notation(int(a)): int(a) for a in room.truth.legal(room.turn)}
+    def _call(self, room: Room, seat: int, body: dict[str, Any]) -> tuple[int | None, str]:
+        legal = {self.game.notation(int(a)): int(a) for a in room.truth.legal(seat)}
         took = next(action for name, action in legal.items() if name != "bid0")
         return (took if body["rob"] == 1 else legal["bid0"]), ""
 
-    def _shot(self, room: Room, body: dict[str, Any]) -> tuple[int | None, str]:
-        seat, cards = room.taken[room.turn], body.get("pokers") or []
-        legal = {int(action) for action in room.truth.legal(room.turn)}
+    def _shot(self, room: Room, seat: int, player: Player, body: dict[str, Any]) -> tuple[int | None, str]:
+        cards = body.get("pokers") or []
+        legal = {int(action) for action in room.truth.legal(seat)}
         if not cards:
             return (0, "") if 0 in legal else (None, "Last shot player does not allow pass")
-        if not isinstance(cards, list) or not set(seat.cards).issuperset(cards):
+        if not isinstance(cards, list) or not set(player.cards).issuperset(cards):
             return None, "Poker does not exist"
         readings = doudizhu.readings(wire.text_of(cards))
         if not readings:
@@ -119,49 +121,53 @@ class Hands:
         fitting = [action for action in readings if action in legal]
         return (fitting[0], "") if fitting else (None, "Poker small than last shot")
 
-    def _tell_call(self, room: Room, uid: int, place: int, rob: int) -> None:
-        room.taken[place].rob = rob
+    def _tell_call(self, room: Room, player: Player, rob: int) -> None:
+        player.rob = rob
         room.multiple *= 2 if rob == 1 else 1
         position = room.truth.view(0).to_json()
-        over = position["phase"] != "bid"
-        result: dict[str, Any] = {"uid": uid, "rob": rob, "landlord": -1, "multiple": room.multiple, "pokers": []}
-        if over:
-            landlord = room.taken[position["landlord"]]
+        result: dict[str, Any] = {"uid": player.uid, "rob": rob, "multiple": room.multiple}
+        result |= {"landlord": -1, "pokers": []}
+        if position["phase"] != "bid":
+            landlord = room.seats[position["landlord"]]
+            assert landlord is not None
             landlord.cards = landlord.cards + room.bottom
-            room.state = wire.PLAYING
+            room.last = (position["landlord"], [])
+            for each in room.players:
+                each.state = wire.PLAYING
             result |= {"landlord": landlord.uid, "pokers": room.bottom}
         self._lobby.broadcast(room, wire.CALLED, **result)
 
-    def _tell_shot(self, room: Room, uid: int, place: int, cards: list[int]) -> None:
-        seat = room.taken[place]
+    def _tell_shot(self, room: Room, seat: int, player: Player, cards: list[int]) -> None:
         if cards:
-            room.last = (uid, cards)
-            seat.cards = [card for card in seat.cards if card not in cards]
-        self._lobby.broadcast(room, wire.SHOT, uid=uid, pokers=cards, multiple=room.multiple)
-        if room.truth.terminal:
-            self._end(room, uid)
+            room.last = (seat, cards)
+            player.cards = [card for card in player.cards if card not in cards]
+        self._lobby.broadcast(room, wire.SHOT, uid=player.uid, pokers=cards, multiple=room.multiple)
+        if room.truth.terminal and None not in room.seats:  # with an empty seat, the lobby fails
+            self._end(room, player.uid)
 
     def _end(self, room: Room, winner: int) -> None:
         self.played += 1
-        returns = room.truth.returns
         results = [
-            {"uid": seat.uid, "point": int(points), "pokers": seat.cards}
-            for seat, points in zip(room.taken, returns, strict=True)
+            {"uid": player.uid, "point": int(points), "pokers": player.cards}
+            for player, points in zip(room.players, room.truth.returns, strict=True)
         ]
         multiple = {"origin": 10, "origin_multiple": 15}
         self._lobby.broadcast(
             room, wire.ENDED, winner=winner, spring=0, antispring=0, multiple=multiple, players=results
         )
-        room.state = wire.WAITING
-        for seat in room.taken:
-            seat.ready, seat.rob, seat.cards = 0, -1, []
-        for seat in room.taken:
-            if seat.leave:
-                self._lobby.leave(room, seat.uid)
-        for seat in room.taken:
-            if seat.uid < 0:
-                self._lobby.later(0.01, self._robot_ready, room, seat.uid)
+        room.first, room.last = (room.first + 1) % 3, (0, [])
+        gone = [player for player in room.players if player.left]
+        for player in room.players:
+            if player.left:
+                player.state = OVER
+            else:
+                player.restart(wire.WAITING)
+        for player in room.players:
+            if player.left or (gone and player.robot):
+                self._lobby.remove(player, room)  # nobody is told
+            elif player.robot:
+                self._lobby.later(0.01, self._robot_ready, player, room)
 
-    def _robot_ready(self, room: Room, uid: int) -> None:
-        if room.number in self._lobby.rooms and room.seat_of(uid) is not None:
-            self.ready(room, uid, 1)
+    def _robot_ready(self, player: Player, room: Room) -> None:
+        if player in room.players:
+            self.ready(player, room, 1)

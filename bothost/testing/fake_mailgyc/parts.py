@@ -1,4 +1,4 @@
-"""Connections, seats, rooms and faults of the fake of mailgyc/doudizhu."""
+"""Players, rooms and faults of the fake of mailgyc/doudizhu."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from typing import Any
 import msgspec
 
 from bothost.lobbies.mailgyc import protocol as wire
-from bothost.testing.fake_server import Line as BaseLine
+from bothost.testing.fake_server import Line
+
+INIT, OVER = 0, 4
+"""States of a player: without a room; a hand that ended before the next is prepared."""
 
 
 class Traps(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,23 +33,26 @@ class Traps(msgspec.Struct, frozen=True, kw_only=True):
 NOISE = ("", "[", "null", '[9001,{"fireworks":1}]', '[3002,{"uid":"x"}]', '{"a":1}', '[1006,{"room":{}}]')
 
 
-class Line(BaseLine):
-    """One websocket."""
-
-    dumb = False
-    """Its player counts as gone. The lobby sends it nothing, and ignores it until it names its room."""
-
-
 @dataclass(eq=False)
-class Seat:
-    """A player in a room."""
+class Player:
+    """A player. The server remembers everyone who ever logged in."""
 
     uid: int
     name: str
+    robot: bool = False
+    line: Line | None = None
+    """The websocket that opened last. The lobby sends to it, even if it is closed and an older one is not."""
+    left: int = 0
+    """1 after leaving, and after the end of any websocket. The lobby then ignores everything but a wish for a room."""
+    room: Room | None = None
+    """Where the player sits, or sat last."""
+    state: int = INIT
     ready: int = 0
     rob: int = -1
-    leave: int = 0
     cards: list[int] = field(default_factory=list)
+
+    def restart(self, state: int) -> None:
+        self.state, self.ready, self.rob, self.cards = state, 0, -1, []
 
 
 @dataclass(eq=False)
@@ -55,62 +61,65 @@ class Room:
 
     number: int
     level: int
-    seats: list[Seat | None] = field(default_factory=lambda: [None, None, None])
-    state: int = wire.WAITING
+    seats: list[Player | None] = field(default_factory=lambda: [None, None, None])
+    filled: bool = False
+    """Whether all seats were ever taken. From then on only who asks for its number gets a seat."""
     truth: Any = None
     bottom: list[int] = field(default_factory=list)
     first: int = 0
+    """Who calls first."""
     multiple: int = 15
-    last: tuple[int, list[int]] = (-1, [])
+    last: tuple[int, list[int]] = (0, [])
+    """Seat and cards of the last play."""
 
     @property
-    def taken(self) -> list[Seat]:
-        """The seats that are taken: during a hand all three."""
-        return [seat for seat in self.seats if seat is not None]
+    def players(self) -> list[Player]:
+        return [player for player in self.seats if player is not None]
 
     @property
-    def turn(self) -> int:
-        return int(self.truth.to_act[0])
+    def state(self) -> int:
+        return next((player.state for player in self.players if not player.left), INIT)
 
-    def seat_of(self, uid: int) -> int | None:
-        return next((i for i, seat in enumerate(self.seats) if seat is not None and seat.uid == uid), None)
+    @property
+    def mover(self) -> Player | None:
+        """Whose turn it is. None: of no player, or of one who left for another room, so that nothing happens."""
+        playing = any(player.state in (wire.CALLING, wire.PLAYING) for player in self.players)
+        return self.seats[self.truth.to_act[0]] if playing and self.truth.to_act else None
 
-    def seat(self, uid: int) -> Seat:
-        """The seat of a player who is here."""
-        return next(seat for seat in self.taken if seat.uid == uid)
-
-    def picture(self, uid: int) -> dict[str, Any]:
+    def picture(self, viewer: Player) -> dict[str, Any]:
         """Frame 1006 for one player: the other hands are zeros."""
-        playing = self.state != wire.WAITING
-        landlord = self.truth.view(0).to_json()["landlord"] if self.state == wire.PLAYING else None
-        taken = self.taken
-        placeholder = taken[0].uid if taken else -1
-        turn = taken[self.turn].uid if playing and self.truth.to_act else placeholder
-        owner = taken[landlord].uid if landlord is not None else placeholder
-        players = [
-            {}
-            if seat is None
-            else {
-                "uid": seat.uid,
-                "name": seat.name,
-                "sex": 1,
-                "avatar": "",
-                "ready": seat.ready,
-                "rob": seat.rob,
-                "leave": seat.leave,
-                "landlord": int(landlord == place),
-                "point": 1000,
-                "pokers": seat.cards if seat.uid == uid else [0] * len(seat.cards),
-            }
-            for place, seat in enumerate(self.seats)
-        ]
+        playing = self.state == wire.PLAYING
+        landlord = self.seats[self.truth.view(0).to_json()["landlord"]] if playing else None
         room: dict[str, Any] = {
             "id": self.number,
             "origin": 10,
             "multiple": self.multiple,
             "state": self.state,
+            "landlord_uid": self._uid(self.first),
+            "whose_turn": self._uid(0) if self.mover is None else self.mover.uid,
             "timer": 40,
+            "last_shot_uid": self._uid(self.last[0]),
+            "last_shot_poker": self.last[1],
         }
-        room |= {"landlord_uid": owner, "whose_turn": turn}
-        room |= {"last_shot_uid": self.last[0] if self.last[1] else owner, "last_shot_poker": self.last[1]}
+        players = [
+            {}
+            if player is None
+            else {
+                "uid": player.uid,
+                "name": player.name,
+                "sex": 1,
+                "avatar": "",
+                "ready": player.ready,
+                "rob": player.rob,
+                "leave": player.left,
+                "landlord": int(player is landlord),
+                "point": 1000,
+                "pokers": player.cards if player is viewer else [0] * len(player.cards),
+            }
+            for player in self.seats
+        ]
         return {"room": room, "players": players}
+
+    def _uid(self, seat: int) -> int:
+        player = self.seats[seat]
+        return -1 if player is None else player.uid

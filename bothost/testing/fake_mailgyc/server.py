@@ -12,7 +12,6 @@ Written from the frames of the real lobby (``docs/reference/adapters/mailgyc.md`
 
 from __future__ import annotations
 
-import contextlib
 from typing import Any
 
 import msgspec
@@ -23,9 +22,8 @@ from starlette.websockets import WebSocket
 
 from bothost.lobbies.mailgyc import protocol as wire
 from bothost.testing.fake_mailgyc.hands import Hands
-from bothost.testing.fake_mailgyc.parts import NOISE, Line, Room, Seat, Traps
-from bothost.testing.fake_server import FakeServer
-from bothost.testing.fake_server import Line as BaseLine
+from bothost.testing.fake_mailgyc.parts import INIT, NOISE, Player, Room, Traps
+from bothost.testing.fake_server import FakeServer, Line
 
 SECRET = "2|1:0|planted-cookie-secret"
 
@@ -38,10 +36,9 @@ class MailgycFake(FakeServer):
         self.traps = traps or Traps()
         self.play = Hands(self)
         self.robots_after_s = robots_after_s
-        self.uids: dict[str, int] = {}
+        self.players: dict[str, Player] = {}
+        """By name, in the order of their first login."""
         self.rooms: dict[int, Room] = {}
-        self.lines: dict[int, Line] = {}
-        """The connection to which the lobby sends, by player."""
         self.frames: list[tuple[int, str, str]] = []
         """(player, "in" | "out", text), oldest first. ``in`` is a frame of a client."""
         self.logins = 0
@@ -58,11 +55,11 @@ class MailgycFake(FakeServer):
     async def _login(self, request: Request) -> Response:
         name = (await request.json())["name"]
         self.logins += 1
-        uid = self.uids.setdefault(name, len(self.uids) + 2)
-        room = self.room_of(uid)
-        answer = {"uid": uid, "name": name, "sex": 1, "avatar": "", "room": room.number if room else -1}
+        player = self.players.setdefault(name, Player(len(self.players) + 2, name))
+        room = -1 if player.room is None else player.room.number
+        answer = {"uid": player.uid, "name": name, "sex": 1, "avatar": "", "room": room}
         answer |= {"rooms": self.counts(), "token": "planted-jwt"}
-        cookie = f"userinfo={uid}|{SECRET}; expires=Sun, 20 Dec 2099 12:00:00 GMT; Path=/"
+        cookie = f"userinfo={player.uid}|{SECRET}; expires=Sun, 20 Dec 2099 12:00:00 GMT; Path=/"
         return JSONResponse(answer, self.traps.login_status, {"Set-Cookie": cookie})
 
     def connected(self, socket: WebSocket) -> Line | None:
@@ -71,138 +68,130 @@ class MailgycFake(FakeServer):
             return None  # closed without a message, as the real lobby does
         line = Line(socket)
         line.user = int(cookie.split("=")[1].split("|")[0])
-        line.dumb = self._is_gone(line.user)
-        self.lines[line.user] = line
+        self._player(line).line = line
         return line
 
-    def disconnected(self, line: BaseLine) -> None:
-        if self.traps.notices_after_s:
-            self.later(self.traps.notices_after_s, self._closed, line)
-        else:
-            self._closed(line)
-
-    def _is_gone(self, uid: int) -> bool:
-        room = self.room_of(uid)
-        return room is not None and any(seat.uid == uid and seat.leave for seat in room.taken)
-
-    def _closed(self, line: BaseLine) -> None:
+    def disconnected(self, line: Line) -> None:
         """When any socket of a player ends, the player counts as gone, also on another socket."""
-        current = self.lines.get(line.user)
-        if current is line:
-            del self.lines[line.user]
-        elif current is not None:
-            current.dumb = True
-        room = self.room_of(line.user)
-        if room is None:
-            return
-        if room.state == wire.WAITING:
-            self.leave(room, line.user)
-        else:
-            room.seat(line.user).leave = 1
-            self.broadcast(room, wire.LEFT, uid=line.user)
+        self.later(self.traps.notices_after_s, self._leave, self._player(line))
+
+    def _player(self, line: Line) -> Player:
+        return next(player for player in self.players.values() if player.uid == line.user)
 
     # ------------------------------------------------------------------------------------------------------- telling
 
-    def say(self, player: int, code: int, /, **body: Any) -> None:
-        line = self.lines.get(player)
-        if line is None or line.dumb:
+    def say(self, player: Player, code: int, /, **body: Any) -> None:
+        """Send a frame to a player, even to one who left."""
+        if player.line is None:
             return
         if self.rng.random() < self.traps.noise:
-            line.send(self.rng.choice(NOISE))
+            player.line.send(self.rng.choice(NOISE))
         text = wire.encode(code, **body)
-        self.frames.append((player, "out", text))
-        line.send(text)
+        self.frames.append((player.uid, "out", text))
+        player.line.send(text)
 
     def broadcast(self, room: Room, code: int, /, **body: Any) -> None:
-        for seat in room.taken:
-            self.say(seat.uid, code, **body)
+        for player in room.players:
+            if not player.left:
+                self.say(player, code, **body)
 
     def show(self, room: Room) -> None:
         """Frame 1006, to everybody."""
-        for seat in room.taken:
-            self.say(seat.uid, wire.JOINED, **room.picture(seat.uid))
+        for player in room.players:
+            if not player.left:
+                self.say(player, wire.JOINED, **room.picture(player))
 
-    def fail(self, uid: int, reason: str) -> None:
+    def fail(self, player: Player, reason: str) -> None:
         self.errors.append(reason)
-        self.say(uid, wire.FAILURE, reason=reason)
+        self.say(player, wire.FAILURE, reason=reason)
 
     def counts(self) -> list[dict[str, int]]:
-        return [
-            {"level": level, "number": sum(len(r.taken) for r in self.rooms.values() if r.level == level)}
-            for level in (1, 2, 3)
-        ]
-
-    def room_of(self, uid: int) -> Room | None:
-        return next((room for room in self.rooms.values() if room.seat_of(uid) is not None), None)
+        filled = [room.level for room in self.rooms.values() if room.filled]
+        return [{"level": level, "number": 33 * (level == 1) + 3 * filled.count(level)} for level in (1, 2, 3)]
 
     # ------------------------------------------------------------------------------------------------------- hearing
 
-    def received(self, line: BaseLine, text: str) -> None:
-        assert isinstance(line, Line)
-        uid = line.user
-        self.frames.append((uid, "in", text))
-        if line.dumb:
-            return self._returns(line, text)
+    def received(self, line: Line, text: str) -> None:
+        player = self._player(line)
+        self.frames.append((player.uid, "in", text))
         if text == wire.PING:
             return line.send(wire.PONG)
         try:
             code, body = msgspec.json.decode(text, type=tuple[int, dict[str, Any]])
         except msgspec.DecodeError:
-            return self.fail(uid, "Protocol cannot be resolved")
-        room = self.room_of(uid)
+            return self.fail(player, "Protocol cannot be resolved")
         if code == wire.ROOMS:
-            return self.say(uid, wire.ROOM_LIST, rooms=self.counts())
-        if room is None:
-            if code == wire.JOIN:
-                return self._join(uid, body)
-            return self.fail(uid, "ERROR STATE[0]")
+            return self.say(player, wire.ROOM_LIST, rooms=self.counts())
+        if player.left and self._returns(player, code, body):
+            return
         if code == wire.LEAVE:
-            return self.leave(room, uid)
-        expected = {wire.WAITING: wire.READY, wire.CALLING: wire.CALL, wire.PLAYING: wire.SHOOT}[room.state]
-        if room.state != wire.WAITING and room.seat_of(uid) != room.turn:
-            return self.fail(uid, "TURN ERROR")  # for any message
-        if code != expected:
-            return self.fail(uid, f"STATE[{room.state}]")
-        if code == wire.READY:
-            return self.play.ready(room, uid, int(body["ready"]))
-        self.play.move(room, uid, text, body)
+            return self._leave(player)
+        if player.state == INIT:
+            return self._join(player, body) if code == wire.JOIN else self.fail(player, "ERROR STATE[0]")
+        playing = player.state in (wire.CALLING, wire.PLAYING)
+        expected = {wire.WAITING: wire.READY, wire.CALLING: wire.CALL, wire.PLAYING: wire.SHOOT}.get(player.state)
+        if playing and (player.room is None or player.room.mover is not player):
+            self.fail(player, "TURN ERROR")  # for any message
+        elif code != expected:
+            self.fail(player, f"STATE[{player.state}]")
+        elif player.room is not None and playing:
+            self.play.move(player.room, player, text, body)
+        elif player.room is not None:
+            self.play.ready(player, player.room, int(body["ready"]))
 
-    def _returns(self, line: Line, text: str) -> None:
-        """Every message is ignored until the player names the room."""
-        room = self.room_of(line.user)
-        with contextlib.suppress(msgspec.DecodeError):
-            code, body = msgspec.json.decode(text, type=tuple[int, dict[str, Any]])
-            if code == wire.JOIN and room is not None and body.get("room") == room.number:
-                line.dumb = False
-                room.seat(line.user).leave = 0
-                self.show(room)
-            elif code == wire.JOIN and room is None:
-                line.dumb = False
-                self._join(line.user, body)
+    def _returns(self, player: Player, code: int, body: dict[str, Any]) -> bool:
+        """A message of a player who left. Returns whether it is dealt with: all are ignored but the wish for a room."""
+        if code != wire.JOIN:
+            return True
+        player.left = 0
+        number, room = body.get("room", -1), player.room
+        if number == -1:
+            player.restart(INIT)
+            if room is not None:
+                self.remove(player, room)
+                player.room = None
+            return False
+        if self._find(body).number != number:
+            self.fail(player, f"Room[{number}] Not Found")
+        elif room is not None:
+            self.show(room)  # also if the player has no seat there any more, and so gets nothing
+        return True
 
-    def _join(self, uid: int, body: dict[str, Any]) -> None:
+    def _find(self, body: dict[str, Any]) -> Room:
+        """The room of this number, or one of this level that waits for players, or a new one."""
         level = int(body.get("level", 1))
-        free = [room for room in self.rooms.values() if len(room.taken) < 3 and room.state == wire.WAITING]
-        room = next((room for room in free if room.number == body.get("room")), None)
-        room = room or next((room for room in free if room.level == level), None)
-        if room is None:
-            self._numbers += 1
-            room = self.rooms[self._numbers] = Room(self._numbers, level)
-        name = next(name for name, number in self.uids.items() if number == uid)
-        room.seats[room.seats.index(None)] = Seat(uid, name)
-        self.show(room)
-        if level == 1 and len(room.taken) == 1:
+        if (named := self.rooms.get(body.get("room", -1))) is not None:
+            return named
+        for room in self.rooms.values():
+            if room.level == level and not room.filled and not any(player.robot for player in room.players):
+                return room
+        self._numbers += 1
+        room = self.rooms[self._numbers] = Room(self._numbers, level)
+        return room
+
+    def _join(self, player: Player, body: dict[str, Any]) -> None:
+        room = self._find(body)
+        player.state = wire.WAITING  # even if there is no free seat
+        if None not in room.seats:
+            return self.fail(player, f"Room[{room.number}] FULL")
+        player.room = room
+        self.sit(player, room)
+        if room.level == 1:
             self.later(self.robots_after_s, self.play.fill_with_robots, room)
 
-    def leave(self, room: Room, uid: int) -> None:
-        """A seat that is left during a hand stays taken, and the table waits for it for ever."""
-        self.broadcast(room, wire.LEFT, uid=uid)
-        seat = room.seat(uid)
-        place = room.seats.index(seat)
-        if room.state == wire.WAITING:
-            room.seats[place] = None
-        else:
-            dead = room.seats[place] = Seat(-(10**9) - uid, seat.name)
-            dead.cards, dead.rob, dead.ready, dead.leave = seat.cards, seat.rob, 1, 1
-        if all(seat.uid < 0 for seat in room.taken):
+    def sit(self, player: Player, room: Room) -> None:
+        room.seats[room.seats.index(None)] = player
+        room.filled |= None not in room.seats
+        self.show(room)
+
+    def _leave(self, player: Player) -> None:
+        """The seat stays taken until the hand ends, or until the player asks for another."""
+        player.left = 1
+        if player.room is not None:
+            self.broadcast(player.room, wire.LEFT, uid=player.uid)
+
+    def remove(self, player: Player, room: Room) -> None:
+        if player in room.players:
+            room.seats[room.seats.index(player)] = None
+        if not room.players:
             self.rooms.pop(room.number, None)

@@ -99,7 +99,7 @@ def test_it_is_registered():
 
 PROVEN = {
     "games": ("doudizhu",),  # test_a_wish_that_the_lobby_cannot_fulfil_costs_no_word
-    "tables_per_connection": 1,  # test_leaving_waits_for_its_confirmation_before_the_next_seat
+    "tables_per_connection": 1,  # test_trap_leaving_is_not_answered_…
     "connections_per_identity": 1,  # test_trap_a_second_socket_takes_over_…
     "acks_moves": True,  # test_the_landlord_plays_…_the_echo_acknowledges
     "rejects_illegal": "error",  # test_trap_errors_name_neither_request_nor_table

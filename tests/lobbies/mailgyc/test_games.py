@@ -102,8 +102,8 @@ async def test_a_fresh_process_goes_on_with_the_same_hand(kit):
             await until(lambda: any(robot_is_to_move(room) for room in lobby.rooms.values()))
             host.accounts[0].connection.adapter.feed = lambda item: []  # deaf and mute from here on, as if killed
         lobby.traps = Traps()
-        for line in list(lobby.lines.values()):
-            line.abort()
+        for player in lobby.players.values():
+            player.line.abort()
         played = lobby.play.played
         games = kit.rows("SELECT count(*) FROM games")[0][0]
         async with hosting(kit, lobby) as host:
@@ -115,7 +115,7 @@ async def test_a_fresh_process_goes_on_with_the_same_hand(kit):
 
 
 def robot_is_to_move(room):
-    return room.state != wire.WAITING and room.taken[room.turn].uid < 0
+    return room.mover is not None and room.mover.robot
 
 
 async def test_a_lobby_that_is_slow_to_notice_lost_connections(kit):
@@ -132,10 +132,21 @@ async def test_a_stalled_table_is_left_for_another(kit):
         MailgycFake(Traps(dead_after=25), seed=5) as lobby,
         hosting(kit, lobby, stall_s=1.0) as host,
     ):
-        await until(lambda: len(lobby.uids) == 1 and any(line == [wire.LEAVE] for line in said_codes(lobby)))
+        await until(lambda: len(lobby.players) == 1 and any(line == [wire.LEAVE] for line in said_codes(lobby)))
         lobby.traps = Traps()
         await until(lambda: lobby.play.played >= 2)
     assert host.runner.counters.aborted >= 1
+
+
+async def test_a_player_whose_seat_was_taken_meanwhile_finds_another(kit):
+    """The lobby removes the absent at the end of a hand. It still names their room, but does not answer there."""
+    async with MailgycFake() as lobby, hosting(kit, lobby, answer_timeout_s=0.5):
+        await until(lambda: lobby.play.moves >= 5)
+        (ada,) = lobby.players.values()
+        lost = ada.room
+        lobby.remove(ada, lost)
+        ada.line.abort()
+        await until(lambda: ada.room not in (None, lost) and ada.state == wire.PLAYING)
 
 
 def said_codes(lobby):
@@ -160,7 +171,7 @@ async def test_the_name_is_all_that_the_lobby_asks_for(kit, tmp_path):
         settings = config.load(tmp_path / "config.toml", {})
         async with kit.running(kit.settings(*settings.lobbies)) as host:
             await until(lambda: host.accounts and host.accounts[0].connection.connected)
-    assert list(lobby.uids) == ["bot-ada"]
+    assert list(lobby.players) == ["bot-ada"]
 
 
 async def test_the_lobby_lists_its_levels_and_answers_pings():

@@ -68,8 +68,17 @@ def test_trap_an_unknown_room_seats_us_elsewhere():
     bench = Bench().connect()
     assert said(bench.feed(m.Seek("s", m.Wish("doudizhu", {}, {"room": 777})))) == [[1005, {"room": 777, "level": 1}]]
     outputs = bench.hear(wire.JOINED, **picture(2, 2))
-    assert said(outputs) == [[1007, {}]]
+    assert said(outputs) == [[1007, {}], [1001, {}]]
     assert told(outputs, m.SeekEnded) and not told(outputs, m.Seated)
+
+
+def test_trap_the_first_request_for_a_room_by_number_may_have_no_answer():
+    """That of a player who was here before. The second has one."""
+    bench = Bench().connect()
+    asked = said(bench.feed(m.Seek("s", m.Wish("doudizhu", {}, {"room": 7}))))
+    assert said(bench.fire("rejoin")) == asked == [[1005, {"room": 7, "level": 1}]]
+    assert told(bench.hear(wire.JOINED, **picture(7, 2)), m.Seated)
+    assert bench.fire("rejoin") == []
 
 
 @pytest.mark.parametrize(
@@ -87,21 +96,20 @@ def test_a_wish_that_the_lobby_cannot_fulfil_costs_no_word(wish):
     assert said(outputs) == [] and told(outputs, m.SeekEnded)
 
 
-def test_leaving_waits_for_its_confirmation_before_the_next_seat():
+def test_trap_leaving_is_not_answered_so_the_list_of_rooms_shows_when_the_next_seat_can_be_asked_for():
     bench = Bench().seat()
-    assert said(bench.feed(m.Leave("1"))) == [[1007, {}]]
+    assert said(bench.feed(m.Leave("1"))) == [[1007, {}], [1001, {}]]
     assert said(bench.feed(m.Seek("s2", m.Wish("doudizhu")))) == []
     assert bench.hear(wire.JOINED, **picture(1, 2)) == []  # of the room that we left
-    assert said(bench.hear(wire.LEFT, uid=2)) == [[1005, {"room": -1, "level": 1}]]
+    assert said(bench.hear(wire.ROOM_LIST, rooms=LEVELS)) == [[1005, {"room": -1, "level": 1}]]
 
 
-def test_trap_leaving_in_the_middle_of_a_hand_may_not_be_confirmed():
-    """After a while another seat is asked for; where the lobby keeps us all the same, logging in tells so."""
+def test_a_seat_that_the_lobby_keeps_all_the_same_is_found_by_logging_in():
     bench = Bench().play()
-    assert said(bench.feed(m.Leave("1"))) == [[1007, {}]]
+    bench.feed(m.Leave("1"))
     assert bench.hear(wire.SHOT, uid=2, pokers=[4], multiple=30) == [], "of the room that we left"
-    assert said(bench.feed(m.Seek("s2", m.Wish("doudizhu")))) == []
-    assert said(bench.feed(m.TimerFired("away"))) == [[1005, {"room": -1, "level": 1}]]
+    bench.feed(m.Seek("s2", m.Wish("doudizhu")))
+    bench.hear(wire.ROOM_LIST, rooms=LEVELS)
     outputs = bench.hear(wire.FAILURE, reason="STATE[3]")
     assert told(outputs, m.SeekEnded) and told(outputs, m.Disconnected)
     bench.resume(room=1)
@@ -181,8 +189,17 @@ def test_trap_a_dead_opponent_stalls_the_table_for_ever():
     for _ in range(3):
         assert not told(bench.feed(m.TimerFired("stall")), m.TableEnded)
     outputs = bench.feed(m.TimerFired("stall"))
-    assert said(outputs) == [[1007, {}]]
+    assert said(outputs)[0] == [1007, {}]
     assert [end.reason for end in told(outputs, m.TableEnded)] == ["aborted"]
+
+
+def test_trap_a_seat_that_is_left_between_two_hands_stays_empty():
+    """A room that was full once gets nobody new. A player who was only disconnected comes back."""
+    bench = Bench(stall_s=8.0, wait_s=80.0).seat()
+    assert m.SetTimer("stall", 20.0) in bench.out
+    assert m.SetTimer("stall", 2.0) in bench.hear(wire.LEFT, uid=4)
+    assert m.SetTimer("stall", 2.0) in bench.feed(m.TimerFired("stall"))
+    assert m.SetTimer("stall", 20.0) in bench.hear(wire.JOINED, **picture(1, 2))
 
 
 def test_coming_back_to_a_stalled_table_is_no_progress():

@@ -6,7 +6,7 @@ from bothost import messages as m
 from bothost.lobbies.mailgyc import protocol as wire
 
 from ..adapter_bench import told
-from .bench import HANDS, LEVELS, Bench, picture, playing, said
+from .bench import HANDS, LEVELS, Bench, Transcript, picture, playing, said
 
 
 def test_trap_after_a_reconnect_every_message_is_ignored_until_the_room_is_named():
@@ -96,7 +96,39 @@ def test_coming_back_to_another_room_means_that_ours_is_gone():
     bench.lose()
     bench.resume()
     outputs = bench.hear(wire.JOINED, **picture(5, 2))
-    assert told(outputs, m.TableEnded)[0].table == "1" and said(outputs) == [[1007, {}]]
+    assert told(outputs, m.TableEnded)[0].table == "1" and said(outputs)[0] == [1007, {}]
+
+
+def test_trap_a_room_in_which_we_lost_our_seat_does_not_answer_our_return():
+    """The lobby removes the absent when a hand ends, and goes on naming their room at the login."""
+    bench = Bench().play()
+    bench.lose()
+    bench.resume()
+    assert told(bench.fire("hello"), m.Disconnected)
+    assert said(bench.resume()) == [[1001, {}]]
+    outputs = bench.hear(wire.ROOM_LIST, rooms=LEVELS)
+    assert [end.reason for end in told(outputs, m.TableEnded)] == ["aborted"]
+
+
+def test_a_lobby_that_refuses_our_return_for_long_keeps_the_seat():
+    bench = Bench().play()
+    bench.lose()
+    bench.resume()
+    bench.hear(wire.FAILURE, reason="TURN ERROR")
+    assert told(bench.fire("hello"), m.Disconnected)
+    assert said(bench.resume()) == [[1005, {"room": 1, "level": 1}]]
+
+
+def test_a_hand_ends_once():
+    """Not again when we come back to its table, also in a new process."""
+    bench = Transcript("mailgyc_full_game").replay()[2]
+    assert len(told(bench.out, m.HandEnded)) == 1
+    table = told(bench.out, m.Seated)[0].table
+    bench.lose()
+    for back in (bench, Bench(memo=bench.memo)):
+        back.log_in(int(table), m.Resume((table,), bench.memo))
+        outputs = back.hear(wire.JOINED, **picture(int(table), 2))
+        assert told(outputs, m.Seated) and not told(outputs, m.HandEnded)
 
 
 def test_a_hand_that_ended_while_we_were_away_is_void():
@@ -113,11 +145,6 @@ def test_trap_a_second_socket_takes_over_so_the_first_is_closed_and_time_passes(
     outputs = bench.feed(m.Resync("1"))
     assert told(outputs, m.CloseSocket)
     assert told(outputs, m.Disconnected)[0].retry_after_s >= 1.0
-
-
-def test_trap_when_the_old_socket_closes_the_new_one_is_deaf_so_we_connect_again():
-    bench = Bench().play()
-    assert told(bench.hear(wire.LEFT, uid=2), m.Disconnected)
 
 
 def test_somebody_elses_return_is_compared_with_our_picture():
