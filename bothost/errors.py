@@ -109,7 +109,8 @@ class ConfigErrors(ConfigError):
     """Several settings are wrong. ``errors`` holds them, in the order of the file."""
 
     def __init__(self, errors: Sequence[ConfigError]) -> None:
-        super().__init__("; ".join(str(error) for error in errors))
+        advice = dict.fromkeys(error.advice for error in errors if error.advice)
+        super().__init__("; ".join(str(error) for error in errors), advice="; ".join(advice))
         self.errors = tuple(errors)
 
 

@@ -30,14 +30,26 @@ from bothost.tables.router import address, matches, wished_level
 
 def check_settings(settings: Settings, plugins: Plugins, *, file: str | None = None) -> list[str]:
     """Check the settings, and return warnings. Raises ConfigError or ConfigErrors for settings that cannot work."""
-    found = [*_routes(settings, plugins), *_lobbies(settings, plugins)]
-    if found:
-        lines = _lines(file)
-        for error in found:
-            error.file, error.line = file, find_line(lines, error.key or "")
-        raise found[0] if len(found) == 1 else ConfigErrors(found)
+    found = [*_routes(settings, plugins), *_lobbies(settings, plugins), *_wishes(settings, plugins)]
+    lines = _lines(file)
+    for error in found:
+        error.file, error.line = file, find_line(lines, error.key or "")
+    _raise(found)
     failed = (f"plugin {f.plugin} failed to load: {f.cause}" for f in plugins.failures)
     return [*_unrouted(settings), *_misrouted(settings, plugins), *failed]
+
+
+def check_wishes(settings: Settings, plugins: Plugins) -> None:
+    """Raises ConfigError or ConfigErrors for wishes for a game that is not installed, or that the lobby does not play.
+
+    The keys name the accounts: a worker has only some of them, so their numbers are not those of the file.
+    """
+    _raise(list(_wishes(settings, plugins, by_name=True)))
+
+
+def _raise(found: Sequence[ConfigError]) -> None:
+    if found:
+        raise found[0] if len(found) == 1 else ConfigErrors(found)
 
 
 SECRET_ADVICE = "set it, or name a file: token = { file = … }"
@@ -132,9 +144,15 @@ def _lobbies(settings: Settings, plugins: Plugins) -> Iterator[ConfigError]:
         else:
             for p in problems(lobby.options, adapter.Options, key=f"{key}.options"):
                 yield ConfigError(p.message, key=p.key, value=p.value, advice=p.advice)
+
+
+def _wishes(settings: Settings, plugins: Plugins, *, by_name: bool = False) -> Iterator[ConfigError]:
+    for index, lobby in enumerate(settings.lobbies):
+        adapter = plugins.lobbies.get(lobby.adapter)
         for a, account in enumerate(lobby.accounts):
+            key = f"{lobby.name}/{account.name}" if by_name else f"lobby[{index}].account[{a}]"
             for w, wish in enumerate(account.wishes):
-                yield from _wish(f"{key}.account[{a}].wish[{w}]", wish, adapter)
+                yield from _wish(f"{key}.wish[{w}]", wish, adapter)
 
 
 def _wish(key: str, wish: WishSettings, adapter: type[LobbyAdapter] | None) -> Iterator[ConfigError]:

@@ -15,6 +15,7 @@ import structlog
 
 from bothost.config import Secret, Settings, config_hash
 from bothost.errors import ANY_FAILURE, BothostError, described
+from bothost.host.check import check_wishes
 from bothost.host.supervisor import Host
 from bothost.plugins import Plugins, Resolved
 from bothost.tables.router import Router
@@ -64,6 +65,7 @@ def _prepared(plugins: Plugins, read: Callable[[], Settings]) -> tuple[Settings,
     """The new settings with their router, strategies and fallbacks. Raises for what is missing, so that it changes
     nothing."""
     new = read()
+    check_wishes(new, plugins)
     router = Router(new.routes, plugins.strategies.__contains__)
 
     def found(address: str, options: Mapping[str, Any]) -> Found:

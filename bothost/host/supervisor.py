@@ -14,7 +14,7 @@ from bothost.config import AccountSettings, LobbySettings, Settings
 from bothost.errors import AuthError, ConfigError, LobbyUnreachable
 from bothost.host.account import Account, Timeouts
 from bothost.host.account_tables import AccountTables
-from bothost.host.check import SECRET_ADVICE, missing_secrets
+from bothost.host.check import SECRET_ADVICE, check_wishes, missing_secrets
 from bothost.host.games import Games
 from bothost.host.hooks import HookThread
 from bothost.host.leases import Keeper
@@ -116,12 +116,13 @@ class Host:
     async def run(self, *, fail_fast: bool = False) -> None:
         """Connect all accounts and play until drained. Returns when everything is logged.
 
-        Raises ConfigError, UsageError, PluginError and ModelError (routes, adapters, secrets), AuthError if every
+        Raises ConfigError, UsageError, PluginError and ModelError (routes, adapters, secrets, wishes), AuthError if
         account was refused, and with ``fail_fast`` LobbyUnreachable if a lobby cannot be reached at the start.
         """
         try:
             if missing := missing_secrets(self.settings, self.plugins):  # before models are loaded for nothing
                 raise ConfigError("; ".join(missing), advice=SECRET_ADVICE)
+            check_wishes(self.settings, self.plugins)
             self._warm()
             self._warming = asyncio.create_task(self.runner.workers.processes_ready(), name="warming")
             self._warming.add_done_callback(lambda _: self._changed.set())

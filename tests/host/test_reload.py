@@ -94,15 +94,25 @@ async def test_what_cannot_be_read_changes_nothing_and_is_explained(kit, why, ca
     assert str(why) in capsys.readouterr().out
 
 
-async def test_a_route_to_a_strategy_that_is_not_there_changes_nothing(kit, capsys):
+async def test_a_strategy_or_a_game_that_is_not_there_changes_nothing(kit, capsys):
     async with kit.lobby():
         settings = kit.settings()
         async with kit.running(settings) as host:
             router = host.plans.router
             new = change(settings, routes=(RouteSettings(strategy="nobody"),), limits=LimitSettings(tables=1))
             assert not await reload.apply(host, lambda: new)
+            new = with_account(change(new, routes=settings.routes), wishes=(WishSettings(game="chess"),))
+            assert not await reload.apply(host, lambda: new)
             assert host.plans.router is router and host.capacity.cap == 1000
-    assert "nobody" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "nobody" in said and "no game is called 'chess'" in said
+
+
+async def test_a_host_does_not_start_with_a_wish_for_a_game_that_is_not_there(kit):
+    settings = with_account(kit.settings(), wishes=(WishSettings(game="othelo"),))
+    with pytest.raises(ConfigError, match=r"\.wish\[0\]\.game: no game is called 'othelo'") as caught:
+        await kit.host(settings).run()
+    assert "'othello'" in caught.value.advice
 
 
 async def test_tables_play_on_while_a_strategy_is_loaded(kit, monkeypatch):
