@@ -49,6 +49,11 @@ def described(error: BaseException, most: int = 2000) -> str:
     return text[:most].encode(errors="replace").decode()
 
 
+def printable(text: object) -> str:
+    """Text that a lobby or a player wrote, safe for the terminal: control characters become visible."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))
+
+
 class BothostError(Exception):
     """Base of all. ``str(e)`` says what happened; ``e.advice`` says what to do, or is empty."""
 

@@ -34,7 +34,11 @@ def command(
     markdown: Annotated[Path | None, typer.Option(help="Write the ladder to this Markdown file.")] = None,
     picture: Annotated[Path | None, typer.Option(help="Draw it: a .png, .svg or .pdf file.")] = None,
     rebuild: Annotated[
-        bool, typer.Option("--rebuild", help="Forget the ratings and count every hand of the log again.")
+        bool,
+        typer.Option(
+            "--rebuild",
+            help="Forget the ratings; count every hand of the log again, and the journals that --journal names.",
+        ),
     ] = False,
     config: options.Config = None,
     json: options.Json = False,
@@ -55,6 +59,7 @@ def command(
     scope: Scope = "all" if own else "others"
     with Store.open(options.settings(config).store) as store:
         ladder = Ladder(store, scope)
+        before = ladder.hands
         if rebuild:
             clear(store, scope)
             ladder = Ladder(store, scope)
@@ -62,6 +67,11 @@ def command(
         with output.progress(None, "ladder") as advance:
             hands = ladder.count(logged, on_counted=advance)
             deals = sum(ladder.count(journals.outcomes(path)) for path in paths)
+        if (gone := before - ladder.hands) > 0:
+            output.warn(
+                f"{gone:,} of {before:,} results of contestants no longer count: their hands were deleted from the "
+                "log, or their journals are not named with --journal"
+            )
         found = report.ladders(store, scope, game=game, min_hands=min_hands)
     if markdown is not None:
         markdown.write_text(report.markdown(found), encoding="utf-8")

@@ -18,6 +18,7 @@ import msgspec
 import typer
 
 from bothost.errors import BothostError, ConfigError, ConfigErrors, raised_at
+from bothost.errors import printable as printable
 
 _USAGE = 2
 SHORTEST_NAME = 12
@@ -107,11 +108,6 @@ def _wrapped(cell: str, width: int) -> list[str]:
 def counted(number: int, noun: str) -> str:
     """``1 hand``, ``1,234 hands``."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
-def printable(text: object) -> str:
-    """Text that a lobby or a player wrote, safe for the terminal: control characters become visible."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))
 
 
 def _lines(text: str) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from bothost.errors import UsageError
-from bothost.ladder.report import GameLadder, printable
+from bothost.errors import UsageError, printable
+from bothost.ladder.report import GameLadder
 
 LINES = 8
 """Contestants whose history is drawn."""

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import sqlalchemy as sa
 
+from bothost.errors import printable
 from bothost.store.models import rating_history, rating_pairs
 from bothost.store.ratings import Contestant, Rating, Scope, all_ratings
 from bothost.store.records import short_time
@@ -182,9 +183,4 @@ def _table(header: Sequence[str], lines: Sequence[Sequence[object]]) -> list[str
 
 
 def _line(cells: Sequence[object]) -> str:
-    return "| " + " | ".join(re.sub(r"[\\`*_\[\]<>|&~]", r"\\\g<0>", printable(str(cell))) for cell in cells) + " |"
-
-
-def printable(label: str) -> str:
-    """A name as a lobby gave it, with its control characters and marks that reorder text escaped."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in label)
+    return "| " + " | ".join(re.sub(r"[\\`*_\[\]<>|&~]", r"\\\g<0>", printable(cell)) for cell in cells) + " |"

@@ -52,8 +52,8 @@ class Ladder:
             for game, known in all_ratings(store, scope=scope).items()
             for who, rating in known.items()
         }
-        self._hands = self._total()
-        """Hands of all ratings in the database."""
+        self.hands = self._total()
+        """Hands of all ratings in the database, counted once for each contestant."""
 
     def count(self, outcomes: Iterable[Outcome], on_counted: Callable[[int], None] = lambda done: None) -> int:
         """Count outcomes that were not counted before. Returns the number of those with teams."""
@@ -115,7 +115,7 @@ class Ladder:
             self._upsert(connection, models.ratings, changes.rating_rows(self._scope))
             self._upsert(connection, models.rating_history, changes.history_rows(self._scope))
             self._upsert(connection, models.rating_pairs, changes.pair_rows(self._scope), add=("hands", "wins"))
-        self._hands = self._total()
+        self.hands = self._total()
 
     def _check_alone(self, connection: sa.Connection) -> None:
         """Raise StoreError if others changed the ratings since they were loaded: ours would replace theirs."""
@@ -123,7 +123,7 @@ class Ladder:
         if connection.dialect.name == "postgresql":
             connection.exec_driver_sql(f"LOCK TABLE {r.name} IN SHARE ROW EXCLUSIVE MODE")
         counted = connection.execute(sa.select(sa.func.sum(r.c.hands)).where(r.c.scope == self._scope)).scalar() or 0
-        if counted != self._hands:
+        if counted != self.hands:
             raise StoreError("another `bothost ladder` is counting, too", advice="run it again")
 
     def _total(self) -> int:

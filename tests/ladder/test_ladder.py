@@ -268,8 +268,12 @@ def test_the_command_shows_writes_and_draws(tmp_path, monkeypatch, capsys):
     assert (best["name"], best["hands"], len(best["history"])) == ("strong", 4, 4)
     assert best["ci95"][0] < best["mu"] < best["ci95"][1]
     assert data["games"]["othello"]["head_to_head"][0]["hands"] == 4
+    assert main(["ladder", "--rebuild", "--journal", "a.jsonl"]) == 0
+    assert capsys.readouterr().err == ""
     assert main(["ladder", "--rebuild", "--json", "--min-hands", "5"]) == 0
-    assert json.loads(capsys.readouterr().out)["games"] == {}
+    out, err = capsys.readouterr()
+    assert json.loads(out)["games"] == {}
+    assert "8 of 8 results of contestants no longer count" in err and "--journal" in err
     assert main(["ladder", "--journal", "a.jsonl", "--picture", "ladder.xyz"]) == 2
 
 
