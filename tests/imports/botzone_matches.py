@@ -91,6 +91,40 @@ def _winner(answers: dict[int, list[str]], turn: int) -> int | None:
     return min(wanted)[2] if wanted else None
 
 
+def flower_steps(seed: int) -> tuple[list[dict], State]:
+    """Requests and answers of a game with flowers, whose players discard what they drew and claim nothing."""
+    state = rules.game("mahjong", preset="botzone", flowers=True).new_state(seed)
+    steps: list[dict] = []
+
+    def ask(content: list[str], answers: dict[int, str]) -> None:
+        steps.append({"judge": "request", "content": content})
+        steps.append({"answers": [answers.get(seat, "PASS") for seat in range(4)]})
+
+    def laid() -> list[list[str]]:
+        return [event.split()[1:] for event in state.events(0) if event.startswith("flower")]
+
+    ask([f"0 {seat} {WINDS.index(state.deal['prevalent_wind'])}" for seat in range(4)], {})
+    hands = [state.view(seat).to_json()["hand"] for seat in range(4)]
+    hands[0].remove(state.view(0).to_json()["drawn"])
+    told = laid()
+    flowers = [[flower for who, flower in told if who == str(seat)] for seat in range(4)]
+    counts = " ".join(str(len(own)) for own in flowers)
+    shown = " ".join(flower for own in flowers for flower in own)
+    ask([f"1 {counts} {' '.join(hands[seat])} {shown}" for seat in range(4)], {})
+    while not state.terminal:
+        (seat,) = state.to_act
+        for who, flower in laid()[len(told) :]:
+            ask([f"3 {who} BUHUA {flower}"] * 4, {})
+        told = laid()
+        drawn = state.view(seat).to_json()["drawn"]
+        ask([f"2 {drawn}" if each == seat else f"3 {seat} DRAW" for each in range(4)], {seat: f"PLAY {drawn}"})
+        state.apply(seat, state.game.parse(f"play:{drawn}"))
+        ask([f"3 {seat} PLAY {drawn}"] * 4, {})
+        while claiming(state):
+            state.apply(state.to_act[0], state.game.parse("pass"))
+    return [*steps, {"judge": "finish", "content": list(state.returns)}], state
+
+
 def match_log(steps: list[dict], **more: object) -> dict:
     """The same as a match log of the platform."""
     logs: list[dict] = []

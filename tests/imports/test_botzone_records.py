@@ -6,7 +6,16 @@ import json
 from pathlib import Path
 
 import pytest
-from botzone_matches import GAMES, SHARED, competition_text, doudizhu_match, mahjong_steps, match_log, reversi_match
+from botzone_matches import (
+    GAMES,
+    SHARED,
+    competition_text,
+    doudizhu_match,
+    flower_steps,
+    mahjong_steps,
+    match_log,
+    reversi_match,
+)
 
 from bothost.imports.botzone import match, read
 from bothost.imports.job import import_files
@@ -52,6 +61,16 @@ def test_a_match_log_without_a_wall_gives_the_same_hand():
         assert list(again.returns) == game["scores"]
         views = zip(play(from_steps).moves, play(from_logs).moves, strict=True)
         assert all(a[1].to_bytes() == b[1].to_bytes() for a, b in views)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_flowers_are_laid_in_the_deal_and_later(seed):
+    steps, state = flower_steps(seed)
+    assert any("BUHUA" in step["content"][0] for step in steps[:-1] if "content" in step)
+    found = match(match_log(steps))
+    assert list(found.actions) == list(state.actions)
+    told, known = ([event.split()[:2] for event in each.events(0)] for each in (play(found).state, state))
+    assert told == known
 
 
 def test_the_text_of_the_competitions(tmp_path: Path):
