@@ -10,7 +10,7 @@ import os
 import socket
 import stat
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -58,9 +58,9 @@ def _private_folder() -> Path:
 
 
 class Control:
-    """Serves commands: name → function that takes the message's other keys and returns the answer."""
+    """Serves commands: name → function that takes the message's other keys and returns the answer, or an awaitable."""
 
-    def __init__(self, path: Path, commands: Mapping[str, Callable[..., Json]]) -> None:
+    def __init__(self, path: Path, commands: Mapping[str, Callable[..., Json | Awaitable[Json]]]) -> None:
         self.path = path
         self._commands = commands
         self._server: asyncio.Server | None = None
@@ -99,7 +99,7 @@ class Control:
         try:
             with contextlib.suppress(ConnectionError, TimeoutError, ValueError):
                 async with asyncio.timeout(5.0):
-                    writer.write(msgspec.json.encode(self._answer(await reader.readline())) + b"\n")
+                    writer.write(msgspec.json.encode(await self._answer(await reader.readline())) + b"\n")
                     await writer.drain()
         finally:
             self._serving.discard(task)
@@ -107,7 +107,7 @@ class Control:
             with contextlib.suppress(ConnectionError):
                 await writer.wait_closed()
 
-    def _answer(self, line: bytes) -> Json:
+    async def _answer(self, line: bytes) -> Json:
         try:
             arguments = msgspec.json.decode(line, type=dict[str, str])
         except ValueError:
@@ -121,7 +121,8 @@ class Control:
         except TypeError as error:
             return {"error": f"{command}: {error}"}
         try:
-            return function(**arguments)
+            answer = function(**arguments)
+            return await answer if inspect.isawaitable(answer) else answer
         except UsageError as error:
             return {"error": str(error), "advice": error.advice}
 

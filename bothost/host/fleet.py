@@ -7,11 +7,11 @@ socket for all of them. A worker that loses its parent drains.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import functools
 import os
 import signal
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
@@ -142,49 +142,52 @@ class Fleet:
             self.interrupt()
         return {"draining": True}
 
-    def forward(self, command: str, **arguments: str) -> Json:
+    async def forward(self, command: str, **arguments: str) -> Json:
         """The answer of the worker with the account or strategy. Raises UsageError if there is none."""
-        answers, refusals, silent = [], [], []
-        for number in self.workers:
-            try:
-                answers.append(self._ask(number, command, **arguments))
-            except NoHost:
-                silent.append(str(number))
-            except UsageError as error:
-                refusals.append(error)
-        if answers:
-            return answers[0]
+        answers = await self._answers(command, **arguments)
+        for answer in answers.values():
+            if not isinstance(answer, UsageError):
+                return answer
+        silent = [str(number) for number, answer in answers.items() if isinstance(answer, NoHost)]
         if silent:
             advice = "bothost status shows whether it is restarted; then repeat the command"
             raise UsageError(f"worker {', '.join(silent)} does not answer, and no other can do this", advice=advice)
-        raise refusals[0]
+        raise next(answer for answer in answers.values() if isinstance(answer, UsageError))
 
-    def tables(self) -> Json:
+    async def tables(self) -> Json:
         """The tables of all workers that answer."""
-        found: list[Json] = []
-        for number in self.workers:
-            with contextlib.suppress(UsageError):
-                found += self._ask(number, "tables")["tables"]
-        return {"tables": found}
+        answers = (await self._answers("tables")).values()
+        return {"tables": [one for answer in answers if not isinstance(answer, UsageError) for one in answer["tables"]]}
 
-    def status(self) -> Json:
+    async def status(self) -> Json:
         """The status of every worker."""
+        answers = await self._answers("status")
         return {
             "host": self.settings.host.name,
             "draining": self.draining,
-            "workers": [self._status_of(number, worker) for number, worker in self.workers.items()],
+            "workers": [_status_of(number, self.workers[number], answer) for number, answer in answers.items()],
         }
 
-    def _status_of(self, number: int, worker: KeptProcess) -> Json:
-        known: Json = {"worker": number, "pid": worker.pid, "restarts": max(0, worker.starts - 1)}
-        try:
-            return {**known, "status": self._ask(number, "status")}
-        except UsageError:
-            return {**known, "status": None, "code": worker.code}
+    async def _answers(self, command: str, **arguments: str) -> dict[int, Json | UsageError]:
+        """Every worker's answer to a command, or why it refuses or does not answer. All are asked at once."""
 
-    def _ask(self, number: int, command: str, **arguments: str) -> Json:
-        """A worker's answer to a command. Raises UsageError if it refuses or does not answer."""
-        return ask(folder(self.settings.host.data_dir, number), command, ASK_S, **arguments)
+        def asked(number: int) -> Json | UsageError:
+            try:
+                return ask(folder(self.settings.host.data_dir, number), command, ASK_S, **arguments)
+            except UsageError as error:
+                return error
+
+        loop = asyncio.get_running_loop()
+        with ThreadPoolExecutor(len(self.workers)) as threads:
+            answers = await asyncio.gather(*(loop.run_in_executor(threads, asked, number) for number in self.workers))
+        return dict(zip(self.workers, answers, strict=True))
+
+
+def _status_of(number: int, worker: KeptProcess, answer: Json | UsageError) -> Json:
+    known: Json = {"worker": number, "pid": worker.pid, "restarts": max(0, worker.starts - 1)}
+    if isinstance(answer, UsageError):
+        return {**known, "status": None, "code": worker.code}
+    return {**known, "status": answer}
 
 
 def exit_code(code: int | None) -> int:

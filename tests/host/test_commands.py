@@ -66,9 +66,9 @@ async def test_the_parent_of_several_workers_asks_the_one_that_has_the_account(t
     for control in controls:
         await control.start()
     try:
-        assert await asyncio.to_thread(parent.forward, "pause", account="home/2") == {"worker": 2}
+        assert await parent.forward("pause", account="home/2") == {"worker": 2}
         with pytest.raises(UsageError, match="home/3"):
-            await asyncio.to_thread(parent.forward, "pause", account="home/3")
+            await parent.forward("pause", account="home/3")
     finally:
         for control in controls:
             await control.aclose()

@@ -189,11 +189,32 @@ async def test_an_account_of_a_worker_that_does_not_answer_is_not_called_unknown
     first = Control(socket_path(fleet.folder(settings.host.data_dir, 1)), {"pause": refuse})
     await first.start()
     with pytest.raises(UsageError, match="worker 2 does not answer"):
-        await asyncio.to_thread(parent.forward, "pause", account="home/bob")
+        await parent.forward("pause", account="home/bob")
     alone = fleet.Fleet(settings, 1, scripted(""))
     with pytest.raises(UsageError, match="there is no account 'home/bob'"):
-        await asyncio.to_thread(alone.forward, "pause", account="home/bob")
+        await alone.forward("pause", account="home/bob")
     await first.aclose()
+
+
+async def test_all_workers_are_asked_at_once(tmp_path):
+    """So several workers that hang cost no longer than one."""
+    settings = config.load(configuration(tmp_path))
+    parent, asked = fleet.Fleet(settings, 3, scripted("")), asyncio.Barrier(3)
+
+    async def status():
+        await asked.wait()
+        return {"health": []}
+
+    folders = [fleet.folder(settings.host.data_dir, number) for number in parent.workers]
+    controls = [Control(socket_path(folder), {"status": status}) for folder in folders]
+    for control in controls:
+        await control.start()
+    try:
+        found = await parent.status()
+    finally:
+        for control in controls:
+            await control.aclose()
+    assert [worker["status"] for worker in found["workers"]] == 3 * [{"health": []}]
 
 
 def leave_rows(settings):
