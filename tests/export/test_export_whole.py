@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from botzone_matches import GAMES, mahjong_steps, match_log
 
 from bothost import rules
 from bothost.cli import main
@@ -89,6 +90,24 @@ def test_a_mahjong_match_says_every_action(store, tmp_path: Path):
         logged[timeline.hand.game.game_id.hex()] += [(row.at_us, row.seat, row.action) for row in timeline.decisions]
     for each in read(tmp_path / "out" / "matches.jsonl"):
         assert list(each.record.actions) == [(seat, action) for _, seat, action in sorted(logged[each.record.source])]
+
+
+def test_real_games_of_mahjong_go_out_as_they_came_in(settings, tmp_path: Path):
+    games = [game for game in GAMES if "gang" in game["rounds"]]
+    came = [match_log(mahjong_steps(game), initdata={"walltiles": game["wall"]}) for game in games]
+    (tmp_path / "came.jsonl").write_text("\n".join(map(json.dumps, came)))
+    with Store.open(settings) as opened:
+        origin = Origin(lobby="imported", format="botzone", file="", line=0)
+        assert import_files(opened, "botzone", [tmp_path / "came.jsonl"], origin).imported == len(games)
+        export_matches(opened, SCORED, tmp_path / "out")
+    went = [json.loads(line) for line in (tmp_path / "out" / "matches.jsonl").read_text().splitlines()]
+    assert sorted(map(asked, went)) == sorted(map(asked, came))
+
+
+def asked(match: dict) -> list[list[str]]:
+    """The requests of the judge."""
+    outputs = [entry["output"] for entry in match["logs"] if "output" in entry]
+    return [list(output["content"].values()) for output in outputs[:-1]]
 
 
 def test_minari_reads_its_dataset_back(store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
