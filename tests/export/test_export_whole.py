@@ -152,6 +152,32 @@ def test_minari_reads_its_dataset_back(store, tmp_path: Path, monkeypatch: pytes
         export_episodes(store, SCORED, out)
 
 
+def test_hands_that_cannot_be_told_are_counted_by_reason(store, tmp_path: Path):
+    pytest.importorskip("minari")
+    keys = sorted({hand.game.game_id for hand in iter_hands(store, HandQuery(games=("othello",)))})
+    with store.begin(writes=True) as connection:
+        for change, key in zip(
+            (
+                "UPDATE games SET game = 'elsewhere' WHERE game_id = ?",
+                "UPDATE events SET seq = 1 WHERE game_id = ?",
+                "UPDATE events SET events = substr(events, 1, instr(events, char(10)) - 1) WHERE game_id = ?",
+                "UPDATE decisions SET view = x'00' WHERE game_id = ?",
+                "DELETE FROM decisions WHERE game_id = ?",
+            ),
+            keys,
+            strict=True,
+        ):
+            connection.exec_driver_sql(change, (key,))
+    query = HandQuery(games=("othello", "elsewhere"))
+    matches = export_matches(store, query, tmp_path / "matches")
+    untold = {"of a game that is not installed": 2, "with a gap in their events": 2, "that were never revealed": 2}
+    assert (matches["matches"], matches["left_out"]) == ({"Reversi": 2}, untold)
+    info = export_episodes(store, query, tmp_path / "episodes")
+    reasons = ("of a game that is not installed", "with a gap in their events", "whose views cannot be decoded")
+    assert info["left_out"] == dict.fromkeys((*reasons, "without a decision"), 2)
+    assert info["datasets"]["bothost/othello-v0"]["episodes"] == 2
+
+
 def test_a_hand_without_a_score_of_our_seat_is_left_out(store, tmp_path: Path):
     pytest.importorskip("minari")
     with store.begin() as connection:
