@@ -117,7 +117,7 @@ class Host:
         """Connect all accounts and play until drained. Returns when everything is logged.
 
         Raises ConfigError, UsageError, PluginError and ModelError (routes, adapters, secrets, wishes), AuthError if
-        account was refused, and with ``fail_fast`` LobbyUnreachable if a lobby cannot be reached at the start.
+        every account was refused, and with ``fail_fast`` LobbyUnreachable if a lobby cannot be reached at the start.
         """
         try:
             if missing := missing_secrets(self.settings, self.plugins):  # before models are loaded for nothing
