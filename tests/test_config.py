@@ -87,6 +87,9 @@ def test_everything_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
     [
         (LOBBY + LOBBY, "lobby", "two lobbies"),
         (LOBBY + '[[lobby.account]]\nname = "ada-1"', "lobby[0].account", "two accounts"),
+        (LOBBY + '[[lobby.account]]\nname = "a/b"', "lobby[0].account[1].name", "of any language"),
+        (LOBBY + '[[lobby.account]]\nname = "a\\u202eb"', "lobby[0].account[1].name", "is not an account name"),
+        (LOBBY + '[[lobby.account]]\nname = "a\\u00a0b"', "lobby[0].account[1].name", "is not an account name"),
         ('[[route]]\nstrategy = "random"\nlobby = "hom"', "route[0].lobby", "no lobby 'hom'"),
         ('[[route]]\nstrategy = "random:v1"\nlevel = 2', "route[0].level", "names a version already"),
         ('[store]\nurl = "postgresql://me:hunter22@host/db"', "store.url", "holds a password"),
@@ -109,6 +112,14 @@ def test_contradictions(tmp_path: Path, text: str, key: str, words: str) -> None
     found = errors(tmp_path, text)
     assert words in str(found[key])
     assert "hunter22" not in str(found[key]) + repr(found[key].value) + found[key].advice
+
+
+def test_accounts_are_named_in_any_language_and_each_has_its_own_variable(tmp_path: Path) -> None:
+    written = {"小明": "U5C0FU660E", "小红": "U5C0FU7EA2", "José": "JOSU00C9"}
+    text = LOBBY + "".join(f'[[lobby.account]]\nname = "{name}"\n' for name in written)
+    env = {f"BOTHOST_HOME_{variable}_TOKEN": f"token of {name}" for name, variable in written.items()}
+    accounts = config.load(write(tmp_path, text), env).lobbies[0].accounts[1:]
+    assert [account.token.reveal() for account in accounts if account.token] == [f"token of {n}" for n in written]
 
 
 def test_bad_toml_and_bad_files_are_config_errors(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ import msgspec
 
 from bothost.config.check import Problem, nearest, problems
 from bothost.config.lines import find_line, line_numbers
+from bothost.config.names import is_visible
 from bothost.config.secret import REDACTED, Secret, expanded, from_config, from_environment, variable
 from bothost.config.settings import AccountSettings, HostSettings, LobbySettings, RouteSettings, Settings
 from bothost.errors import ConfigError, ConfigErrors
@@ -179,6 +180,9 @@ def _semantic_problems(settings: Settings) -> Iterable[Problem]:
         for name in _repeated(account.name for account in lobby.accounts):
             yield Problem(f"lobby[{index}].account", f"two accounts are named {name!r}", name, "name each once")
         for number, account in enumerate(lobby.accounts):
+            if not is_visible(account.name, len(account.name)):
+                advice = "use visible characters without spaces, in Unicode's normal form NFC"
+                yield Problem(f"lobby[{index}].account[{number}].name", "is not an account name", account.name, advice)
             yield from _bad_manners(account, f"lobby[{index}].account[{number}].manners")
     for index, route in enumerate(settings.routes):
         if route.lobby is not None and route.lobby not in lobbies:

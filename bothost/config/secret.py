@@ -66,8 +66,15 @@ class Secret:
 
 
 def variable(*parts: str) -> str:
-    """Name of the environment variable of a secret: ``variable("home", "ada", "token")`` is BOTHOST_HOME_ADA_TOKEN."""
-    return "_".join(["BOTHOST", *(re.sub(r"[^A-Z0-9]", "_", part.upper()) for part in parts)])
+    """Name of the environment variable of a secret: ``variable("home", "ada", "token")`` is BOTHOST_HOME_ADA_TOKEN.
+
+    Shells and service managers allow only ASCII there. Other characters become ``U`` and their number.
+    """
+
+    def written(character: re.Match[str]) -> str:
+        return "_" if character[0].isascii() else f"U{ord(character[0]):04X}"
+
+    return "_".join(["BOTHOST", *(re.sub(r"[^A-Z0-9]", written, part.upper()) for part in parts)])
 
 
 def from_environment(names: tuple[str, ...], env: Mapping[str, str]) -> Secret:

@@ -24,6 +24,16 @@ Name = Annotated[
         examples=["home-1"],
     ),
 ]
+AccountName = Annotated[
+    str,
+    Meta(
+        pattern=r"^[A-Za-z0-9\u0080-\U0010ffff][A-Za-z0-9_.\u0080-\U0010ffff-]*$",
+        max_length=64,
+        description="a name of letters and digits of any language and _ . -",
+        examples=["ada"],
+    ),
+]
+"""Among characters that are not ASCII, only visible ones: see ``bothost.config.load``."""
 GameName = Annotated[
     str,
     Meta(
@@ -258,10 +268,11 @@ class MannersSettings(Section, frozen=True):
 class AccountSettings(Section, frozen=True):
     """``[[lobby.account]]``"""
 
-    name: Name
+    name: AccountName
     """Name at the lobby."""
     token: Secret | None = None
-    """Default: ``$BOTHOST_<LOBBY>_<ACCOUNT>_TOKEN``, else ``$BOTHOST_<LOBBY>_TOKEN``."""
+    """Default: ``$BOTHOST_<LOBBY>_<ACCOUNT>_TOKEN``, else ``$BOTHOST_<LOBBY>_TOKEN``. A letter that is not ASCII stands
+    there by its number, as ``U5C0F``; ``bothost config lint`` names the variable."""
     password: Secret | None = None
     """For lobbies that log in by password. Default: ``$BOTHOST_<LOBBY>_<ACCOUNT>_PASSWORD``, if set."""
     tables: Count = 1
@@ -287,7 +298,7 @@ class LobbySettings(Section, frozen=True):
     """Never answer faster than this, so that people can follow."""
     allow_same_table: bool = False
     """Whether two of our own accounts may meet at one table."""
-    own_accounts: tuple[Name, ...] = ()
+    own_accounts: tuple[AccountName, ...] = ()
     """Further accounts of ours at this lobby, which other hosts play; ``bothost run --workers`` adds its own."""
     user_agent: Annotated[str, Meta(pattern=r"^[ -~]+$", max_length=200)] = "bothost"
     """HTTP header that identifies this client."""
@@ -303,7 +314,7 @@ class RouteSettings(Section, frozen=True):
     """Address: ``NAME``, ``NAME:ALIAS`` or ``exec:COMMAND``."""
     lobby: Name | None = None
     """Match only tables of this lobby."""
-    account: Name | None = None
+    account: AccountName | None = None
     """Match only tables of accounts with this name."""
     game: GameName | None = None
     """Match only tables of this game."""

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from bothost.config import LobbyServerSettings
+from bothost.config.names import is_visible
 from bothost.errors import ConfigError
-from bothost.lobby_server.names import is_visible
 
 MAX_NAME = 64
 """Characters of an account's name."""

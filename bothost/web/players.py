@@ -18,8 +18,8 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from bothost.config.names import is_visible
 from bothost.errors import UsageError
-from bothost.lobby_server.names import is_visible
 from bothost.store import consent
 from bothost.store.query import HandQuery
 from bothost.store.reader import latest_hands
