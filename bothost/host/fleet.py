@@ -7,6 +7,7 @@ socket for all of them. A worker that loses its parent drains.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import os
 import signal
@@ -18,11 +19,13 @@ import msgspec
 import structlog
 
 from bothost.config import Settings
-from bothost.errors import UsageError
+from bothost.errors import StoreUnavailable, UsageError
 from bothost.host.control import Control, NoHost, ask, socket_path
 from bothost.host.kept_process import KeptProcess
+from bothost.host.leases import release_dead
 from bothost.host.recovery import recover
 from bothost.messages import Json
+from bothost.store import Store
 
 _log = structlog.get_logger("bothost.host")
 
@@ -97,11 +100,17 @@ class Fleet:
         await control.start()
         try:
             await recover(self.settings)
+            with contextlib.suppress(StoreUnavailable):  # then the leases expire
+                await asyncio.to_thread(self._release_dead)
             await self._keep_workers()
         finally:
             await control.aclose()
         default = exit_code(-signal.SIGINT) if self._interrupted else 0
         return next((code for worker in self.workers.values() if (code := exit_code(worker.code))), default)
+
+    def _release_dead(self) -> None:
+        with Store.open(self.settings.store) as store:
+            release_dead(store, self.settings.host.data_dir)
 
     async def _keep_workers(self) -> None:
         """Start the workers, handle signals, and return when all have ended for good."""

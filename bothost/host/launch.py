@@ -19,7 +19,7 @@ from bothost.errors import StoreUnavailable
 from bothost.host import commands, reload
 from bothost.host.check import check_settings
 from bothost.host.control import Control, socket_path
-from bothost.host.leases import Identity, Keeper
+from bothost.host.leases import Identity, Keeper, release_dead
 from bothost.host.memory import StoreMemory
 from bothost.host.models import ModelWatch
 from bothost.host.recovery import open_log, reached
@@ -119,7 +119,10 @@ def _database(settings: Settings) -> tuple[Store, DecisionLog]:
     """The open database and its log. Raises SchemaOutdated and StoreUnavailable."""
     store = Store.open(settings.store, answer_s=ANSWER_S)
     try:
-        return store, open_log(settings)
+        log = open_log(settings)
+        if log.recovered:
+            release_dead(store, settings.host.data_dir)
+        return store, log
     except BaseException:
         store.close()
         raise

@@ -1,10 +1,12 @@
 """The leases of accounts in the database, renewed in the background.
 
-A host connects an account only while it holds the account's lease. There are three ways to get a lease of another
+A host connects an account only while it holds the account's lease. There are four ways to get a lease of another
 process:
 
 - The holder ends or has drained the account. It disconnects, then releases the lease.
 - The holder restarts with the same ``data_dir``. Its :class:`Identity` is the same, so it takes its leases at once.
+- The holder was a process of this ``data_dir`` that was killed, and others play its accounts now, as after a change of
+  ``--workers``. :func:`release_dead` releases its leases.
 - The holder does not return. Its lease expires.
 
 If a lobby allows an account several connections (``Capabilities.connections_per_identity``), there are as many leases,
@@ -19,6 +21,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import contextlib
 import os
 import socket
 import time
@@ -30,7 +33,8 @@ import structlog
 
 from bothost.errors import BothostError, StoreUnavailable
 from bothost.host.control import HostRunning
-from bothost.store.leases import AccountKey, Leases, locked_number
+from bothost.store import Store
+from bothost.store.leases import AccountKey, Leases, locked_number, release_of
 
 _log = structlog.get_logger("bothost.host")
 
@@ -60,10 +64,32 @@ class Identity:
         except OSError as error:
             advice = "let this user write to it, or set another [host] data_dir"
             raise BothostError(f"host.data_dir {data_dir}: {error.strerror}", advice=advice) from error
-        return cls(f"{name}@{socket.gethostname()}/{number}", file)
+        return cls(name + _in_holder(number), file)
 
     def close(self) -> None:
         os.close(self._file)
+
+
+def release_dead(store: Store, data_dir: Path) -> None:
+    """Release the leases of a host and of workers in this ``data_dir`` that were killed: nothing locks their numbers.
+
+    Call it when the rows in their spools are in the database. Raises StoreUnavailable.
+    """
+    with contextlib.ExitStack() as locked:
+        dead = []
+        for path in (data_dir / "host.id", *data_dir.glob("worker-*/host.id")):
+            with contextlib.suppress(OSError):  # it runs, or is this process
+                if path.exists():
+                    number, file = locked_number(path)
+                    locked.callback(os.close, file)
+                    dead.append(_in_holder(number))
+        if dead:
+            release_of(store, dead)
+
+
+def _in_holder(number: str) -> str:
+    """How the names of holders with this number end."""
+    return f"@{socket.gethostname()}/{number}"
 
 
 class Keeper:

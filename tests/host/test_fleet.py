@@ -17,10 +17,12 @@ from bothost.cli.status import as_text
 from bothost.errors import UsageError
 from bothost.host import fleet
 from bothost.host.control import Control, ask, socket_path
+from bothost.host.leases import Identity
 from bothost.host.recovery import open_log
 from bothost.store import Store, schema
 from bothost.store.decision_log import chunks_of
-from bothost.store.models import COLUMNS, games
+from bothost.store.leases import Leases
+from bothost.store.models import COLUMNS, games, leases
 from bothost.store.spool import Spool
 from bothost.testing.fake_lobby import FakeLobby
 from bothost.testing.sample_rows import sample_hand
@@ -215,6 +217,31 @@ async def test_all_workers_are_asked_at_once(tmp_path):
         for control in controls:
             await control.aclose()
     assert [worker["status"] for worker in found["workers"]] == 3 * [{"health": []}]
+
+
+def hold(settings, accounts, name, folder):
+    """An identity of this folder holds the leases of accounts, for minutes."""
+    identity = Identity.of(folder, name)
+    keys = [("home", account) for account in accounts]
+    with Store.open(settings.store) as store:
+        assert Leases(store, identity.holder, 600.0).round((), keys, take_over=False).taken == set(keys)
+    return identity
+
+
+async def test_leases_of_killed_workers_are_free_before_others_start(tmp_path):
+    """Those of a process that runs stay, and those of another machine."""
+    settings = config.load(configuration(tmp_path))
+    schema.upgrade(settings.store)
+    data_dir = settings.host.data_dir
+    hold(settings, ["ada"], "many-1", fleet.folder(data_dir, 1)).close()
+    hold(settings, ["bob"], "many", data_dir).close()
+    hold(settings, ["dan"], "many-1", tmp_path / "elsewhere" / "worker-1").close()
+    running = hold(settings, ["cyd"], "many-2", fleet.folder(data_dir, 2))
+    parent = fleet.Fleet(settings, 1, scripted("raise SystemExit(0)"))
+    assert await asyncio.wait_for(parent.run(), 20) == 0
+    running.close()
+    with Store.open(settings.store) as store, store.begin() as connection:
+        assert set(connection.execute(sa.select(leases.c.account)).scalars()) == {"cyd", "dan"}
 
 
 def leave_rows(settings):
