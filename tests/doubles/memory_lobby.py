@@ -12,6 +12,7 @@ tests are deterministic. ::
 
 from __future__ import annotations
 
+import math
 import random
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
@@ -76,7 +77,7 @@ class MemoryLobby:
             self.run()
             times = [t for shell in self._shells for t in shell.timers.values()]
             wake_at = self.core.wake_at()
-            when = min(times + ([wake_at] if wake_at is not None else []), default=until)
+            when = min(times + ([wake_at] if wake_at is not None else []), default=math.inf)
             if when > until:
                 break
             self.now = max(self.now, when)

@@ -11,6 +11,7 @@ from running_table import asked, clients, new_lobby, started, told
 from bothost import messages as m
 from bothost import rules
 from bothost.lobbies.embedded import protocol as wire
+from bothost.lobby_server import hand as hands
 
 # ------------------------------------------------------------------------------------------------------- whole games
 
@@ -355,6 +356,31 @@ def test_a_table_ends_after_the_hand_in_which_somebody_left():
     assert len(told(players[1], m.HandEnded)) == 1
     assert len(told(players[0], m.TableEnded)) == 1
     assert lobby.core.tables == {}
+
+
+@pytest.mark.parametrize("command", [m.Resign, m.Leave])
+def test_between_two_hands_nobody_resigns_and_who_leaves_ends_the_table(command):
+    lobby, players, table = started(acts=True, attributes={"hands": 3}, pause_ms=5_000)
+    lobby.run()
+    assert [len(told(player, m.HandEnded)) for player in players] == [1, 1, 1]
+    players[0].shell.do(command(table.name))
+    lobby.run()
+    if command is m.Resign:
+        assert "no hand is being played" in told(players[0], m.Notice)[-1].text
+        lobby.sleep(60.0)
+        assert told(players[0], m.TableEnded)[0].reason == "normal"
+    else:
+        assert [told(player, m.TableEnded)[0].reason for player in players] == ["left"] * 3
+
+
+def test_a_hand_in_which_the_server_moves_without_end_is_void(monkeypatch):
+    monkeypatch.setattr(hands, "AUTOMATIC_MOVES", 3)
+    lobby, players, table = started(count=1, attributes={"robots": True}, game="doudizhu", robots_after_s=0.0)
+    players[0].shell.do(m.Resign(table.name))
+    lobby.sleep(100.0)
+    (ended,) = told(players[0], m.TableEnded)
+    assert (ended.reason, ended.detail) == ("aborted", "the game does not end")
+    assert told(players[0], m.HandEnded)[0].reason == "void"
 
 
 def test_a_table_that_everybody_left_is_gone():
