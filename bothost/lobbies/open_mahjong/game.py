@@ -59,6 +59,8 @@ class Game:
         """Whether we have just returned, so that part of the time has passed."""
         self._next_tick: int | None = None
         """The tick of the result that we must answer with ``ready``."""
+        self._ended: str = memo.get("ended", "") if known else ""
+        """The last hand whose end we reported."""
 
     # ---------------------------------------------------------------------------------------------------- positions
 
@@ -78,10 +80,7 @@ class Game:
             return [*out, m.Notice(f"the position is invalid: {error}", "error")]
         if seated:
             out.append(m.Seated(self.name, GAME, self.rules, picture.seat, players, self._attributes, seek))
-        out += position
-        hand = self._hand
-        assert hand is not None
-        return out + self._attendance.events(self.name, range(SEATS), hand.seat_of)
+        return out + position + self._attendance.events(self.name, range(SEATS), picture.seat_of)
 
     def _position(self, picture: Picture, info: wire.GameInfo, players: tuple[m.PlayerInfo, ...]) -> list[m.Output]:
         name, tick = f"{self.id}.{info.current_round}", info.action_tick
@@ -89,7 +88,12 @@ class Game:
         out: list[m.Output] = []
         if before is not None and before.name != name:
             out.append(m.HandEnded(self.name, before.name, None, "aborted"))
-            before = None
+            before = self._hand = None
+        if not any(picture.sizes):
+            return out  # the next hand is not dealt yet
+        if name == self._ended:  # the lobby may still wait until everybody is ready
+            self._next_tick = tick
+            return [*out, m.SetTimer(NEXT, self._options.ready_after_s)]
         game = rules.game(GAME, **self.rules)
         if before is None and tick == 0 and picture.untouched:
             self._hand = hand = HandTracker.begin(name, game, picture, tick)
@@ -132,6 +136,8 @@ class Game:
         match frame:
             case wire.GameEnd():
                 return self._end(frame)
+            case wire.SeatsSwitched():
+                self._attendance.forget_seats()
             case wire.Tags():
                 changed = self._attendance.tags(frame.refresh_player_tag_list_info.player_to_tag_list)
                 hand = self._hand
@@ -181,7 +187,8 @@ class Game:
         winner = result.hepai_player_index
         out += self.asking.hand_ended(we_won=winner is not None and hand.seat_of(winner) == hand.seat)
         out.append(m.HandEnded(self.name, hand.name, scores))
-        self._hand = None
+        self._hand, self._ended = None, hand.name
+        out.append(m.Remember({"table": self.name, "gamestate": self.id, "ended": hand.name}))
         if result.hu_class.startswith("hu") and result.next_status == "round_end_by_ready":
             self._next_tick = result.action_tick
             out.append(m.SetTimer(NEXT, self._options.ready_after_s))

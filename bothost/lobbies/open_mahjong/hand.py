@@ -11,7 +11,7 @@ from bothost import messages as m
 from bothost.lobbies.frames import Mismatch
 from bothost.lobbies.open_mahjong import protocol as wire
 from bothost.lobbies.open_mahjong.moves import CHOWS, kong_tile
-from bothost.lobbies.open_mahjong.picture import SEATS, Picture
+from bothost.lobbies.open_mahjong.picture import Picture
 from bothost.rules import mahjong
 from bothost.rules.game import Game, View
 
@@ -65,7 +65,7 @@ class HandTracker:
 
     def seat_of(self, index: int) -> int:
         """The canonical seat of a lobby's index."""
-        return (index - self.picture.dealer) % SEATS
+        return self.picture.seat_of(index)
 
     @classmethod
     def begin(cls, name: str, game: Game, picture: Picture, tick: int) -> HandTracker:
@@ -205,6 +205,8 @@ class HandTracker:
         self._fold(f"flower {seat} {wire.word(action.buhua_tile)}")
 
     def _drawn(self, seat: int, action: wire.Action, kind: str) -> None:
+        if kind == "deal_buhua_tile" and (self.picture.phase, self.picture.actor) == ("turn", seat):
+            return  # the lobby draws before it reports that, so the snapshot of our return has the tile already
         tile = action.deal_tile if seat == self.seat else None
         opening = self.picture.phase == "opening"
         self.picture.draw(seat, tile, kong=kind == "deal_gang_tile")

@@ -89,6 +89,10 @@ class Picture(msgspec.Struct, kw_only=True):
         picture._find_phase(players[picture.actor])
         return picture
 
+    def seat_of(self, index: int) -> int:
+        """The canonical seat of a lobby's index."""
+        return (index - self.dealer) % SEATS
+
     def _find_phase(self, actor: wire.PlayerInfo) -> None:
         """Infer the phase, which the lobby does not name."""
         if not any(self.discards) and not any(self.melds) and self.sizes == [14, 13, 13, 13]:

@@ -26,8 +26,14 @@ class Attendance:
         if returned is not None:
             self._left_room.add(returned)
 
+    def forget_seats(self) -> None:
+        """The players' indices change. The next position shows them, and who is offline."""
+        self._users = ()
+
     def tags(self, tags: Mapping[str, wire.Words]) -> list[int]:
         """Read who is offline. Returns the indices that changed."""
+        if not self._users:
+            return []
         known = {str(index) for index in range(len(self._users))}
         before = self.offline
         self._update(frozenset(int(index) for index in known & tags.keys() if "offline" in tags[index]))

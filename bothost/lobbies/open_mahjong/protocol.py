@@ -251,6 +251,10 @@ class Tags(Body, frozen=True):
     refresh_player_tag_list_info: TagList = TagList()
 
 
+class SeatsSwitched(Body, frozen=True):
+    """The indices of the players change, some seconds before the next hand begins."""
+
+
 _BODIES: dict[str, type[Body]] = {
     "login": Login,
     "tips": Tips,
@@ -274,7 +278,7 @@ _BODIES: dict[str, type[Body]] = {
     "gamestate/guobiao/game_end": GameEnd,
     "gamestate/guobiao/ready_status": ReadyShown,
     "refresh_player_tag_list": Tags,
-    "switch_seat": Ignored,
+    "switch_seat": SeatsSwitched,
     "get_server_stats": Ignored,
     "game_tip": Ignored,
 }

@@ -55,7 +55,8 @@ class WaitingRoom:
         if info.is_game_running:
             return []
         if info.host_user_id != user:
-            return [] if user in info.ready_list else [m.SetTimer(BEGIN, self._options.ready_after_s)]
+            ready = user in info.ready_list
+            return [m.CancelTimer(BEGIN) if ready else m.SetTimer(BEGIN, self._options.ready_after_s)]
         present = len(info.player_list)
         robots = sum(map(wire.is_robot, info.player_list))
         if robots < self.attributes.get("robots", self._options.robots) and present < info.max_player:

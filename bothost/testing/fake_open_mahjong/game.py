@@ -15,6 +15,15 @@ from bothost.testing.fake_open_mahjong.seat import ALL_TILES, Seat
 if TYPE_CHECKING:
     from bothost.testing.fake_open_mahjong.server import FakeOpenMahjong
 
+SETTLE_S = 0.3
+"""A flower's replacement is drawn at once, and reported after this time."""
+OFFLINE_S = 0.5
+"""The lobby discards for a player who is offline after this time."""
+READY_S = 15.0
+"""After a win the lobby waits this long for players who do not say ready."""
+SWITCH_S = 4.0
+SWITCHED = {5: (1, 0, 3, 2), 9: (3, 2, 0, 1), 13: (2, 3, 1, 0)}
+"""Hands before which the players switch seats: the new index by the one in the first hand."""
 PRIORITY = {"hu_first": 5, "hu_second": 4, "hu_third": 3, "peng": 2, "gang": 2, "pass": 0}
 """Priorities of claims. A chow has 1."""
 
@@ -32,7 +41,7 @@ class Match:
         owner.rng.shuffle(self.seats)
         for i, seat in enumerate(self.seats):
             seat.original = i
-        self.round = 0
+        self.round = 1
         self.tick = 0
         self.wall: list[int] = []
         self.status = "waiting"
@@ -49,14 +58,11 @@ class Match:
     # --------------------------------------------------------------------------------------------------- a hand
 
     def deal(self) -> None:
-        self.round += 1
-        if self.round > 1:
-            self.seats = self.seats[1:] + self.seats[:1]
+        if self.over:
+            return
         self.wall = list(ALL_TILES)
         self.owner.rng.shuffle(self.wall)
         for i, seat in enumerate(self.seats):
-            seat.clear()
-            seat.bank = self.room["round_timer"]
             seat.tiles = [self.wall.pop(0) for _ in range(14 if i == 0 else 13)]
         self.tick, self.current, self.status = 0, 0, "opening"
         self.frames.to_all("gamestate/guobiao/game_start", "game_info", self.frames.picture)
@@ -101,10 +107,15 @@ class Match:
         self.alarm = self.owner.later(patience * self.owner.second, self.time_is_up, self.round, self.tick)
         for i in self.asked:
             if self.seats[i].robot or self.seats[i].offline:
-                self.owner.later(0.0 if self.seats[i].robot else 0.02, self.auto, self.round, self.tick, i)
+                self.move_for(i)
+
+    def move_for(self, index: int) -> None:
+        """Move for a robot or a player who is offline, unless the player moves before."""
+        slow = not self.seats[index].robot and self.ask["kind"] == "hand"
+        self.owner.later(OFFLINE_S * self.owner.second if slow else 0.0, self.auto, self.round, self.tick, index)
 
     def auto(self, hand: int, tick: int, index: int) -> None:
-        """Move for a robot or a player who is offline: discard the drawn tile. For the latter, pass at flowers."""
+        """Discard the drawn tile. A player who is offline passes at flowers, and the clock makes the first discard."""
         if self.over or (hand, tick) != (self.round, self.tick) or index not in self.asked:
             return
         actions, seat = self.asked[index], self.seats[index]
@@ -112,6 +123,8 @@ class Match:
             self.take(index, "buhua", 0)
         elif "pass" in actions:
             self.take(index, "pass", 0)
+        elif seat.spared:
+            seat.spared = False
         elif "cut" in actions:
             self.take(index, "cut", seat.tiles[-1])
 
@@ -204,9 +217,9 @@ class Match:
             self.owner.later(0.02, self.next_hand, self.round)
             return
         self.status = "ready"
-        self.waits = {i for i, seat in enumerate(self.seats) if not seat.robot and not seat.offline}
+        self.waits = {i for i, seat in enumerate(self.seats) if not seat.robot}
         self.frames.ready()
-        self.owner.later(20 * self.owner.second, self.next_hand, self.round)
+        self.owner.later(READY_S * self.owner.second, self.next_hand, self.round)
         if not self.waits:
             self.next_hand(self.round)
 
@@ -219,8 +232,22 @@ class Match:
             self.next_hand(self.round)
 
     def next_hand(self, after: int) -> None:
-        if not self.over and self.round == after and self.status in ("over", "ready"):
-            self.deal()
+        """Change seats, and deal. At the end of a round the players read their new seats before that."""
+        if self.over or self.round != after or self.status not in ("over", "ready"):
+            return
+        self.round += 1
+        self.status, self.current = "over", 0
+        switched = SWITCHED.get(self.round)
+        if switched is None:
+            self.seats = self.seats[1:] + self.seats[:1]
+        else:
+            self.seats.sort(key=lambda seat: switched[seat.original])
+        for seat in self.seats:
+            seat.clear(self.room["round_timer"])
+        if switched is None:
+            return self.deal()
+        self.frames.to_all("switch_seat", "switch_seat_info", {"current_round": self.round})
+        self.owner.later(SWITCH_S * self.owner.second, self.deal)
 
     def finish(self) -> None:
         self.over = True
@@ -248,15 +275,13 @@ class Match:
         index = self.index_of(user)
         if index is None:
             return True
-        self.seats[index].offline = True
+        self.seats[index].offline = self.seats[index].spared = True
         self.frames.tags()
         if all(seat.offline or seat.robot for seat in self.seats):
             self.stop()
             return False
-        if self.status == "ready" and index in self.waits:
-            self.heard_ready(index)
-        elif index in self.asked and index not in self.answers:
-            self.owner.later(0.02, self.auto, self.round, self.tick, index)
+        if index in self.asked and index not in self.answers:
+            self.move_for(index)
         return True
 
     def back(self, user: int) -> None:
@@ -371,8 +396,11 @@ class Moves:
         if action == "cut":
             return self.cut_tile(index, tile, seat.slot and tile == seat.tiles[-1], place)
         if action == "buhua":
-            self._match.frames.do(["buhua"], index, buhua_tile=self._lay_flower(seat), is_mo_buhua=True)
-            return self.draw(index, "deal_buhua_tile", self._match.wall.pop())
+            flower = self._lay_flower(seat)
+            seat.take(self._match.wall.pop())
+            self._match.frames.do(["buhua"], index, buhua_tile=flower, is_mo_buhua=True)
+            self._match.owner.later(SETTLE_S * self._match.owner.second, self._replaced, index)
+            return
         if action == "angang":
             seat.tiles = [held for held in seat.tiles if held != tile]
             seat.combos.append(f"G{tile}")
@@ -406,11 +434,17 @@ class Moves:
         seat.slot = False
         return flower
 
+    def _replaced(self, index: int) -> None:
+        if not self._match.over:
+            self._drawn(index, "deal_buhua_tile")
+
     def draw(self, index: int, kind: str, tile: int) -> None:
-        seat = self._match.seats[index]
-        seat.tiles.append(tile)
-        seat.slot, self._match.current, self._match.status = True, index, "hand"
-        self._match.frames.do([kind], index, deal_tile=tile)
+        self._match.seats[index].take(tile)
+        self._match.current, self._match.status = index, "hand"
+        self._drawn(index, kind)
+
+    def _drawn(self, index: int, kind: str) -> None:
+        self._match.frames.do([kind], index, deal_tile=self._match.seats[index].tiles[-1])
         self._match.ask_hand(self._match.position.options(index, kong=kind == "deal_gang_tile"), deal_tile_type=kind)
 
     def cut_tile(self, index: int, tile: int, drawn: bool, place: int | None, *, timeout: bool = False) -> None:

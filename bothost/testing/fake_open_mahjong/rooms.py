@@ -70,11 +70,14 @@ class Rooms:
         if user not in room["player_list"]:
             return self._lobby.tips(line, "玩家不在房间中", "error_message")
         host = user == room["host_user_id"]
-        if kind == "room/set_ready":
+        if kind == "room/set_ready" and room["is_game_running"]:
+            self._lobby.tips(line, "游戏进行中", "error_message")
+        elif kind == "room/set_ready":
             room["ready_list"] = [u for u in room["ready_list"] if u != user] + ([user] if frame["ready"] else [])
             self.show(room)
         elif kind == "room/leave_room":
             self.leave(room, user)
+            self._lobby.say(line, "room/leave_room_done", "离开房间成功")
         elif kind == "room/add_bot" and host and len(room["player_list"]) < 4:
             room["player_list"].append(0)
             self.show(room)
@@ -108,6 +111,8 @@ class Rooms:
         self._lobby.say(line, "room/create_room_done", room_info=self.public(room))
 
     def _join(self, line: Line, room: dict[str, Any], frame: dict[str, Any]) -> None:
+        if line.user in room["player_list"]:
+            return self._lobby.tips(line, "玩家已在房间中", "error_message")
         if len(room["player_list"]) >= 4 or room["is_game_running"]:
             return self._lobby.tips(line, "房间已满", "error_message")
         if room["password"] != frame.get("password", ""):

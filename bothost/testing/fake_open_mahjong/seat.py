@@ -25,19 +25,22 @@ class Seat:
     def __init__(self, user: int, name: str, bank: int) -> None:
         self.user = user
         self.name = name
-        self.bank = bank
         self.score = 0
         self.offline = False
+        self.spared = False
+        """Whether the next discard is left to the clock, because the player has only just gone offline."""
         self.original = 0
         self.claimed: list[int] = []
         """Discards that others claimed. As in the real lobby, it is not cleared between the hands of a match."""
-        self.clear()
+        self.clear(bank)
 
     @property
     def robot(self) -> bool:
         return self.user < wire.ROBOTS_BELOW
 
-    def clear(self) -> None:
+    def clear(self, bank: int) -> None:
+        """Prepare for a hand."""
+        self.bank = bank
         self.tiles: list[int] = []
         self.discards: list[int] = []
         self.combos: list[str] = []
@@ -45,6 +48,11 @@ class Seat:
         self.flowers: list[int] = []
         self.slot = False
         """Whether the last tile was just drawn."""
+
+    def take(self, tile: int) -> None:
+        """Draw a tile."""
+        self.tiles.append(tile)
+        self.slot = True
 
     def picture(self, index: int, *, shown: bool) -> dict[str, Any]:
         """The seat in a frame. ``shown``: with its hidden tiles, for the seat itself."""

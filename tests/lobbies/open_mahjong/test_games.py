@@ -19,7 +19,9 @@ from bothost.testing.hosting import Hosting, until
 PASSWORD = "planted-Passw0rd!m"
 FAST = ConnectionSettings(heartbeat_s=0.5, connect_s=5.0, backoff_first_s=0.02, backoff_most_s=0.1)
 SHORT = Timeouts(seek_s=20.0, settle_s=0.05, confirm_s=5.0, idle_s=30.0)
-OPTIONS = {"ready_after_s": 0.02, "settle_s": 0.2, "look_s": 0.2}
+SECOND = 0.2
+"""The lobby's pauses are this short, and the clocks of our rooms longer in return."""
+OPTIONS = {"ready_after_s": 0.02, "settle_s": 0.2, "look_s": 0.2, "round_timer": 100, "step_timer": 25}
 NAMES = ("ada", "bob", "cyd", "dan")
 
 
@@ -51,15 +53,15 @@ def kit(tmp_path):
     return Kit(tmp_path, connection=FAST, timeouts=SHORT)
 
 
-def opened(traps=None, **settings):
-    lobby = FakeOpenMahjong(traps, **settings)
+def opened(traps=None, second=SECOND, **settings):
+    lobby = FakeOpenMahjong(traps, second=second, **settings)
     for name in NAMES:
         lobby.add(name, PASSWORD)
     return lobby
 
 
-async def play(kit, matches, *, traps=None, seed=0, seconds=40.0, second=1.0, **settings):
-    async with opened(traps, seed=seed, second=second) as lobby, kit.hosting(lobby, **settings) as host:
+async def play(kit, matches, *, traps=None, seed=0, seconds=40.0, **settings):
+    async with opened(traps, seed=seed) as lobby, kit.hosting(lobby, **settings) as host:
         await until(lambda: lobby.matches >= matches, seconds)
     assert lobby.repeated == []
     return lobby, host
@@ -132,6 +134,22 @@ async def test_a_fresh_process_comes_back_to_its_game(tmp_path):
             await until(lambda: lobby.matches >= 1)
         assert lobby.deleted == 0 and lobby.repeated == []
         assert one.rows("SELECT count(*) FROM decisions")[0][0] > before
+
+
+async def test_who_was_away_while_the_seats_were_switched_plays_on(kit):
+    async with opened(seed=2) as lobby, kit.hosting(lobby, game_round=2) as host:
+        await until(lambda: lobby.playing)
+        match = lobby.playing[10_000_001]
+        match.round = 4  # the next hand begins a round
+        await until(lambda: match.round == 5)
+        lobby.break_line(10_000_001)
+        await until(lambda: match.round == 6, 40.0)
+        assert lobby.deleted == 0
+    assert lobby.silences == {}
+    assert host.runner.counters.fallbacks == {}
+    assert kit.count("events JOIN games USING (game_id) WHERE account = 'ada' AND hand LIKE '%.5' AND seq = 0") == 1, (
+        "the hand is logged from its deal"
+    )
 
 
 async def test_trap_server_made_moves_when_our_clock_ran_out(kit):

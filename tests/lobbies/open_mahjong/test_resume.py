@@ -112,6 +112,82 @@ def test_a_fresh_process_comes_back_to_its_table_at_the_same_count():
     assert (again.request_id, again.seq, again.hand) == (before.request_id, before.seq, before.hand)
 
 
+@pytest.mark.parametrize("seat", [1, 2])
+def test_trap_the_lobby_draws_the_tile_for_a_flower_before_it_reports_that(seat):
+    """Who comes back in the 0.3 s between is shown a hand that has the tile already."""
+    bench = Bench().turn()
+    bench.act("play:W4")
+    bench.do(["cut"], 1, 5, cut_tile=14, cut_class=True)
+    bench.lose()
+    info = back_info(tick=20, own=HAND, current_player_index=seat, tile_count=60)
+    info["players_info"][1] |= {"hand_tiles_count": 13, "has_draw_slot": False, "discard_tiles": [14, 15]}
+    info["players_info"][2] |= {"discard_tiles": [16, 17]}
+    mine = {"hand_tiles": [*HAND, 47]} if seat == 1 else {}
+    info["players_info"][seat] |= {"hand_tiles_count": 14, "has_draw_slot": True, "huapai_list": [51], **mine}
+    bench.come_back(info)
+    drawn = {"deal_tile": 47} if seat == 1 else {}
+    assert bench.do(["deal_buhua_tile"], seat, 21, **drawn) == []
+    bench.ask_hand(seat, ["cut"] if seat == 1 else [], 22, deal_tile_type="deal_buhua_tile")
+    out = bench.do(["cut"], seat, 23, cut_tile=47, cut_class=True)
+    assert told(out, m.Delta)[0].events == (f"play {seat} J2",) and not told(bench.out, m.Notice)
+
+
+def won(bench):
+    """Seat 2 discards, and seat 0 wins."""
+    result = {"hepai_player_index": 0, "hu_class": "hu_third", "action_tick": 9, "hu_fan": [], "hu_score": 8}
+    result |= {"hepai_player_hand": [], "score_changes": {}, "next_status": "round_end_by_ready"}
+    return bench.hear("gamestate/guobiao/show_result", show_result_info=result)
+
+
+def test_coming_back_after_a_hand_says_ready_and_does_not_begin_that_hand_again():
+    """The lobby waits for all players, and shows the tiles of the hand that ended. Also to a new process."""
+    bench = Bench().turn()
+    (ended,) = told(won(bench), m.HandEnded)
+    bench.lose()
+    for back in (bench, Bench(memo=bench.memo)):
+        out = back.come_back(back_info(tick=9))
+        assert told(out, m.Seated) and not told(out, m.Snapshot | m.HandStarted | m.HandEnded)
+        (ready,) = said(back.fire("next"))
+        assert (ready["action"], ready["action_tick"]) == ("ready", 9)
+        out = back.hear("gamestate/guobiao/game_start", game_info=game_info(1, HAND, current_round=2))
+        assert told(out, m.HandStarted)[0].hand != ended.hand
+
+
+def test_coming_back_before_the_next_hand_is_dealt_waits_for_it():
+    """Between two rounds the lobby takes four seconds to switch the seats."""
+    bench = Bench().turn()
+    won(bench)
+    bench.lose()
+    nothing = {f"p{i}": {"hand_tiles_count": 0} for i in range(4)}
+    out = bench.come_back(game_info(1, [], tick=9, current_round=5, **nothing))
+    assert told(out, m.Seated) and not told(out, m.Snapshot | m.Notice)
+    out = bench.hear("gamestate/guobiao/game_start", game_info=game_info(1, HAND, current_round=5))
+    assert told(out, m.HandStarted)
+
+
+def test_a_hand_whose_end_we_missed_is_aborted():
+    bench = Bench().turn()
+    bench.lose()
+    nothing = {f"p{i}": {"hand_tiles_count": 0} for i in range(4)}
+    out = bench.come_back(game_info(1, [], tick=9, current_round=5, **nothing))
+    assert [end.reason for end in told(out, m.HandEnded)] == ["aborted"]
+
+
+def test_trap_indices_change_before_the_next_hand_begins():
+    """Who is offline between two rounds is known when the next hand begins."""
+    bench = Bench().turn()
+    won(bench)
+    bench.hear("switch_seat", switch_seat_info={"current_round": 5})
+    tags = {"player_to_tag_list": {"0": [], "1": ["offline"], "2": [], "3": []}}
+    assert bench.hear("refresh_player_tag_list", refresh_player_tag_list_info=tags) == []
+    info = game_info(2, HAND, current_round=5, p1={"tag_list": ["offline"]})
+    out = bench.hear("gamestate/guobiao/game_start", game_info=info)
+    assert [event.seat for event in told(out, m.Presence) if not event.online] == [1]
+    final = {str(i): {"score": 0} for i in range(4)}
+    out = bench.hear("gamestate/guobiao/game_end", game_end_info={"player_final_data": final})
+    assert [frame["type"] for frame in said(out)] == ["room/leave_room"], "we are still in the room"
+
+
 def test_trap_a_game_that_is_not_offered_again_is_aborted_not_lost():
     bench = Bench().turn()
     bench.lose()
