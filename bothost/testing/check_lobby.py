@@ -36,19 +36,8 @@ from bothost.testing.check_strategy import Finding
 from bothost.testing.lobby_player import LobbyPlayer
 
 OBSERVED = frozenset(
-    (
-        "games",
-        "acks_moves",
-        "sends_legal_actions",
-        "clock",
-        "resume",
-        "resume_delivers",
-        "heartbeat",
-        "transport",
-        "needs_secret",
-        "chat",
-    )
-)
+    ("games", "acks_moves", "sends_legal_actions", "clock", "resume", "resume_delivers", "heartbeat", "transport")
+) | {"needs_secret", "chat"}
 """Capabilities that the kit checks by playing. ``LobbyKit.proven_by`` names the author's tests of the others."""
 UNOBSERVED = tuple(name for name in Capabilities.__struct_fields__ if name not in OBSERVED)
 Kind = TypeVar("Kind")
@@ -346,47 +335,46 @@ class _Run:
     def capabilities(self) -> Iterator[Finding]:
         """Compare the declared capabilities with what was observed."""
         declared = self.kit.adapter.capabilities
-        seen = dict(self._observations(declared))
+        wrong = self._contradictions(declared)
         for name in Capabilities.__struct_fields__:
             value = getattr(declared, name)
-            if name in seen:
-                detail = seen[name] if self.outputs or name == "games" else NOT_PLAYED
+            if name in wrong:
+                detail = wrong[name] if self.outputs or name == "games" else NOT_PLAYED
                 yield Finding(name, self.kit.wish.game, not detail, detail)
             elif name not in OBSERVED:
                 test = self.kit.proven_by.get(name, "")
                 advice = f"write a test for {name} = {value!r}, and name it in LobbyKit.proven_by"
                 yield Finding(name, self.kit.wish.game, bool(test), f"proven by {test}" if test else "unproven", advice)
 
-    def _observations(self, declared: Capabilities) -> Iterator[tuple[str, str]]:
-        """(capability, the contradiction, or empty)."""
+    def _contradictions(self, declared: Capabilities) -> dict[str, str]:
+        """Observed capability → what contradicts it, or empty."""
         requests, kinds = self.requests, {type(output) for output in self.outputs}
-        yield (
-            "games",
-            "" if self.kit.wish.game in declared.games or "*" in declared.games else "the wish's game is not listed",
-        )
-        acks = m.MoveAcknowledged in kinds
-        yield "acks_moves", "" if acks == declared.acks_moves else f"MoveAcknowledged was sent: {acks}"
+        acks, chatted, alive = (kind in kinds for kind in (m.MoveAcknowledged, m.Chat, m.Alive))
         lists = any(request.legal is not None for request in requests)
-        yield "sends_legal_actions", "" if lists == declared.sends_legal_actions else f"requests list them: {lists}"
         clock = "none" if all(request.grant_ms is None for request in requests) else "per_move"
         if any(request.bank_ms for request in requests):
             clock = "bank_and_step"
-        yield "clock", "" if clock == declared.clock else f"requests show {clock}"
-        needs_memo = declared.resume in ("token", "game_id")
         remembered = any(isinstance(output, m.Remember) and output.memo for output in self.outputs)
-        yield (
-            "resume",
-            "the adapter sent no Remember, which a new process needs" if needs_memo and not remembered else "",
-        )
-        delivered = {type(output) for output in self.resumed}
-        empty = declared.resume != "none" and m.Snapshot not in delivered and m.HandStarted not in delivered
-        yield "resume_delivers", "neither Snapshot nor HandStarted came after a resume" if empty else ""
-        alive = m.Alive in kinds
-        yield "heartbeat", "Ping was not answered by Alive" if declared.heartbeat == "app" and not alive else ""
+        forgetful = declared.resume in ("token", "game_id") and not remembered
+        delivered = {type(output) for output in self.resumed} & {m.Snapshot, m.HandStarted}
         transport = "websocket" if m.OpenSocket in kinds else "long_poll"
-        came = m.Chat in kinds and not declared.chat
-        yield "chat", "Chat came, and chat is not declared" if came else ""
-        yield "transport", "" if transport == declared.transport else f"it uses {transport}"
+        unlisted = self.kit.wish.game not in declared.games and "*" not in declared.games
+        found = (
+            ("games", unlisted, "the wish's game is not listed"),
+            ("acks_moves", acks != declared.acks_moves, f"MoveAcknowledged was sent: {acks}"),
+            ("sends_legal_actions", lists != declared.sends_legal_actions, f"requests list them: {lists}"),
+            ("clock", clock != declared.clock, f"requests show {clock}"),
+            ("resume", forgetful, "the adapter sent no Remember, which a new process needs"),
+            (
+                "resume_delivers",
+                declared.resume != "none" and not delivered,
+                "neither Snapshot nor HandStarted came after a resume",
+            ),
+            ("heartbeat", declared.heartbeat == "app" and not alive, "Ping was not answered by Alive"),
+            ("chat", chatted and not declared.chat, "Chat came, and chat is not declared"),
+            ("transport", transport != declared.transport, f"it uses {transport}"),
+        )
+        return {name: detail if contradicted else "" for name, contradicted, detail in found}
 
 
 def _events_of(player: LobbyPlayer, kind: type[Kind]) -> list[Kind]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import random
 import types
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
@@ -45,16 +46,14 @@ SHORT = Timeouts(seek_s=2.0, settle_s=0.1, confirm_s=2.0, idle_s=3.0)
 
 
 class RandomPlayer(Player):
-    """Chooses random legal actions by the table's seed. ``last``: only from this many last ones."""
+    """Chooses random legal actions by the table's seed. ``last``: only from this many last ones; 0: from all."""
 
-    def __init__(self, seed: int, last: int | None = None) -> None:
-        self.state = seed
+    def __init__(self, seed: int, last: int = 0) -> None:
+        self.rng = random.Random(seed)
         self.last = last
 
     def decide(self, view: View, legal: ActionArray, budget: Budget) -> Decision:
-        self.state = (self.state * 6364136223846793005 + 1442695040888963407) % 2**64
-        among = len(legal) if self.last is None else min(self.last, len(legal))
-        return Decision(action=int(legal[len(legal) - 1 - (self.state >> 33) % among]))
+        return Decision(action=int(self.rng.choice(legal[-self.last :])))
 
 
 class RandomStrategy(Strategy):

@@ -9,6 +9,7 @@ import math
 import threading
 import time
 from collections.abc import Coroutine, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from bothost import Budget, Decision, Model, Player, ProtocolError, Request, Strategy, Table
@@ -59,7 +60,7 @@ class Exec(Strategy):
 
     def __init__(self, options: ExecOptions, model: Model | None = None) -> None:
         super().__init__(options, model)
-        self._io = IoThread()
+        self.io = IoThread()
         self._names = itertools.count(1)
         self._ids = itertools.count(1)
         self._pool = [Program(options) for _ in range(options.pool)]
@@ -94,10 +95,10 @@ class Exec(Strategy):
 
     def leave(self, player: ExecPlayer) -> None:
         """Close the hand of a player, and stop its program if it is not shared."""
-        self._io.loop.call_soon_threadsafe(player.program.close, player.name)
+        self.io.loop.call_soon_threadsafe(player.program.close, player.name)
         if player.program in self._own:
             self._own.discard(player.program)
-            self._io.submit(player.program.stop())
+            self.io.submit(player.program.stop())
         player.program.players -= 1
 
     def close(self) -> None:
@@ -108,30 +109,24 @@ class Exec(Strategy):
             others = asyncio.all_tasks() - {asyncio.current_task()}
             await asyncio.wait(others, timeout=2.0) if others else None
 
-        if self._io.loop.is_closed():
+        if self.io.loop.is_closed():
             return
         try:
-            self._io.submit(stop_all()).result(self.options.stop_ms / 1000.0 + 5.0)
+            self.io.submit(stop_all()).result(self.options.stop_ms / 1000.0 + 5.0)
         finally:
-            self._io.stop()
-
-    @property
-    def io(self) -> IoThread:
-        return self._io
+            self.io.stop()
 
     def next_id(self) -> int:
         return next(self._ids)
 
 
+@dataclass(slots=True)
 class Question:
     """A request to a program: the position and its legal actions, the future answer, and the deadline."""
 
-    __slots__ = ("answer", "deadline", "place")
-
-    def __init__(self, place: tuple[int, int, bytes], answer: concurrent.futures.Future[protocol.Action]) -> None:
-        self.place = place
-        self.answer = answer
-        self.deadline = 0.0
+    place: tuple[int, int, bytes]
+    answer: concurrent.futures.Future[protocol.Action]
+    deadline: float = 0.0
 
 
 class ExecPlayer(Player):
