@@ -10,11 +10,10 @@ import msgspec
 import numpy as np
 
 from bothost import ReportProgress, Reproduced, Reproduction, ReproductionRun, ResultTable
-from bothost.errors import UsageError
 from bothost.training import checkpoint
+from bothost.training.loop import check_options
 from bothost.training.metrics import read
-from bothost_mahjong_ppo.options import Options as TrainOptions
-from bothost_mahjong_ppo.train import train
+from bothost_mahjong_ppo.train import MahjongPpoTrainer, train
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "(a) standard PPO, plain features": {"look_ahead": False, "oracle": False, "adaptive": False},
@@ -102,13 +101,9 @@ class MahjongPpoReproduction(Reproduction):
 
 
 def _curve(run: ReproductionRun, folder: str, size: Mapping[str, Any], seed: int) -> list[float]:
-    """Mean score a hand of each update of one training, which continues an earlier run's."""
-    try:
-        options = msgspec.convert(size, TrainOptions)
-    except msgspec.ValidationError as error:
-        advice = "they are those of bothost train mahjong-ppo"
-        raise UsageError(f"mahjong-ppo: option training: {error}", advice=advice) from error
-    out = run.out / folder
+    """Mean score a hand of each update of one training, which continues an earlier run's. Raises ConfigError for wrong
+    options."""
+    options, out = check_options(MahjongPpoTrainer, size), run.out / folder
     training = checkpoint.take_up(out, seed=seed, command=run.command)
     train(options, training, lambda *_args, **_more: None)
     return [record["mean_score"] for record in read(out / "metrics.jsonl")]

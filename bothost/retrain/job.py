@@ -27,7 +27,7 @@ import sqlalchemy as sa
 
 from bothost.errors import ModelError, UsageError
 from bothost.export.folder import aside, readable
-from bothost.plugins import Plugins, require
+from bothost.plugins import Plugins, check_options, require
 from bothost.plugins.weights import find, verify
 from bothost.retrain.dataset import Dataset
 from bothost.retrain.task import (
@@ -72,7 +72,7 @@ def retrain(tools: Tools, request: Request, out: Path, report: ReportProgress, e
     if (out / RESULT).exists() and _same(_asked(out), request):
         return dict(json.loads((out / RESULT).read_bytes()))
     strategy: type[Strategy] = require(tools.plugins, tools.plugins.strategies, "strategy", request.strategy)
-    trainer_of(strategy)
+    check_options(trainer_of(strategy), request.options)  # before anything is written
     with JobLease(tools.store, LEASE, lock=tools.registry.folder.with_name(LOCK)) as lease:
         asked = _request_of(out, request)
         started_us = time.time_ns() // 1000
@@ -88,7 +88,9 @@ def retrain(tools: Tools, request: Request, out: Path, report: ReportProgress, e
             shutil.rmtree(out)
             game = f" --game {strategy.games[0]}" if strategy.games != ("*",) else ""
             advice = f"play some: bothost demo{game} --hands 20; or ask for more: --since, --lobby, --player"
-            raise UsageError(f"no logged decision of {strategy.name} in a scored hand", advice=advice)
+            of = f" of {strategy.name}" if asked.query.strategies else ""
+            at = f" of {', '.join(asked.query.players)}" if asked.query.players else ""
+            raise UsageError(f"no logged decision{of} in a scored hand{at}", advice=advice)
         tools.store.remember("", f"retrain {strategy.name}", {"dataset_us": dataset.manifest["created_us"]})
         start = _start(tools.plugins, asked, out)
 

@@ -165,7 +165,7 @@ def parameters_of(file: Path) -> dict[str, torch.Tensor]:
 
 def _no_start(file: Path, error: Exception) -> ModelError:
     advice = "start with fresh parameters, or with another file"
-    return ModelError(f"{file} is not a model to start with: {error}", advice=advice)
+    return ModelError(f"{file} is not a model to start with: {' '.join(str(error).split())}", advice=advice)
 
 
 def _checkpoints(folder: Path) -> list[Path]:

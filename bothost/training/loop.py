@@ -9,9 +9,10 @@ that was interrupted and resumed gives the same model, bit for bit, as one that 
 
 from __future__ import annotations
 
+import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
@@ -21,6 +22,7 @@ import torch
 from msgspec import Meta
 
 from bothost.errors import ModelError, UsageError
+from bothost.plugins import check_options as check_options
 from bothost.strategy import ReportProgress, TrainingRun
 from bothost.training import checkpoint
 from bothost.training.checkpoint import Progress
@@ -148,6 +150,7 @@ class TrainerLoop:
             if start is not None:
                 learner.load_start(start)
             self.progress.options |= learner.warm_start(report)
+            check_finite(learner.model, 0)
             self.progress.seconds = clock() - began
             self.pool.add(0, learner.model)
             checkpoint.save(run.out, self.progress, learner.model, learner.optimizer)
@@ -179,7 +182,7 @@ class TrainerLoop:
         rng = np.random.default_rng([self._run.seed, progress.iteration])
         iteration = Iteration(progress.iteration, part_done, rng, self.pool)
         figures, samples = learner.iterate(iteration)
-        check_finite(learner.model, iteration.number)
+        check_finite(learner.model, iteration.number, figures.values())
         progress.samples += samples
         paused = self._clock()
         progress.seconds = paused - self._began
@@ -213,11 +216,13 @@ def check_levels(levels: Levels) -> None:
         raise ValueError("levels must ascend: the weakest is taken first")
 
 
-def check_finite(model: torch.nn.Module, iteration: int) -> None:
-    """Raise ModelError if a parameter is not a finite number. What is on disk is still sound."""
-    if not all(bool(parameter.isfinite().all()) for parameter in model.parameters()):
+def check_finite(model: torch.nn.Module, iteration: int, figures: Iterable[float] = ()) -> None:
+    """Raise ModelError if a parameter or a figure is not a finite number. What is on disk is still sound."""
+    parameters = all(bool(parameter.isfinite().all()) for parameter in model.parameters())
+    if not (parameters and all(map(math.isfinite, figures))):
         raise ModelError(
-            f"the training diverged in iteration {iteration}: the parameters are no longer finite numbers",
+            f"the training diverged in iteration {iteration}: "
+            f"its {'figures' if parameters else 'parameters'} are no longer finite numbers",
             advice="lower the learning rate, and begin anew or --resume from the last checkpoint",
         )
 

@@ -19,6 +19,7 @@ import onnx
 import torch
 from onnx import TensorProto
 
+from bothost.errors import UsageError
 from bothost.plugins.weights import MANIFEST, PLAY, Manifest, sha256_of
 from bothost.plugins.weights import Version as Version
 from bothost.plugins.weights import play_options as play_options
@@ -81,8 +82,17 @@ def refer(graph: onnx.ModelProto, weights: Path) -> None:
             initializer.external_data.add(key=key, value=str(value))
 
 
-def parameters_file(version: Model | None) -> Path | None:
-    """The file with the parameters of a version; None if there is no version, or no file."""
+def parameters_file(version: Model | None, encoder_version: int) -> Path | None:
+    """The file with the parameters of a version to begin with; None if there is no version, or no file.
+
+    Raises UsageError if it sees another version of the encoding than the training.
+    """
+    if version is not None and version.encoder_version not in (None, encoder_version):
+        raise UsageError(
+            f"{version.strategy}:{version.version} sees version {version.encoder_version} of the encoding; this "
+            f"training is for version {encoder_version}",
+            advice="begin with another version; a retraining begins with the champion, or anew with --fresh",
+        )
     return None if version is None or version.path is None else Path(version.path) / WEIGHTS
 
 

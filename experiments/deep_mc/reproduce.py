@@ -23,6 +23,7 @@ from bothost.errors import UsageError
 from bothost.rules import game
 from bothost.training import checkpoint
 from bothost.training.action_values import NativeActionValues
+from bothost.training.loop import check_options
 from bothost.training.metrics import read
 from bothost.training.publish import WEIGHTS
 from bothost_deep_mc.encode import ROLES
@@ -31,7 +32,7 @@ from bothost_deep_mc.experts import played_by
 from bothost_deep_mc.model import DeepMcNet, begin_with, sizes_of
 from bothost_deep_mc.options import Options as TrainOptions
 from bothost_deep_mc.selfplay import Decisions
-from bothost_deep_mc.train import ExtraDecisions, some_of, train
+from bothost_deep_mc.train import DeepMcTrainer, ExtraDecisions, some_of, train
 
 TARGETS = (0.4, 0.45, 0.5, 0.55, 0.6, 0.7)
 """Win rates for which samples and minutes are reported."""
@@ -149,18 +150,14 @@ class DeepMcReproduction(Reproduction):
         }
 
     def _training(self, kind: Mapping[str, Any], rounds: int) -> TrainOptions:
-        """Options of one kind's trainings. Raises UsageError for unknown options."""
+        """Options of one kind's trainings. Raises ConfigError for wrong ones."""
         nothing = dict.fromkeys(
             ("bidding_share", "imitation", "expert_share", "expert_weight", "reduction_weight"), 0.0
         )
         given: dict[str, Any] = {"iterations": rounds, "hands": HANDS, "minibatch": 512, "branches": 0, **nothing}
         given |= {"evaluate_every": 5, "evaluation_deals": 150, **kind}
-        try:
-            return msgspec.convert(given | self.options.training, TrainOptions)
-        except msgspec.ValidationError as error:
-            raise UsageError(
-                f"deep-mc: options training or regularizer: {error}", advice="they take those of bothost train deep-mc"
-            ) from error
+        options: TrainOptions = check_options(DeepMcTrainer, given | self.options.training)
+        return options
 
     def _keep_to(self, file: Path, rounds: int, log: Log | None) -> None:
         """Raises UsageError if the folder holds trainings with other options, which would be continued."""

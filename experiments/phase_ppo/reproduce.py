@@ -13,8 +13,8 @@ import msgspec
 
 from bothost import Contestant, ReportProgress, Reproduced, Reproduction, ReproductionRun, ResultTable
 from bothost.training import checkpoint
+from bothost.training.loop import check_options
 from bothost_phase_ppo.decide import PhasePpo
-from bothost_phase_ppo.train import Options as TrainOptions
 from bothost_phase_ppo.train import PhasePpoTrainer
 from experiments.phase_ppo.decomposition import DecompositionOptions, compare
 
@@ -105,7 +105,7 @@ class PhasePpoReproduction(Reproduction):
         if run.full:
             size = {"runner": "ray", "workers": SOURCE_WORKERS, "trainers": SOURCE_TRAINERS, "device": "cuda"}
             size |= {"environments": 8, "ppo": {"minibatch": 65536}}
-        options = msgspec.convert({**size, **self.options.training}, TrainOptions)
+        options = check_options(PhasePpoTrainer, {**size, **self.options.training})
         minutes = self.options.full_minutes if run.full else self.options.minutes
         training = checkpoint.take_up(out, seed=run.seed, minutes=minutes, command=run.command)
         PhasePpoTrainer(options).train(training, report)

@@ -52,7 +52,7 @@ class DeepMcTrainer(Trainer):
             raise UsageError(
                 "expert=logged: a training has no logged hands", advice="use bothost retrain deep-mc, or expert=rule"
             )
-        progress = train(options, run, report, start=parameters_file(run.start))
+        progress = train(options, run, report, start=parameters_file(run.start, VERSION))
         levels = publish(run, progress, options)
         return {"out": str(run.out), **progress.figures("rounds"), "levels": levels}
 
@@ -64,7 +64,7 @@ class DeepMcTrainer(Trainer):
         Only decisions of the logged strategy itself count, not fallbacks.
         """
         options: Options = self.options
-        first = parameters_file(start)
+        first = parameters_file(start, VERSION)
         if first is not None:
             options = msgspec.structs.replace(options, sizes=sizes_of(first))
         trajectories = games.trajectories("train")

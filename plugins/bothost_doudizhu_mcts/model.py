@@ -29,7 +29,7 @@ from torch.nn import functional
 from bothost import Model
 from bothost.training import checkpoint
 from bothost.training.publish import parameters_file
-from bothost_doudizhu_mcts.encode import PLANES, ROLES, SIDE, Inputs
+from bothost_doudizhu_mcts.encode import PLANES, ROLES, SIDE, VERSION, Inputs
 from bothost_doudizhu_mcts.network import GRAPHS
 
 CHANNELS = (64, 96, 96, 128)
@@ -127,7 +127,7 @@ class Networks(nn.Module):
 
     def start_with(self, model: Model | None) -> None:
         """Take a model's parameters. None, or one without files: keep these. Raises ModelError if they do not fit."""
-        file = parameters_file(model)
+        file = parameters_file(model, VERSION)
         if file is not None:
             checkpoint.load_model(file, self)
 

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import msgspec
 
 from bothost import LoggedGames, Model, ReportProgress, Trainer, TrainingRun
-from bothost.errors import UsageError
 from bothost.training import ppo
 from bothost.training.checkpoint import Progress
 from bothost.training.loop import TrainerLoop, limited
@@ -39,7 +38,7 @@ class MahjongPpoTrainer(Trainer):
 
     def train(self, run: TrainingRun, report: ReportProgress) -> dict[str, Any]:
         """As the options say. Raises UsageError if ``run.start`` sees another version of the encoding."""
-        learner, progress = train(self.options, run, report, start=_parameters(run.start))
+        learner, progress = train(self.options, run, report, start=parameters_file(run.start, VERSION))
         return publish(learner, progress, run)
 
     def retrain(
@@ -50,7 +49,7 @@ class MahjongPpoTrainer(Trainer):
         Logged hands have no hidden features, so the network gets none. One process does everything. Raises UsageError
         if ``start`` sees another version of the encoding.
         """
-        begin = _parameters(start)
+        begin = parameters_file(start, VERSION)
         options: Options = msgspec.structs.replace(self.options, oracle=False, branches=BranchOptions(), workers=0)
         if options.first_stage is None:
             options = msgspec.structs.replace(options, first_stage=len(CURRICULUM) - 1)
@@ -59,17 +58,6 @@ class MahjongPpoTrainer(Trainer):
         evaluation = held_out.evaluation(ModelPool(run.out / "pool"), MahjongNet(look_ahead=options.look_ahead))
         more = {"logged_decisions": hands.decisions, "logged_share": options.logged_share, "evaluation": evaluation}
         return publish(learner, progress, run, more)
-
-
-def _parameters(start: Model | None) -> Path | None:
-    """The file with the parameters of a version. Raises UsageError if it sees another version of the encoding."""
-    if start is not None and start.encoder_version not in (None, VERSION):
-        raise UsageError(
-            f"{start.version} sees version {start.encoder_version} of the encoding; only version {VERSION} can be "
-            "trained",
-            advice="begin with another version; a retraining begins with the champion, or anew with --fresh",
-        )
-    return parameters_file(start)
 
 
 def train(

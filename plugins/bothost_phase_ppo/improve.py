@@ -11,6 +11,8 @@ arXiv:1705.08439 (2017).
 
 from __future__ import annotations
 
+import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, NamedTuple
@@ -84,9 +86,12 @@ class Choices(NamedTuple):
 
     @classmethod
     def load(cls, file: Path) -> Choices:
-        """Read what ``save`` wrote."""
-        with np.load(file, allow_pickle=False) as arrays:
-            return cls(*(torch.from_numpy(arrays[name]) for name in cls._fields))
+        """Read what ``save`` wrote. Raises UsageError for any other file."""
+        try:
+            with file.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
+                return cls(*(torch.from_numpy(arrays[name]) for name in cls._fields))
+        except (OSError, EOFError, ValueError, LookupError, TypeError, zipfile.BadZipFile, zlib.error) as error:
+            raise UsageError(f"{file} holds no choices: {error}", advice="remove it, or name another folder") from error
 
 
 class Batch(NamedTuple):

@@ -184,8 +184,8 @@ class PhasePpoTrainer(Trainer):
     def train(self, run: TrainingRun, report: ReportProgress) -> dict[str, Any]:
         options: Options = self.options
         run = limited(run, options, DEFAULT_MINUTES)
-        start = parameters_file(run.start)
         network, version = NETWORKS[options.version], options.version
+        start = parameters_file(run.start, version)
         if options.method == "improve":
             learner = ExpertLearner(options.improve, options.task.game, run.out, run.seed)
             progress = TrainerLoop(options, run, version, learner, report, start=start).train()
@@ -215,7 +215,7 @@ class PhasePpoTrainer(Trainer):
         version, network = options.version, NETWORKS[options.version]
         hands, held_out = LoggedHands.of_splits(run.out.parent / "encoded", LeadEncoder(options.task), games)
         extra = hands.extra_batch(options.logged_share)
-        begin = parameters_file(start)
+        begin = parameters_file(start, version)
         progress = train(options, options.task, network, run, report, version=version, start=begin, extra=extra)
         model = network()
         evaluation = held_out.evaluation(ModelPool(run.out / "pool"), model)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bothost import ReproductionRun
-from bothost.errors import UsageError
+from bothost.errors import ConfigError
 from experiments.mahjong_ppo import (
     VARIANTS,
     WINDOW,
@@ -26,7 +26,7 @@ def test_the_reproduction_trains_every_variant_with_every_seed(tmp_path):
     again = MahjongPpoReproduction(settled).run(run, lambda *_: None)
     assert again.figures == made.figures
     assert final_scores(np.array([[0.0, 0.0, 0.0, 0.0, 5.0]])) == [5.0]
-    with pytest.raises(UsageError, match="option training"):
+    with pytest.raises(ConfigError, match=r"options\.hands"):
         MahjongPpoReproduction(ReproduceOptions(training={"hands": 0})).run(run, lambda *_: None)
 
 

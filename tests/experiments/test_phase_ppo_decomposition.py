@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from bothost import ReproductionRun
+from bothost.errors import ConfigError
 from bothost.training import loop
 from experiments.phase_ppo import decomposition
 from experiments.phase_ppo.decomposition import (
@@ -71,6 +72,13 @@ def test_updates_of_both_kinds_take_equally_many_steps_and_one_killed_early_begi
         assert 20 <= records[name]["gradient_steps"] <= 24  # of three epochs; a large KL divergence ends an update
     assert records["flat"]["samples"] == records["phases"]["samples"] / 2
     assert pair.train("flat", "flat", iterations=3) == 3
+
+
+@pytest.mark.parametrize("wrong", [{"epochz": 1}, {"ppo": {"epochs": 0}}])
+def test_wrong_options_of_the_training_are_named(tmp_path, wrong):
+    reproduction = PhasePpoReproduction(Options(parts=("levels",), training=wrong))
+    with pytest.raises(ConfigError, match=r"options\.(epochz|ppo\.epochs)"):
+        reproduction.run(reproduction_run(tmp_path), lambda *_, **__: None)
 
 
 def test_one_seed_is_shown_without_an_interval(tmp_path):

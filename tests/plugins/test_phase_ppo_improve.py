@@ -123,6 +123,15 @@ def test_choices_are_the_same_from_a_file(learner, tmp_path):
         assert torch.equal(kept, read_back) and kept.dtype == read_back.dtype
 
 
+@pytest.mark.parametrize("length", [0, 4, 2000])
+def test_a_file_that_is_cut_short_holds_no_choices(learner, tmp_path, length):
+    _, choices = learner
+    choices.save(tmp_path / "1.npz")
+    (tmp_path / "1.npz").write_bytes((tmp_path / "1.npz").read_bytes()[:length])
+    with pytest.raises(UsageError, match=r"1\.npz holds no choices"):
+        Choices.load(tmp_path / "1.npz")
+
+
 def test_a_training_resumes_bit_for_bit(tmp_path):
     whole = train(tmp_path / "a")
     record = read(tmp_path / "a" / "metrics.jsonl")

@@ -9,7 +9,7 @@ import safetensors.numpy
 
 from bothost import ModelError
 from bothost.cli.retrain import due
-from bothost.errors import StoreError, UsageError
+from bothost.errors import ConfigError, StoreError, UsageError
 from bothost.plugins import weights
 from bothost.retrain import job
 from bothost.retrain.dataset import Dataset
@@ -207,6 +207,18 @@ def test_what_cannot_be_done_is_said(tools, tmp_path):
     (tmp_path / "full/x").write_text("")
     with pytest.raises(UsageError, match="is not empty"):
         retrain(tools, asked(), tmp_path / "full", SILENT)
+
+
+def test_wrong_options_leave_no_job_behind(tools, tmp_path):
+    with pytest.raises(ConfigError, match="preset"):
+        retrain(tools, asked(preset="nope"), tmp_path / "job", SILENT)
+    assert not (tmp_path / "job").exists()
+
+
+def test_a_player_without_hands_is_named(tools, tmp_path):
+    nobody = Request(strategy="fm-clone", query=HandQuery(players=("nobody",), closed=True, scored=True))
+    with pytest.raises(UsageError, match="no logged decision in a scored hand of nobody"):
+        retrain(tools, nobody, tmp_path / "job", SILENT)
 
 
 def test_a_job_that_has_too_little_to_learn_from_does_not_keep_its_dataset(tools, tmp_path):

@@ -11,7 +11,7 @@ import torch
 
 from bothost import ModelError, TrainingRun, rules
 from bothost.errors import UsageError
-from bothost.training import checkpoint, loop, metrics
+from bothost.training import checkpoint, loop, metrics, ppo
 from bothost.training.model_pool import ModelPool
 from bothost.training.ppo import PpoOptions
 from bothost.training.rollout import RolloutTask, SelfPlayOptions
@@ -72,6 +72,25 @@ def test_a_training_that_diverges_ends_and_leaves_only_sound_models(tmp_path):
     for file in tmp_path.rglob("*.safetensors"):
         assert all(tensor.isfinite().all() for tensor in safetensors.torch.load_file(file).values()), file
     assert checkpoint.latest(tmp_path) is not None
+
+
+def test_a_loss_that_is_no_number_ends_the_training_before_it_is_written(tmp_path, monkeypatch):
+    monkeypatch.setattr(ppo, "explained_variance", lambda batch: float("nan"))
+    with pytest.raises(ModelError, match="diverged in iteration 1: its figures"):
+        run(tmp_path)
+    assert (tmp_path / "metrics.jsonl").read_text() == ""
+
+
+def test_a_warm_start_that_diverges_is_told(tmp_path):
+    class Broken(SelfPlayPpo):
+        def warm_start(self, report):
+            torch.nn.init.constant_(next(self.model.parameters()), float("nan"))
+            return {}
+
+    learner = Broken(OPTIONS, TASK, Net, seed=7)
+    with pytest.raises(ModelError, match="diverged in iteration 0"):
+        loop.TrainerLoop(OPTIONS, TrainingRun(out=tmp_path / "new", seed=7), 1, learner, lambda *_: None)
+    assert not list(tmp_path.rglob("*.safetensors"))
 
 
 def test_training_leaves_metrics_a_plot_and_the_last_two_checkpoints(tmp_path):
