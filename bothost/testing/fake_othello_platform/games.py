@@ -29,17 +29,27 @@ class Games:
         game = Game(f"g_{next(self._owner.numbers)}", room)
         room.game, room.status = game.id, "playing"
         self.running[game.id] = game
+        self._start_clock(game)
         for user in game.seats:
             self._owner.tell(user, "game_start", self.start_frame(game))
-        room.ready = [False, False]
         self._owner.rooms.show(room)
-        self._start_clock(game, self._owner.move_s)
+        room.ready = [False, False]
 
     def start_frame(self, game: Game) -> Json:
+        level = (3, "WHITE") if game.room.against_ai else (None, None)
+        return {**self._position(game), "aiLevel": level[0], "aiColor": level[1]}
+
+    def again(self, game: Game) -> Json:
+        """What a player who enters the room again is sent."""
+        shown = ("seq", "color", "pos", "isPass")
+        return {**self.start_frame(game), "moves": [{name: move[name] for name in shown} for move in game.moves]}
+
+    def _position(self, game: Game) -> Json:
         black, white = game.seats
-        names = {"blackName": self._owner.accounts.name(black), "whiteName": self._owner.accounts.name(white)}
+        name = self._owner.accounts.name
+        names = {"blackName": name(black), "whiteName": "AI" if game.room.against_ai else name(white)}
         ids = {"gameId": game.id, "blackId": black, "whiteId": white}
-        return {**ids, **names, "turn": game.turn(), "board": game.board(), "aiLevel": None, "remainingMs": 30000}
+        return {**ids, **names, "turn": game.turn(), "board": game.board(), "remainingMs": game.remaining_ms()}
 
     # ---------------------------------------------------------------------------------------------------------- moves
 
@@ -47,6 +57,8 @@ class Games:
         game = self.running.get(payload["gameId"])
         if game is None:
             return self._owner.error(line, "GAME_NOT_FOUND")
+        if payload["seq"] < 1:
+            return self._owner.error(line, "VALIDATION_ERROR")
         seat, pos = game.seats.index(line.user), payload["pos"]
         if payload["color"] != COLORS[seat] or game.turn() != COLORS[seat]:
             return self._owner.error(line, "NOT_YOUR_TURN")
@@ -82,27 +94,27 @@ class Games:
             board = game.board()
             lead = board.count(1) - board.count(2)
             return self.end(game, "BLACK" if lead > 0 else "WHITE" if lead else "DRAW", "normal")
-        if not game.windows:
-            self._start_clock(game, self._owner.move_s)
+        self._start_clock(game)  # also if the next player is offline
         soon = asyncio.get_running_loop().call_soon
         if passed and self._owner.traps.restart_on_pass and "restart" not in self._owner.struck:
             self._owner.struck.append("restart")
             soon(self._owner.restart)
-        if game.room.mode == "human_vs_ai" and game.state.to_act[0] == 1:
+        if game.room.against_ai and game.state.to_act[0] == 1:
             soon(self._play, game)
 
     def _show_move(self, game: Game, seat: int, action: int, before: list[int]) -> None:
         board = game.board()
         pos = {"x": action % 8, "y": action // 8}
         flipped = [{"x": i % 8, "y": i // 8} for i in range(64) if before[i] and before[i] != board[i]]
-        move = {"seq": len(game.moves) + 1, "color": COLORS[seat], "pos": pos, "isPass": False, "flipped": flipped}
-        game.moves.append(move)
+        move = {"seq": len(game.moves) + 1, "color": COLORS[seat], "pos": pos, "flipped": flipped}
+        game.moves.append({**move, "isPass": False})
         shown = list(board)
         if self._every("lie"):
             shown[flipped[0]["y"] * 8 + flipped[0]["x"]] = 2 - seat
         frame = {
-            **move, "gameId": game.id, "nextTurn": game.turn(), "board": shown, "remainingMs": 30000,
+            **move, "gameId": game.id, "nextTurn": game.turn(), "board": shown,
             "blackCount": board.count(1), "whiteCount": board.count(2),
+            "remainingMs": int(self._move_s(game) * 1000),
         }  # fmt: skip
         twice, noise = self._every("repeat"), self._every("noise")
         for user in game.seats:
@@ -119,16 +131,21 @@ class Games:
 
     # ------------------------------------------------------------------------------------------ clocks and their end
 
-    def _start_clock(self, game: Game, seconds: float) -> None:
+    def _move_s(self, game: Game) -> float:
+        """The time for a move."""
+        return self._owner.move_s * (4 if game.room.against_ai else 1)
+
+    def _start_clock(self, game: Game, seconds: float | None = None) -> None:
         self._freeze(game)
+        seconds = self._move_s(game) if seconds is None else seconds
         game.left_ms, game.since = seconds * 1000.0, time.monotonic()
         game.timer = self._owner.later(seconds, self._late, game)
 
     def _freeze(self, game: Game) -> None:
         if game.timer is not None:
+            game.left_ms = game.remaining_ms()
             game.timer.cancel()
             game.timer = None
-            game.left_ms -= (time.monotonic() - game.since) * 1000.0
 
     def _late(self, game: Game) -> None:
         self.end(game, COLORS[1 - COLORS.index(game.turn() or "BLACK")], "timeout")
@@ -144,7 +161,7 @@ class Games:
             self._stop(game)
             game.windows.clear()
             game.restore()
-            self._start_clock(game, self._owner.move_s)
+            self._start_clock(game)
 
     def resign(self, line: Line, payload: Json) -> None:
         game = self.running.get(payload["gameId"])
@@ -159,6 +176,7 @@ class Games:
         over = {"gameId": game.id, "result": result, "endReason": reason}
         for user in game.seats:
             self._owner.tell(user, "game_over", {**over, "blackCount": board.count(1), "whiteCount": board.count(2)})
+        game.room.status = "finished"
         self._owner.rooms.show(game.room)
 
     def closed(self, user: int) -> None:
@@ -176,8 +194,8 @@ class Games:
         window = game.windows.pop(line.user, None)
         if window is not None:
             window.cancel()
-            if not game.windows:
-                self._start_clock(game, game.left_ms / 1000.0)
-        moves = [move for move in game.moves if move["seq"] > payload["lastSeq"]]
-        sync = {**self.start_frame(game), "status": "playing", "remainingMs": game.left_ms, "moves": moves}
-        line.say("state_sync", sync)
+        if game.timer is None:
+            self._start_clock(game, game.left_ms / 1000.0)  # even if the other player is still away
+        board, moves = game.board(), [move for move in game.moves if move["seq"] > payload["lastSeq"]]
+        counts = {"blackCount": board.count(1), "whiteCount": board.count(2)}
+        line.say("state_sync", {**self._position(game), **counts, "status": "playing", "moves": moves})

@@ -68,9 +68,13 @@ class Room(msgspec.Struct):
     status: str = "waiting"
     opened_at: float = 0.0
 
+    @property
+    def against_ai(self) -> bool:
+        return self.mode == "human_vs_ai"
+
     def described(self) -> Json:
         """As a listing shows it."""
-        level = 3 if self.mode == "human_vs_ai" else None
+        level = 3 if self.against_ai else None
         described = {"id": self.id, "name": self.name, "mode": self.mode, "aiLevel": level, "status": self.status}
         return {**described, "hasPassword": bool(self.password)}
 
@@ -95,6 +99,11 @@ class Game:
     @property
     def seats(self) -> list[int | None]:
         return self.room.seats
+
+    def remaining_ms(self) -> int:
+        """What is left of the time for this move."""
+        spent = 0.0 if self.timer is None else (time.monotonic() - self.since) * 1000.0
+        return int(max(self.left_ms - spent, 0.0))
 
     def board(self) -> list[int]:
         return ["-XO".index(disc) for disc in self.state.view(0).to_json()["board"]]

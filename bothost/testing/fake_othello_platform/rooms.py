@@ -37,18 +37,24 @@ class Rooms:
         return [room.described() for room in reversed(waiting)]
 
     def forget_waiting(self) -> None:
-        """Forget waiting rooms and players, because the server restarts."""
-        self.by_id = {number: room for number, room in self.by_id.items() if room.game is not None}
+        """Close waiting rooms, and forget the players in the queue, because the server restarts."""
+        for room in self.by_id.values():
+            room.status = "finished" if room.game is None else room.status
         self.queue.clear()
 
     def enter(self, user: int, room: Room) -> None:
+        """Take a seat, or the same seat again. A refusal is a message on the websocket, also for a REST call."""
+        if room.status == "finished":
+            return self._owner.refuse(user, "ROOM_FINISHED")
+        if user not in room.seats and None not in room.seats:
+            return self._owner.refuse(user, "ROOM_FULL")
         if user not in room.seats:
             room.seats[room.seats.index(None)] = user
-        if room.mode == "human_vs_ai" and room.game is None:
+        if room.against_ai and room.game is None:
             return self._games.begin(room)
         self.show(room)
         if room.game is not None and room.game in self._games.running:
-            self._owner.tell(user, "game_start", self._games.start_frame(self._games.running[room.game]))
+            self._owner.tell(user, "game_start", self._games.again(self._games.running[room.game]))
 
     def quit(self, user: int, room: Room) -> None:
         if user in room.seats and room.game is None:
@@ -62,7 +68,8 @@ class Rooms:
         """The room's state, to its players."""
         (black, white), name = room.seats, self._owner.accounts.name
         state: Json = {
-            "roomId": room.id, "gameId": room.game, "blackId": black, "whiteId": white, "status": room.status,
+            "roomId": room.id, "gameId": room.game, "blackId": black, "whiteId": white,
+            "status": "waiting" if room.game is None else "playing", "spectatable": True,
             "blackReady": room.ready[0], "whiteReady": room.ready[1], "blackName": name(black),
             "whiteName": name(white), "ownerId": room.owner, "roomName": room.name, "spectators": [],
         }  # fmt: skip
@@ -75,8 +82,6 @@ class Rooms:
         room = self.by_id.get(payload["roomId"])
         if room is None:
             self._owner.error(line, "ROOM_NOT_FOUND")
-        elif line.user not in room.seats and None not in room.seats:
-            self._owner.error(line, "ROOM_FULL")
         else:
             self.enter(line.user, room)
 

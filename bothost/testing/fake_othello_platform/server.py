@@ -124,8 +124,10 @@ class FakeOthelloPlatform(FakeServer):
             return self._reply(request, 200, tokens)
         name, password = body["username"], body["password"]
         if what == "register":
-            if name in accounts.passwords or len(password) < 8:
-                return self._reply(request, 409, "USERNAME_TAKEN")
+            if len(password) < 8:
+                return self._reply(request, 400, "VALIDATION_ERROR")
+            if name in accounts.passwords:
+                return self._reply(request, 409, "VALIDATION_ERROR")
             user = self.add(name, password)
             return self._reply(request, 201, {"userId": user, "token": accounts.token(user), "elo": 1500})
         if accounts.passwords.get(name) != password:
@@ -152,15 +154,13 @@ class FakeOthelloPlatform(FakeServer):
         if user is None:
             return self._reply(request, 401, "AUTH_REQUIRED")
         room = self.rooms.by_id.get(request.path_params["room"])
-        if room is None:
-            return self._reply(request, 404, "ROOM_NOT_FOUND")
         if request.path_params["what"] == "join":
+            if room is None:
+                return self._reply(request, 404, "ROOM_NOT_FOUND")
             if room.password and (await request.json()).get("password") != room.password:
-                return self._reply(request, 403, "WRONG_PASSWORD")
-            if user not in room.seats and None not in room.seats:
-                return self._reply(request, 409, "ROOM_FULL")
+                return self._reply(request, 403, "VALIDATION_ERROR")
             self.rooms.enter(user, room)
-        else:
+        elif room is not None:
             self.rooms.quit(user, room)
         return self._reply(request, 200, {"ok": True})
 
@@ -222,6 +222,12 @@ class FakeOthelloPlatform(FakeServer):
     def error(self, line: Line, code: str) -> None:
         self.errors.append((line.user, code))
         line.say("error", {"code": code, "msg": "不可"})
+
+    def refuse(self, user: int, code: str) -> None:
+        """Send an error to all connections of a user."""
+        for line in self.lines:
+            if line.user == user:
+                self.error(line, code)
 
     def tell(self, user: int | None, kind: str, payload: Json) -> None:
         for line in self.lines:
