@@ -124,7 +124,7 @@ class LobbyPlayer:
     def _seated(self, event: m.Seated) -> None:
         try:
             self._games[event.table] = rules.game(event.game, **event.rules)
-        except BothostError as error:
+        except (BothostError, ValueError, TypeError) as error:
             self._breach("rules", f"Seated names rules that no game has: {error}")
 
     def _hand_started(self, event: m.HandStarted) -> None:

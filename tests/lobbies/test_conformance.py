@@ -77,6 +77,37 @@ def counts_down(self, item):
     return [later(o) for o in SmallLobby.feed(self, item)]
 
 
+def changes(kind, **fields):
+    """A feed whose outputs of one kind have other fields."""
+
+    def feed(self, item):
+        outputs = SmallLobby.feed(self, item)
+        return [msgspec.structs.replace(o, **fields) if isinstance(o, kind) else o for o in outputs]
+
+    feed.__name__ = f"{kind.__name__}{fields}"
+    return feed
+
+
+def seated_before_the_login(self, item):
+    outputs = SmallLobby.feed(self, item)
+    return [m.Seated("t", "othello", {}, 0), *outputs] if isinstance(item, m.SocketOpened) else outputs
+
+
+def tells(seq, *events):
+    """A feed that follows each snapshot by a delta ``seq`` events later."""
+
+    def feed(self, item):
+        outputs = SmallLobby.feed(self, item)
+        at = next((n for n, o in enumerate(outputs, 1) if isinstance(o, m.Snapshot)), None)
+        if at is not None:
+            shown = outputs[at - 1]
+            outputs.insert(at, m.Delta(shown.table, shown.hand, shown.view["seq"] + seq, events))
+        return outputs
+
+    feed.__name__ = f"tells {seq} {events}"
+    return feed
+
+
 def keeps_every_frame(self, item):
     self.kept = [*getattr(self, "kept", []), item]
     return SmallLobby.feed(self, item)
@@ -93,8 +124,13 @@ def never_refused(self, item):
         (returns_none, "plays a hand", "feed returned NoneType"),
         (numbers_by_connection, "comes back", "after a restart of the process, request"),
         (one_number_for_all, "plays a hand", "request ids: r is used at two positions"),
-        (no_snapshot, "plays a hand", "before the position"),
         (counts_down, "plays a hand", "seq: a snapshot at event"),
+        (changes(m.Snapshot, seat=7), "plays a hand", "the event says 7"),
+        (changes(m.ActionRequest, seq=99), "plays a hand", "is about event 99"),
+        (changes(m.HandEnded, scores=(1.0,)), "plays a hand", "scores: 1 scores at a game of 2 seats"),
+        (changes(m.HandEnded, table="another"), "plays a hand", "order: HandEnded of table another before Seated"),
+        (tells(1, "place 0 a1"), "plays a hand", "seq: Delta from event"),
+        (tells(0, "dance 0"), "plays a hand", "events: the game refuses"),
         (keeps_every_frame, "bounded memory", "bytes more after"),
         (never_refused, "needs_secret", "AuthFailed did not come"),
     ],
@@ -106,6 +142,23 @@ async def test_what_is_wrong_with_an_adapter_is_said(feed, check, said, request)
     report = await check_lobby(broken(feed=feed))
     details = {finding.check: finding.detail for finding in report.findings if not finding.ok}
     assert said in details.get(check, ""), details
+
+
+@pytest.mark.parametrize(
+    ("feed", "said"),
+    [
+        (no_snapshot, "before the position"),
+        (changes(m.Seated, rules={"board": 10}), "rules: Seated names rules that no game has"),
+        (changes(m.Snapshot, view={"seq": 0}), "snapshot: the game refuses it"),
+        (seated_before_the_login, "session: Seated without a session"),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+@pytest.mark.usefixtures("few_frames")
+async def test_what_is_wrong_is_said_even_if_no_hand_ends(feed, said):
+    report = await check_lobby(dataclasses.replace(broken(feed=feed), timeout_s=1.0))
+    details = {finding.check: finding.detail for finding in report.findings if not finding.ok}
+    assert said in details["plays a hand"], details
 
 
 @pytest.mark.parametrize(
