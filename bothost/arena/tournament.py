@@ -51,7 +51,9 @@ class TournamentSpec(msgspec.Struct, frozen=True, kw_only=True):
                 advice=f"use --table 2, or {game.num_seats}: one contestant per seat",
             )
         if entered < self.table:
-            raise UsageError(f"{entered} contestants do not fill a table of {self.table}", advice="name more")
+            raise UsageError(
+                f"contestants do not fill a table of {self.table}: there are {entered}", advice="name more"
+            )
         if self.rounds is not None and self.format != "swiss":
             raise UsageError(f"--rounds is for --format swiss, not {self.format}", advice="leave it out")
 

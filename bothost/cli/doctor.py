@@ -151,7 +151,8 @@ def _folder(name: str, folder: Path, otherwise: str) -> Iterator[Check]:
             file.write(b"bothost")
         free = shutil.disk_usage(folder).free
     except OSError as error:
-        yield Check(name, "failed", f"{folder}: {error.strerror}", f"let this user write to it, or {otherwise}", 78)
+        fix = f"let this user write to it, make room, or {otherwise}"
+        yield Check(name, "failed", f"{folder}: {error.strerror}", fix, 78)
         return
     status: Status = "failed" if free < NO_DISK else "warning" if free < LOW_DISK else "ok"
     yield Check(name, status, f"{folder}, {free / 1e9:.1f} GB free", f"make room, or {otherwise}")

@@ -43,10 +43,13 @@ def hand_query(
     closed: bool = False,
     scored: bool = False,
 ) -> HandQuery:
-    """The query that these options ask for. Raises UsageError for a time that is none."""
+    """The query that these options ask for. Raises UsageError for a time that is none, or two that no hand meets."""
+    since_us, until_us = (None if text is None else moment(text) for text in (since, until))
+    if since_us is not None and until_us is not None and since_us >= until_us:
+        raise UsageError(f"no hand starts after {since} and before {until}", advice="exchange --since and --until")
     return HandQuery(
-        since_us=None if since is None else moment(since),
-        until_us=None if until is None else moment(until),
+        since_us=since_us,
+        until_us=until_us,
         lobbies=tuple(lobbies or ()),
         games=tuple(games or ()),
         players=tuple(players or ()),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Annotated
 
@@ -31,11 +32,13 @@ def command(
 def write(file: Path) -> None:
     """Write the example. Raises ConfigError if the file exists or cannot be written."""
     try:
-        with file.open("x", encoding="utf-8") as out:
-            out.write(EXAMPLE.read_text(encoding="utf-8"))
+        file.touch(exist_ok=False)
+        file.write_text(EXAMPLE.read_text(encoding="utf-8"), encoding="utf-8")
     except FileExistsError:
         advice = "check it with: bothost config lint; or name another file: bothost init FILE"
         raise ConfigError("exists already", file=str(file), advice=advice) from None
     except OSError as error:
+        with contextlib.suppress(OSError):  # a full disk leaves an empty one
+            file.unlink()
         advice = "name a file in a folder that exists and that you may write to"
         raise ConfigError(f"cannot be written: {error.strerror}", file=str(file), advice=advice) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -128,7 +129,8 @@ def report(error: Exception, *, as_json: bool = False) -> int:
     elif _is_usage(error):
         parts, code = (BothostError(error.format_message(), advice=_usage_advice(error)),), _USAGE  # type: ignore[attr-defined]
     elif isinstance(error, OSError):
-        parts, code = (BothostError(_os_error(error)),), 1
+        advice = "make room on the disk" if error.errno == errno.ENOSPC else ""
+        parts, code = (BothostError(_os_error(error), advice=advice),), 1
     else:
         parts, code = (_bug(error),), 1
     if os.environ.get("BOTHOST_DEBUG"):

@@ -11,7 +11,7 @@ from pathlib import Path
 from bothost.config import StoreSettings
 from bothost.errors import StoreError, StoreUnavailable
 from bothost.store import schema
-from bothost.store.engine import open_sqlite, sqlite_path
+from bothost.store.engine import advice_on, open_sqlite, sqlite_path
 
 PAGES_PER_STEP = 2048
 """Pages copied in one step. Other processes can write between steps."""
@@ -29,7 +29,7 @@ def back_up(settings: StoreSettings, target: Path, *, progress: Progress | None 
     source = _file(settings)
     if not source.exists():
         raise StoreUnavailable(f"no database at {source}", advice="create it with: bothost db upgrade")
-    return _copy(source, target, "Choose another name for the backup, or move the old one away.", progress)
+    return _copy(source, target, "choose another name for the backup, or move that file away", progress)
 
 
 def restore(settings: StoreSettings, source: Path, *, progress: Progress | None = None) -> int:
@@ -77,7 +77,7 @@ def _copy(source: Path, target: Path, advice: str, progress: Progress | None) ->
             os.fsync(file.fileno())
         _name(partial, target)
     except sqlite3.Error as error:
-        raise StoreError(f"copying {source} failed: {error}") from error
+        raise StoreError(f"copying {source} to {target} failed: {error}", advice=advice_on(str(error))) from error
     except FileExistsError as error:
         raise StoreError(f"{target} exists already", advice=advice) from error
     finally:

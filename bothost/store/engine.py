@@ -51,13 +51,17 @@ def parse_url(url: str) -> URL:
 
 
 _DAMAGED = "the file is damaged: move it and its -wal and -shm files away, then: bothost db restore BACKUP"
+_FULL = "make room on its disk; if there is room, see the system's log for a broken disk"
 _ADVICE = {
     "readonly": "let this user write to the file and to its folder: SQLite needs both, even to read",
     "malformed": _DAMAGED,
     "not a database": _DAMAGED,
+    "disk I/O error": _FULL,
+    "disk is full": _FULL,
+    "unable to open": "name a file in a folder that exists and that this user may write to",
 }
-"""Word in a driver's message → what to do."""
-_URL_ADVICE = "Use sqlite:///var/bothost.db or postgresql+psycopg://user@host/name."
+"""Words in a driver's message → what to do."""
+_URL_ADVICE = "use sqlite:///var/bothost.db or postgresql+psycopg://user@host/name"
 
 
 def full_url(settings: StoreSettings) -> URL:
@@ -82,6 +86,11 @@ def shown(url: str) -> str:
 def in_one_line(error: object) -> str:
     """A driver's message without its line ends and tabs."""
     return " ".join(str(error).split())
+
+
+def advice_on(cause: str) -> str:
+    """What to do about a driver's message; empty: nothing is known."""
+    return next((text for words, text in _ADVICE.items() if words in cause), "")
 
 
 def storable(text: str) -> str:
@@ -176,5 +185,4 @@ def reaching(settings: StoreSettings) -> Iterator[None]:
     except (DBAPIError, sa.exc.TimeoutError) as error:  # the latter: other threads use all connections
         origin = error.orig if isinstance(error, DBAPIError) else error
         cause = in_one_line(origin) or type(origin).__name__
-        advice = next((text for word, text in _ADVICE.items() if word in cause), "")
-        raise StoreUnavailable(f"database {shown(settings.url)}: {cause}", advice=advice) from error
+        raise StoreUnavailable(f"database {shown(settings.url)}: {cause}", advice=advice_on(cause)) from error

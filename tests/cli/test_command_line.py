@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import json
 import os
@@ -259,11 +260,20 @@ def test_what_init_writes_is_good_and_is_not_overwritten(run: Callable[..., tupl
     code, _, err = run("init")
     assert code == 78 and "exists already" in err and Path("config.toml").read_text() == before
     assert run("init", "no/such/folder/config.toml")[0] == 78
-    code, out, _ = run("init", "second.toml", "--json")
-    assert json.loads(out)["next"][0] == "bothost demo"
-    assert (
-        Path("second.toml").read_text() == (Path(__file__).parents[2] / "config.toml").read_text()
-    )  # the checkout's example
+    said = json.loads(run("init", "second.toml", "--json")[1])
+    assert said["next"][0] == "bothost demo"
+    assert Path("second.toml").read_text() == (Path(__file__).parents[2] / "config.toml").read_text(), "the checkout's"
+
+
+def test_init_on_a_full_disk_leaves_no_file_behind(run, monkeypatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_text", full)
+        code, _, err = run("init")
+    assert code == 78 and "No space left" in err
+    assert run("init")[0] == 0
 
 
 def test_config_path_and_show(run: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch) -> None:

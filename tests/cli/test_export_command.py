@@ -50,6 +50,7 @@ def test_both_formats_filtered_and_summed_up(config, capsys, tmp_path):
     [
         (["--format", "csv"], "parquet"),
         (["--since", "yesterday"], "7d"),
+        (["--since", "5d", "--until", "7d"], "exchange --since and --until"),
         (["--split", "1,2"], "0.8,0.1,0.1"),
         (["--split", "1,1,1"], "0.8,0.1,0.1"),
         (["--raw", "--pseudonyms"], "--raw"),

@@ -33,11 +33,18 @@ async def log_rows(settings, tmp_path, records) -> None:
     await log.aclose()
 
 
-def test_a_database_that_may_not_be_written_is_said_to_be_so():
-    cause = sqlite3.OperationalError("attempt to write a readonly database")
-    with pytest.raises(StoreUnavailable, match="readonly") as caught, reaching(StoreSettings(url="sqlite:///a.db")):
-        raise sa.exc.OperationalError("SELECT 1", {}, cause)
-    assert "write to the file and to its folder" in caught.value.advice
+@pytest.mark.parametrize(
+    ("cause", "advice"),
+    [
+        ("attempt to write a readonly database", "write to the file and to its folder"),
+        ("disk I/O error", "make room on its disk"),
+        ("database or disk is full", "make room on its disk"),
+    ],
+)
+def test_a_database_that_cannot_be_written_says_what_to_do(cause, advice):
+    with pytest.raises(StoreUnavailable, match=cause) as caught, reaching(StoreSettings(url="sqlite:///a.db")):
+        raise sa.exc.OperationalError("SELECT 1", {}, sqlite3.OperationalError(cause))
+    assert advice in caught.value.advice
 
 
 def test_a_text_that_the_database_cannot_hold_is_no_outage(store):
