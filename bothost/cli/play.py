@@ -7,6 +7,7 @@ import io
 import math
 import sys
 import time
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
@@ -60,12 +61,23 @@ def command(
     serve(resolved.make(), sys.stdin.buffer, out, name=resolved.address)
 
 
+@dataclass
+class _Table:
+    """A hand that is being played."""
+
+    game: Game
+    player: Player
+    news: list[str] = field(default_factory=list)
+    """Events since the last decision, if the strategy wants them."""
+
+
 def serve(strategy: Strategy, lines: BinaryIO, out: BinaryIO, *, name: str) -> None:
     """Answer what comes on ``lines`` until it ends. Raises ProtocolError when the host says what it must not."""
-    tables: dict[str, tuple[Game, Player]] = {}
+    tables: dict[str, _Table | str] = {}
+    """Table, or why it cannot be played."""
 
-    def say(line: bytes) -> None:
-        out.write(line)
+    def say(line: protocol.Line) -> None:
+        out.write(protocol.encode(line))
         out.flush()
 
     try:
@@ -76,47 +88,59 @@ def serve(strategy: Strategy, lines: BinaryIO, out: BinaryIO, *, name: str) -> N
                 text = line[:200].decode(errors="replace")
                 raise ProtocolError(f"the host sent an invalid message: {error}", frame=text) from error
             if isinstance(message, protocol.HostHello):
-                hello = protocol.ProgramHello(version=protocol.VERSION, name=name, games=strategy.games)
-                say(protocol.encode(hello))
-            elif isinstance(message, protocol.Open):
+                say(protocol.ProgramHello(version=protocol.VERSION, name=name, games=strategy.games))
+                continue
+            table = tables.get(message.table, f"there is no table {message.table!r}")
+            if isinstance(message, protocol.Open):
                 tables[message.table] = _open(strategy, message)
             elif isinstance(message, protocol.Decide):
-                say(_answer(tables, message))
-            elif isinstance(message, protocol.Close) and message.table in tables:
-                tables.pop(message.table)[1].close()
+                try:
+                    say(_answer(table, message))
+                except Exception as error:  # the host falls back, and the program lives
+                    say(protocol.Error(id=message.id, message=f"{type(error).__name__}: {error}"))
+            elif isinstance(table, str):
+                pass
+            elif isinstance(message, protocol.Close):
+                del tables[message.table]
+                table.player.close()
+            elif strategy.wants_events:
+                table.news.append(message.event)
     finally:
-        for _, player in tables.values():
-            player.close()
+        for table in tables.values():
+            if isinstance(table, _Table):
+                table.player.close()
         strategy.close()
 
 
-def _open(strategy: Strategy, message: protocol.Open) -> tuple[Game, Player]:
+def _open(strategy: Strategy, message: protocol.Open) -> _Table | str:
     from bothost import rules
     from bothost.strategy import Table
 
-    game = rules.game(message.game, **message.rules)
-    table = Table(lobby="exec", table=message.table, game=game, seat=message.seat, seed=message.seed)
-    return game, strategy.player(table)
+    try:
+        game = rules.game(message.game, **message.rules)
+        table = Table(lobby="exec", table=message.table, game=game, seat=message.seat, seed=message.seed)
+        return _Table(game, strategy.player(table))
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
 
 
-def _answer(tables: dict[str, tuple[Game, Player]], message: protocol.Decide) -> bytes:
-    """The action's line, or an error that says what went wrong: the host falls back, and the program lives."""
+def _answer(table: _Table | str, message: protocol.Decide) -> protocol.Action | protocol.Error:
     from bothost.strategy import Budget
 
-    if message.table not in tables:
-        return protocol.encode(protocol.Error(id=message.id, message=f"there is no table {message.table!r}"))
-    game, player = tables[message.table]
-    try:
-        view = game.view_from_json(message.view)
-        deadline = math.inf if message.ms is None else time.monotonic() + message.ms / 1000.0
-        decision = player.decide(view, view.legal(), Budget(deadline))
-        action = protocol.Action(
-            id=message.id,
-            action=view.notation(decision.action),
-            policy=None if decision.policy is None else tuple(map(float, decision.policy)),
-            value=None if decision.value is None else float(decision.value),
-            stats=None if decision.stats is None else dict(decision.stats),
-        )
-        return protocol.encode(action)
-    except Exception as error:
-        return protocol.encode(protocol.Error(id=message.id, message=f"{type(error).__name__}: {error}"))
+    if isinstance(table, str):
+        return protocol.Error(id=message.id, message=table)
+    if table.news:
+        news, table.news = table.news, []
+        table.player.observe(news)
+    view = table.game.view_from_json(message.view)
+    offered, legal = {view.parse(word) for word in message.legal}, view.legal()
+    legal = legal[[int(action) in offered for action in legal]]  # without those that the lobby has refused
+    deadline = math.inf if message.ms is None else time.monotonic() + message.ms / 1000.0
+    decision = table.player.decide(view, legal, Budget(deadline))
+    return protocol.Action(
+        id=message.id,
+        action=view.notation(decision.action),
+        policy=None if decision.policy is None else tuple(map(float, decision.policy)),
+        value=None if decision.value is None else float(decision.value),
+        stats=None if decision.stats is None else dict(decision.stats),
+    )
