@@ -7,9 +7,10 @@
     def test_conformance() -> None:
         check_strategy("my-strategy", hands=100).require()
 
-It plays whole hands with the same calls as the host, and checks that decisions are legal and well-formed, that equal
-seeds give equal decisions, that decisions come within the budget, that rebuilt views work as well, that views are not
-changed, that an evaluator's values are within their range, that ``quick`` is fast, and that nothing leaks.
+It plays whole hands with the same calls as the host, and checks that decisions are legal and well-formed, that an
+action is not chosen again after the lobby has refused it, that equal seeds give equal decisions, that decisions come
+within the budget, that rebuilt views work as well, that views are not changed, that an evaluator's values are within
+their range, that ``quick`` is fast, and that nothing leaks.
 """
 
 from __future__ import annotations

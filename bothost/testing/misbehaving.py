@@ -164,6 +164,15 @@ class Illegal(Misbehaving):
         return Decision(action=next(a for a in range(-1, len(legal) + 1) if a not in legal))
 
 
+class Stubborn(Misbehaving):
+    """Ignores ``legal``, so it chooses again what the lobby has refused."""
+
+    name = "misbehaving-stubborn"
+
+    def misbehave(self, view: View, legal: ActionArray, good: Decision) -> Any:
+        return Decision(action=int(view.legal()[0]))
+
+
 class NoDecision(Misbehaving):
     """Returns an action in place of a Decision."""
 

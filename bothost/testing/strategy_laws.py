@@ -120,7 +120,15 @@ class Run:
             raise Broken("the view is kept after decide has returned", "keep view.clone(), or what you need of it")
         if before % 16 == 0:  # by the position, so that a hand played again asks at the same places
             self._quick(player, view, legal)
+        elif before % 16 == 8 and len(legal) > 1:
+            self._ask_again(player, view, legal[legal != decision.action])
         return decision
+
+    def _ask_again(self, player: Player, view: View, left: ActionArray) -> None:
+        """Ask as a host does after the lobby has refused an action: it is no longer among the legal ones."""
+        budget = Budget(time.monotonic() + self.budget_ms / 1000.0)
+        decision = self.call("decide", player.decide, view, left.copy(), budget)
+        check_decision(decision, view, left, what="decide, asked again after a refused action,")
 
     def _quick(self, player: Player, view: View, legal: ActionArray) -> None:
         worked, started = time.thread_time(), time.monotonic()
@@ -138,7 +146,7 @@ def check_decision(decision: Any, view: View, legal: ActionArray, *, what: str =
         raise Broken(str(error), "return bothost.Decision(action=…); see its fields in bothost/strategy.py") from error
     if type(decision.action) is not int:
         raise Broken(f"{what}: action is a {type(decision.action).__name__}", "return action=int(…)")
-    if not view.is_legal(decision.action):
+    if decision.action not in legal:
         offered = ", ".join(view.notation(int(a)) for a in legal[:6]) + (", …" if len(legal) > 6 else "")
         message = f"{what} answered {decision.action} in phase {view.phase}; legal: {offered}"
         raise Broken(message, "choose from the legal array that decide receives")

@@ -43,7 +43,8 @@ class RandomPlayer(Player):
         self._bot = pyspiel.make_uniform_random_bot(seat, seed % ROOT_SEEDS)
 
     def decide(self, view: View, legal: ActionArray, budget: Budget) -> Decision:
-        return Decision(action=int(self._bot.step(spiel_of(view))))
+        action = int(self._bot.step(spiel_of(view)))
+        return Decision(action=action if action in legal else int(legal[0]))  # the lobby may have refused it
 
 
 class SpielRandom(_SpielStrategy):

@@ -152,6 +152,15 @@ def test_bots_conform(address, plugins):
     check_strategy(address, games=names, hands=5, options=options, plugins=plugins).require()
 
 
+@pytest.mark.parametrize("address", ["openspiel-random", "openspiel-mcts"])
+def test_what_the_lobby_has_refused_is_not_chosen_again(address, plugins):
+    game = rules.game("openspiel:tic_tac_toe")
+    view = game.new_state(0).view(0)
+    player = plugins.resolve(address).make().player(Table(lobby="test", table="1", game=game, seat=0, seed=1))
+    for action in view.legal():
+        assert player.decide(view, view.legal()[action : action + 1], Budget(time.monotonic() + 1.0)).action == action
+
+
 def test_bots_play_no_other_games(plugins):
     strategy = plugins.resolve("openspiel-mcts").make()
     assert strategy.supports(rules.game("openspiel:hex"))

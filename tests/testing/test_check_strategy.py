@@ -40,6 +40,7 @@ FAULTS = {
     "init": ("legal", "the constructor raised"),
     "close": ("legal", "close raised"),
     "illegal": ("legal", "decide answered -1"),
+    "stubborn": ("legal", "asked again after a refused action, answered"),
     "no-decision": ("legal", "decide returned int"),
     "fraction": ("legal", "Decision.action is float"),
     "policy": ("legal", "policy has"),
