@@ -16,6 +16,7 @@ import msgspec
 
 from bothost import PluginError, ProtocolError, __version__, children
 from bothost import exec_protocol as protocol
+from bothost.errors import printable
 from bothost.strategy import plays
 from bothost_exec.options import Options
 
@@ -303,7 +304,7 @@ class Program:
         """Keep the last of these lines on stderr that is not empty, unless another process runs now."""
         last = next((line for line in reversed(lines) if line.strip()), b"")
         if last and process is self._process:
-            self.last_words = _in_one_line(last)
+            self.last_words = printable(last.decode(errors="replace").strip()[:_LAST_WORDS])
 
     async def _watch_memory(self, process: asyncio.subprocess.Process) -> None:
         while process is self._process:
@@ -335,12 +336,6 @@ async def _log_stderr(program: Program, process: asyncio.subprocess.Process) -> 
     program.heard(process, [rest])
     if dropped:
         _log.info("%s: %d more lines", program.name, dropped)
-
-
-def _in_one_line(line: bytes) -> str:
-    """What a program wrote, without control characters and not too long."""
-    text = line.decode(errors="replace").strip()[:_LAST_WORDS]
-    return "".join(c if c.isprintable() else " " for c in text)
 
 
 def contained(options: Options) -> list[str]:

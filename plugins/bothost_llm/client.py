@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from bothost import PluginError, ProtocolError
+from bothost.errors import printable
 from bothost_llm.options import Options
 
 if TYPE_CHECKING:
@@ -171,7 +172,7 @@ class Client:
             return ""
         if self._key is not None:
             text = text.replace(self._key, "…")
-        return ": " + "".join(c if c.isprintable() else " " for c in text[:MAX_REASON])
+        return f": {printable(text[:MAX_REASON])}"
 
     def _read(self, response: httpx.Response, deadline: float) -> bytes:
         data = bytearray()

@@ -247,7 +247,7 @@ def test_refusals_and_redirects_end_at_once_and_never_show_the_key(endpoint, dec
 def test_the_reason_of_a_refusal_is_shown_without_the_key(endpoint, decide):
     said = json.dumps({"error": {"message": f"use\nmax_completion_tokens, {KEY}", "type": "invalid_request_error"}})
     endpoint.script = lambda body: (400, {}, said.encode())
-    with pytest.raises(PluginError, match=r"HTTP 400: use max_completion_tokens, …$"):
+    with pytest.raises(PluginError, match=r"HTTP 400: use\\nmax_completion_tokens, …$"):
         decide(token_limit="max_completion_tokens", max_answer_tokens=77)
     assert endpoint.requests[0][2]["max_completion_tokens"] == 77
     assert "max_tokens" not in endpoint.requests[0][2]
