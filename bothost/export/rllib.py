@@ -30,6 +30,8 @@ FIELDS = [
     pa.field("action_logp", pa.float32()),
 ]
 """All null in rows of decisions that were not played."""
+ROUNDING = 1e-5
+"""How much more than 1 a probability in float32 may be."""
 
 
 def columns_of(page: HandPage, hands: list[int], arrays: dict[str, pa.Array], games: Games) -> dict[str, pa.Array]:
@@ -95,4 +97,8 @@ def observation(decoder: Decoder, data: bytes, blocks: Sequence[str] | None = No
 
 
 def _probability(legal: list[int], policy: list[float] | None, action: int) -> float | None:
-    return policy[legal.index(action)] if policy is not None and action in legal[: len(policy)] else None
+    """Return the logged probability of an action; None if there is none. A plugin may have logged other numbers."""
+    if policy is None or action not in legal[: len(policy)]:
+        return None
+    probability = policy[legal.index(action)]
+    return probability if 0.0 <= probability <= 1.0 + ROUNDING else None

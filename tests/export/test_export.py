@@ -296,6 +296,19 @@ def test_rllib_columns_are_transitions_of_what_was_played(store, played, tmp_pat
         assert row["action_prob"] == pytest.approx(1 / len(row["legal"]))
 
 
+@pytest.mark.parametrize("logged", [-0.5, 7.5, float("nan"), float("inf")])
+def test_what_a_plugin_logged_as_a_probability_may_be_none(settings, tmp_path, logged):
+    rows = played_hand(rules.game("doudizhu"), 1, started_us=10**15)
+    for row in decisions([rows])[1:]:
+        row.policy = np.full(len(row.legal) // 4, logged, "<f4").tobytes()
+    write_rows(settings, tmp_path, [rows])
+    with Store.open(settings) as store:
+        run(store, tmp_path / "out", rllib=True)
+    found = pd.read_parquet(tmp_path / "out" / "data")
+    assert found["action_prob"].notna().tolist() == [True] + [False] * (len(found) - 1)
+    assert found["action_logp"].notna().tolist() == found["action_prob"].notna().tolist()
+
+
 @pytest.mark.parametrize("why", ["replaced", "server_acted", "superseded", "a shadow's"])
 def test_a_move_that_was_not_played_is_in_no_transition_and_no_trajectory(settings, tmp_path, why):
     rows = played_hand(rules.game("doudizhu"), 1, started_us=10**15)
