@@ -14,7 +14,7 @@ import numpy as np
 import typer
 
 from bothost.bench.rules_peers import bench_peers
-from bothost.rules import View, game, games, legal_many, mahjong, vec_env
+from bothost.rules import View, game, legal_many, mahjong, vec_env
 
 RUNS = 5
 SECONDS = 0.2
@@ -34,7 +34,7 @@ def command(
     shapes; ``fan_per_s`` of winning hands. ``pairing``: ``steps_per_s``; ``othello``: ``moves_per_s``. ``peers``: the
     same by OpenSpiel, RLCard and PyMahjongGB where they are installed.
     """
-    doudizhu, othello = random_play("doudizhu"), random_play("othello")
+    doudizhu, hands, wins = random_play("doudizhu"), tiles(BATCH), winning_hands(BATCH)
     report: dict[str, Any] = {
         "doudizhu": {
             "moves_per_s": doudizhu["steps"],
@@ -42,17 +42,14 @@ def command(
             "legal_moves_20_per_s": leads_of_20(),
             "samples_per_s": samples(),
         },
-        "othello": {"moves_per_s": othello["steps"]},
-    }
-    if "mahjong" in games():
-        hands, wins = tiles(BATCH), winning_hands(BATCH)
-        report["mahjong"] = {
+        "othello": {"moves_per_s": random_play("othello")["steps"]},
+        "mahjong": {
             "games_per_s": random_play("mahjong")["games"],
             "shanten_per_s": rate(lambda: len(mahjong.shanten_many(hands))),
             "fan_per_s": rate(lambda: len(mahjong.fan_many(*wins)[0])),
-        }
-    if "pairing" in games():
-        report["pairing"] = {"steps_per_s": random_play("pairing")["steps"]}
+        },
+        "pairing": {"steps_per_s": random_play("pairing")["steps"]},
+    }
     if peers:
         report["peers"] = bench_peers(rate, tiles(200), winning_hands(200))
     return report
