@@ -11,6 +11,7 @@ import multiprocessing
 import os
 import queue
 import shlex
+import signal
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
@@ -139,7 +140,11 @@ class Worker:
 
 def _start_worker(build: Build, spec: MatchSpec) -> None:
     global _worker
-    _worker = Worker(build, spec)
+    try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        _worker = Worker(build, spec)
+    except KeyboardInterrupt:
+        os._exit(128 + signal.SIGINT)
 
 
 def _play(work: Work) -> list[DealResult]:
@@ -156,7 +161,12 @@ class ProcessCrew(Crew):
         self._pool = ProcessPoolExecutor(spec.workers, context, _start_worker, (build, spec))
 
     def submit(self, work: Work) -> Future[list[DealResult]]:
-        return self._pool.submit(_play, work)
+        # A process that is started here inherits the mask: Ctrl-C while it imports would print a traceback.
+        masked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            return self._pool.submit(_play, work)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, masked)
 
     def __exit__(self, *_: object) -> None:
         self._pool.shutdown(wait=True, cancel_futures=True)

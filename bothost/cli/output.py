@@ -22,6 +22,11 @@ from bothost.errors import BothostError, ConfigError, ConfigErrors, raised_at
 from bothost.errors import printable as printable
 
 _USAGE = 2
+_OS_ADVICE = {
+    errno.ENOSPC: "make room on the disk",
+    errno.EACCES: "let this user read and write it, and its folder",
+}
+"""Number of a system's error → what to do."""
 SHORTEST_NAME = 12
 """Width to which the longest word of a column of names may be cut."""
 
@@ -129,8 +134,7 @@ def report(error: Exception, *, as_json: bool = False) -> int:
     elif _is_usage(error):
         parts, code = (BothostError(error.format_message(), advice=_usage_advice(error)),), _USAGE  # type: ignore[attr-defined]
     elif isinstance(error, OSError):
-        advice = "make room on the disk" if error.errno == errno.ENOSPC else ""
-        parts, code = (BothostError(_os_error(error), advice=advice),), 1
+        parts, code = (BothostError(_os_error(error), advice=_OS_ADVICE.get(error.errno or 0, "")),), 1
     else:
         parts, code = (_bug(error),), 1
     if os.environ.get("BOTHOST_DEBUG"):

@@ -67,7 +67,7 @@ class Control:
         self._serving: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
-        """Listen. Raises HostRunning if another host already answers there."""
+        """Listen. Raises HostRunning if another host already answers there, and BothostError if it cannot listen."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         if self.path.exists():
             if await asyncio.to_thread(_answers, self.path):
@@ -79,6 +79,9 @@ class Control:
         previous = os.umask(0o177)  # only our user may connect
         try:
             self._server = await asyncio.start_unix_server(self._serve, self.path, limit=LINE_BYTES)
+        except OSError as error:
+            advice = "let this user write to its folder, or set another [host] data_dir"
+            raise BothostError(f"control socket {self.path}: {error.strerror or error}", advice=advice) from error
         finally:
             os.umask(previous)
 

@@ -58,7 +58,7 @@ _ADVICE = {
     "not a database": _DAMAGED,
     "disk I/O error": _FULL,
     "disk is full": _FULL,
-    "unable to open": "name a file in a folder that exists and that this user may write to",
+    "unable to open": "check that its folder exists, and let this user read and write both",
 }
 """Words in a driver's message → what to do."""
 _URL_ADVICE = "use sqlite:///var/bothost.db or postgresql+psycopg://user@host/name"

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from bothost.errors import SchemaOutdated, StoreUnavailable, UsageError
+from bothost.errors import BothostError, SchemaOutdated, StoreUnavailable, UsageError
 from bothost.host import launch, recovery
 from bothost.host.control import Control, HostRunning, ask, socket_path
 from bothost.host.leases import Identity
@@ -61,6 +61,12 @@ async def test_two_hosts_in_one_data_dir_are_refused_but_a_stale_socket_is_not(t
     second = Control(socket_path(tmp_path), {})
     await second.start()
     await second.aclose()
+
+
+async def test_a_socket_that_cannot_be_made_is_named(tmp_path):
+    with pytest.raises(BothostError, match=r"^control socket .*xxx") as caught:
+        await Control(tmp_path / ("x" * 200), {}).start()
+    assert "data_dir" in caught.value.advice
 
 
 def test_without_a_host_the_command_line_says_how_to_start_one(tmp_path):

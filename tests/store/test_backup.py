@@ -78,7 +78,7 @@ def test_nothing_is_overwritten(settings, tmp_path):
     assert kept.read_text() == "precious"
     with pytest.raises(StoreError, match=r"to .*/missing/copy\.db failed: unable to open") as caught:
         back_up(settings, tmp_path / "missing" / "copy.db")
-    assert "a folder that exists" in caught.value.advice
+    assert "its folder exists" in caught.value.advice
     back_up(settings, tmp_path / "copy.db")
     with pytest.raises(StoreError, match="exists already") as caught:
         restore(settings, tmp_path / "copy.db")
