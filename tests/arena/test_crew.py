@@ -14,8 +14,9 @@ def build(spec):
 if __name__ == "__mp_main__":  # the worker imports it
     os.killpg(0, signal.SIGINT)
 elif __name__ == "__main__":
+    spec = MatchSpec(game="othello", rules={}, contestants=("a",), options=({},), deals=1)
     try:
-        with ProcessCrew(build, MatchSpec(game="othello", rules={}, contestants=("a",), options=({},), deals=1)) as crew:
+        with ProcessCrew(build, spec) as crew:
             crew.submit(Work(0, (0, 1), 0, (0,))).result()
     except KeyboardInterrupt:
         sys.exit(130)
