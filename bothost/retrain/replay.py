@@ -287,14 +287,8 @@ def _compared(
 
 def _same_encodings(game: Game, one: View, other: View) -> bool:
     """Whether all blocks that encode a view are equal, bit for bit."""
-    for name, block in game.blocks.items():
-        if block.of == "view":
-            first, second = (np.zeros(block.shape, np.float32) for _ in range(2))
-            one.encode(name, first)
-            other.encode(name, second)
-            if first.tobytes() != second.tobytes():
-                return False
-    return True
+    names = [name for name, block in game.blocks.items() if block.of == "view"]
+    return all(one.encode(name).tobytes() == other.encode(name).tobytes() for name in names)
 
 
 def _distance(logged: ReplayedDecision, again: ReplayedDecision) -> float:

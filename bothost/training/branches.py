@@ -12,7 +12,6 @@ Shapes: S positions, K actions tried in each at most, A actions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
@@ -25,6 +24,7 @@ from bothost.training.ppo import (
     descend,
     entropy,
     masked_log_probs,
+    minibatches,
     precision,
     probabilities,
     value_loss,
@@ -95,12 +95,6 @@ def branch_losses(model: Model, batch: BranchBatch, options: PpoOptions) -> Loss
     return Losses(total, policy, value, spread, kl, clipped)
 
 
-def _minibatches(batch: BranchBatch, size: int, generator: torch.Generator) -> Iterator[BranchBatch]:
-    parts = max(1, -(-batch.samples // size))
-    for index in torch.tensor_split(torch.randperm(batch.samples, generator=generator), parts):
-        yield BranchBatch(*(field.index_select(0, index) for field in batch))
-
-
 def update(
     model: torch.nn.Module,
     optimizer: torch.optim.Optimizer,
@@ -120,4 +114,4 @@ def update(
             torch.autograd.backward(terms.total)
         return Losses(*(term.detach() for term in terms))
 
-    return descend(model, optimizer, lambda: _minibatches(batch, options.minibatch, generator), gradients, options)
+    return descend(model, optimizer, lambda: minibatches(batch, options.minibatch, generator), gradients, options)

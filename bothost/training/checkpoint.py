@@ -142,17 +142,27 @@ def load(checkpoint: Path, model: torch.nn.Module, optimizer: torch.optim.Optimi
     """Restore model and optimizer. Raises ModelError if the checkpoint does not fit the model."""
     with readable(checkpoint):
         progress = msgspec.json.decode((checkpoint / STATE).read_bytes(), type=Progress)
-        model.load_state_dict(safetensors.torch.load_file(checkpoint / MODEL))
-        restore_optimizer(optimizer, safetensors.torch.load_file(checkpoint / OPTIMIZER))
+        parameters, slots = (safetensors.torch.load_file(checkpoint / file) for file in (MODEL, OPTIMIZER))
+        if not _fits(parameters, model):
+            advice = "resume with the options that it was started with, or train into another folder"
+            raise ModelError(f"checkpoint {checkpoint} is of another network than these options make", advice=advice)
+        model.load_state_dict(parameters)
+        restore_optimizer(optimizer, slots)
     return progress
 
 
 def load_model(file: Path, model: torch.nn.Module) -> None:
     """Load the parameters of a safetensors file. Raises ModelError if they do not fit the model."""
-    try:
-        model.load_state_dict(parameters_of(file))
-    except (RuntimeError, ValueError, KeyError) as error:
-        raise _no_start(file, error) from error
+    parameters = parameters_of(file)
+    if not _fits(parameters, model):
+        raise _no_start(file, "it is of another network")
+    model.load_state_dict(parameters)
+
+
+def _fits(parameters: Mapping[str, torch.Tensor], model: torch.nn.Module) -> bool:
+    """Whether these are the model's parameters, by names and shapes."""
+    shapes = {name: tensor.shape for name, tensor in parameters.items()}
+    return shapes == {name: tensor.shape for name, tensor in model.state_dict().items()}
 
 
 def parameters_of(file: Path) -> dict[str, torch.Tensor]:
@@ -163,9 +173,9 @@ def parameters_of(file: Path) -> dict[str, torch.Tensor]:
         raise _no_start(file, error) from error
 
 
-def _no_start(file: Path, error: Exception) -> ModelError:
+def _no_start(file: Path, why: object) -> ModelError:
     advice = "start with fresh parameters, or with another file"
-    return ModelError(f"{file} is not a model to start with: {' '.join(str(error).split())}", advice=advice)
+    return ModelError(f"{file} is not a model to start with: {why}", advice=advice)
 
 
 def _checkpoints(folder: Path) -> list[Path]:

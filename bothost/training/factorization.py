@@ -78,8 +78,12 @@ class SparseRows:
 
     def dense(self, width: int) -> FloatArray:
         """float32, shape (rows, width): 1 where an index is set, 0 elsewhere."""
-        out = np.zeros((len(self), width), np.float32)
-        out[self.row_of, self.items] = 1.0
+        return self.flags(width).astype(np.float32)
+
+    def flags(self, width: int) -> npt.NDArray[np.bool_]:
+        """bool, shape (rows, width): whether an index is set."""
+        out = np.zeros((len(self), width), np.bool_)
+        out[self.row_of, self.items] = True
         return out
 
 

@@ -266,12 +266,13 @@ def _completed(folder: Path, encoder: HandEncoder) -> bool:
     if not all((folder / name).exists() for name in (DONE, *(f"{name}.raw" for name in FILES))):
         return False
     done = json.loads((folder / DONE).read_text())
-    return [*done["observations"], done["num_actions"]] == [*_observations(encoder), encoder.num_actions]
+    return all(done[name] == value for name, value in _layout(encoder).items())
 
 
-def _observations(encoder: HandEncoder) -> tuple[int, str]:
-    """Size and type of the stored observations."""
-    return encoder.observation_size, np.dtype(encoder.precision).name
+def _layout(encoder: HandEncoder) -> dict[str, Any]:
+    """What ``DONE`` says of the files beside ``offsets``: size and type of the stored observations, and the actions."""
+    observations = [encoder.observation_size, np.dtype(encoder.precision).name]
+    return {"observations": observations, "num_actions": encoder.num_actions}
 
 
 def _encode(folder: Path, encoder: HandEncoder, hands: Iterable[Trajectory]) -> None:
@@ -294,7 +295,6 @@ def _encode(folder: Path, encoder: HandEncoder, hands: Iterable[Trajectory]) -> 
             legal.tofile(masks)
             numbers.tofile(rest)
             offsets.append(offsets[-1] + steps)
-    made = {"offsets": offsets, "observations": _observations(encoder)}
     building = folder / f".{DONE}"
-    building.write_text(json.dumps({**made, "num_actions": encoder.num_actions}))
+    building.write_text(json.dumps({"offsets": offsets, **_layout(encoder)}))
     building.replace(folder / DONE)

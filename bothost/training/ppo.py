@@ -97,6 +97,9 @@ class Losses(NamedTuple):
     clip_fraction: Tensor
 
 
+Rows = TypeVar("Rows", bound=tuple[Tensor, ...])
+"""A batch of any kind: a ``NamedTuple`` of tensors with a row for each sample."""
+
 Model = Callable[[Tensor], tuple[Tensor, Tensor]]
 """Observations (B, …) → logits (B, A), values (B,)."""
 
@@ -182,11 +185,11 @@ def joined(*batches: Batch) -> Batch:
     return Batch(*(torch.cat(fields) for fields in zip(*batches, strict=True)))
 
 
-def minibatches(batch: Batch, size: int, generator: torch.Generator) -> Iterator[Batch]:
+def minibatches(batch: Rows, size: int, generator: torch.Generator) -> Iterator[Rows]:
     """The batch in random order, in parts of at most ``size`` samples. Their sizes differ by at most one."""
-    parts = max(1, -(-batch.samples // size))
-    for index in torch.tensor_split(torch.randperm(batch.samples, generator=generator), parts):
-        yield Batch(*(field.index_select(0, index) for field in batch))  # several times faster than field[index]
+    samples, part = len(batch[0]), type(batch)._make  # type: ignore[attr-defined]  # a NamedTuple
+    for index in torch.tensor_split(torch.randperm(samples, generator=generator), max(1, -(-samples // size))):
+        yield part(field.index_select(0, index) for field in batch)  # several times faster than field[index]
 
 
 def update(

@@ -103,13 +103,6 @@ def doudizhu_classes() -> tuple[tuple[str, ...], npt.NDArray[np.int32], npt.NDAr
     return tuple(words), table, np.array(group, np.int32), np.array(body, np.int32)
 
 
-def dense(rows: SparseRows, width: int) -> BoolMatrix:
-    """The rows as a bool matrix, shape (rows, width)."""
-    out = np.zeros((len(rows), width), np.bool_)
-    out[rows.row_of, rows.items] = True
-    return out
-
-
 def doudizhu_situations(known: BoolMatrix) -> BoolMatrix:
     """bool, shape (positions, situations), for positions with these base features."""
     landlord, after, before = known[:, ROLE], known[:, ROLE + 1], known[:, ROLE + 2]
@@ -182,7 +175,7 @@ def othello_relations(
     """bool, shape (candidates, relations); for each candidate the number of flipped discs, and of own discs beside
     empty squares."""
     row = legal.row_of
-    after = dense(leaves, 3 * 64 + 25)
+    after = leaves.flags(3 * 64 + 25)
     own, enemy, empty = (after[:, what : 3 * 64 : 3].reshape(-1, 8, 8) for what in range(3))
     replies = np.argmax(after[:, 3 * 64 :], axis=1)
     before = known[:, 1::3].sum(axis=1)

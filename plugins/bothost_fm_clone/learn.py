@@ -185,16 +185,15 @@ def directed(crowd: SharedClone, learnt: Decisions, options: SharedOptions, seed
 
 
 def player_of(crowd: SharedClone, learnt: Decisions, seed: int) -> tuple[SharedClone, dict[str, float]]:
-    """The clone of the player of these decisions, and the chosen rate with its held-out log-loss."""
+    """The clone of the player of these decisions, and the chosen rate with its log-loss on left-out hands, if any."""
     if not len(learnt):
-        return replace(crowd, directions=None), {"rate": 0.0, "log_loss": 0.0}
+        return replace(crowd, directions=None), {"rate": 0.0}
     near = _Near(crowd, crowd.seen(learnt.samples), seed)
-    best = RATES[0], 0.0
-    if len(RATES) > 1 and (parts := folds_of_hands(learnt)):
+    chosen = {"rate": RATES[0]}
+    if parts := folds_of_hands(learnt):
         losses = np.concatenate([near.losses(out) for out in parts], axis=1).mean(axis=1)
-        best = RATES[int(np.argmin(losses))], float(losses.min())
-    clone = near.fitted(np.arange(len(learnt)), best[0])
-    return clone, {"rate": best[0], "log_loss": round(best[1], 4)}
+        chosen = {"rate": RATES[int(np.argmin(losses))], "log_loss": round(float(losses.min()), 4)}
+    return near.fitted(np.arange(len(learnt)), chosen["rate"]), chosen
 
 
 class _Near:

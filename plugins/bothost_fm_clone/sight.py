@@ -59,7 +59,7 @@ def sight(game: str) -> Sight:
 def _doudizhu_seen(samples: Samples, own: Encoding) -> Samples:
     legal, leaves = samples.legal, samples.alternatives
     assert leaves is not None
-    known = attributes.dense(samples.features, len(own.features))
+    known = samples.features.flags(len(own.features))
     words, table, _, _ = attributes.doudizhu_classes()
     begin = len(own.leaves)
     numbers = np.column_stack([legal.items, np.where(table >= 0, table + len(own.classes), -1)[legal.items]])
@@ -73,7 +73,7 @@ def _doudizhu_seen(samples: Samples, own: Encoding) -> Samples:
 def _othello_seen(samples: Samples, own: Encoding) -> Samples:
     legal, leaves = samples.legal, samples.alternatives
     assert leaves is not None
-    known = attributes.dense(samples.features, len(own.features))
+    known = samples.features.flags(len(own.features))
     relations, turned, open_ = attributes.othello_relations(known, legal, leaves)
     # From these numbers on, after those of the leaves and the classes:
     of_relations = len(own.classes)

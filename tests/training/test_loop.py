@@ -26,10 +26,10 @@ OPTIONS = SelfPlayOptions(
 
 
 class Net(torch.nn.Module):
-    def __init__(self):
+    def __init__(self, width=16):
         super().__init__()
-        self.body = torch.nn.Linear(384, 16)
-        self.heads = torch.nn.Linear(16, 59)
+        self.body = torch.nn.Linear(384, width)
+        self.heads = torch.nn.Linear(width, 59)
 
     def forward(self, x):
         out = self.heads(self.body(x).relu())
@@ -126,6 +126,10 @@ def test_what_cannot_be_begun_or_resumed_is_refused_with_the_fix(tmp_path):
         run(tmp_path / "a", short)
     with pytest.raises(UsageError, match="started with seed 7"):
         run(tmp_path / "a", OPTIONS, resume=True, seed=8)
+    wider = TrainingRun(out=tmp_path / "a", seed=7, resume=True)
+    with pytest.raises(ModelError, match="is of another network than these options make") as refused:
+        train(OPTIONS, TASK, lambda: Net(32), wider, lambda *_: None)
+    assert "remove" not in refused.value.advice, "earlier checkpoints fit no better"
     state = checkpoint.latest(tmp_path / "a") / checkpoint.STATE
     good = state.read_text()
     state.write_text(json.dumps(json.loads(good) | {"encoder_version": 2}))
