@@ -8,7 +8,6 @@ object for each row can beat, and the export's own reader alone.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import random
 import sqlite3
@@ -34,11 +33,11 @@ from bothost.export.job import PAGE_HANDS, export
 from bothost.export.options import ExportOptions
 from bothost.export.parquet import ParquetExporter
 from bothost.export.rows import read_decisions
-from bothost.store import DecisionLog, DecisionRecord, OutcomeRecord, Record, Store, schema
+from bothost.store import DecisionRecord, OutcomeRecord, Record, Store, schema
 from bothost.store.models import COLUMNS
 from bothost.store.query import CLOSED_HANDS, HandQuery
 from bothost.store.reader import iter_keys
-from bothost.testing.sample_rows import played_hand
+from bothost.testing.sample_rows import played_hand, write_rows
 
 PLAYED = 1000
 """Number of different hands at most. Fewer would compress too well and make the files too small."""
@@ -63,22 +62,13 @@ def command(
     """Measure. Rates are per CPU second of one thread."""
     with tempfile.TemporaryDirectory(dir=folder) as made:
         url = f"sqlite:///{made}/bothost.db"
-        asyncio.run(_fill(StoreSettings(url=url), decisions, Path(made)))
+        schema.upgrade(StoreSettings(url=url))
+        write_rows(StoreSettings(url=url), Path(made), _interleaved(decisions))
         _multiply(Path(made) / "bothost.db", copies)
         child = [sys.executable, "-m", __name__, url, f"{made}/out", str(int(view_json))]
         figures: dict[str, Any] = json.loads(subprocess.run(child, check=True, capture_output=True).stdout)
         tuples = _tuples(Path(made) / "bothost.db")
         return {**figures, "sqlite3_tuples_per_s": tuples, "ratio": round(figures["decisions_per_s"] / tuples, 3)}
-
-
-async def _fill(settings: StoreSettings, decisions: int, folder: Path) -> None:
-    schema.upgrade(settings)
-    log = DecisionLog.open(settings, "bench", folder / "spool")
-    for rows in _interleaved(decisions):
-        if log.full:
-            await log.room()
-        log.submit(rows)
-    await log.aclose()
 
 
 def _interleaved(decisions: int) -> Iterator[list[Record]]:

@@ -149,13 +149,15 @@ def played_hand(game: Game, seed: int, *, seat: int = 0, **of_game: object) -> l
     return rows
 
 
-def write_rows(settings: StoreSettings, folder: Path, hands: Iterable[list[Record]]) -> None:
-    """Write rows to the log, hand by hand. ``folder`` is for its spool."""
+def write_rows(settings: StoreSettings, folder: Path, parts: Iterable[list[Record]]) -> None:
+    """Write rows to the log, part by part. ``folder`` is for its spool."""
 
     async def write() -> None:
         log = DecisionLog.open(settings, "test", folder / "spool")
-        for rows in hands:
-            await log.submit(rows)
+        for rows in parts:
+            if log.full:
+                await log.room()
+            log.submit(rows)
         await log.aclose()
 
     asyncio.run(write())

@@ -1,14 +1,13 @@
 """A log of hands that were really played."""
 
-import asyncio
 from pathlib import Path
 
 import pytest
 
 from bothost import rules
 from bothost.config import StoreSettings
-from bothost.store import DecisionLog, OutcomeRecord, Record, Store, schema
-from bothost.testing.sample_rows import played_hand
+from bothost.store import OutcomeRecord, Record, Store, schema
+from bothost.testing.sample_rows import played_hand, write_rows
 
 HANDS = 30
 START = 1_700_000_000_000_000
@@ -35,14 +34,7 @@ def log_settings(played, tmp_path_factory: pytest.TempPathFactory) -> StoreSetti
     folder: Path = tmp_path_factory.mktemp("log")
     settings = StoreSettings(url=f"sqlite:///{folder}/bothost.db")
     schema.upgrade(settings)
-
-    async def fill() -> None:
-        log = DecisionLog.open(settings, "test", folder / "spool")
-        for rows in played:
-            await log.submit(rows)
-        await log.aclose()
-
-    asyncio.run(fill())
+    write_rows(settings, folder, played)
     return settings
 
 
