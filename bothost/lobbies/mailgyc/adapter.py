@@ -131,8 +131,13 @@ class MailgycLobby(LobbyAdapter):
         level = self._memo.get("level") if self._memo.get("table") == str(room) else None
         return level if isinstance(level, int) else self.options.level
 
-    def _welcome(self, *, back: bool) -> list[m.Output]:
-        """Report the login, and the end of the tables that the lobby no longer names."""
+    def _welcome(self, *, back: bool, seat: bool = True) -> list[m.Output]:
+        """Report the login, and the end of the tables that the lobby no longer names.
+
+        ``seat``: whether the room that the login named keeps a seat for us.
+        """
+        if not seat:
+            self._session.room = -1
         out = self._session.welcome(back=back)
         known, kept = {*self._known}, str(self._session.room)
         self._known = ()
@@ -155,19 +160,12 @@ class MailgycLobby(LobbyAdapter):
         if isinstance(frame, wire.Failure):
             if believes_we_sit(frame.reason):
                 return [m.SetTimer(REJOIN, REJOIN_S)]
-            session.room = -1
-            return [
-                *self._welcome(back=True),
-                m.Notice(f"the lobby refuses our return to the table: {frame.reason}", "warning"),
-            ]
+            text = f"the lobby refuses our return to the table: {frame.reason}"
+            return [*self._welcome(back=True, seat=False), m.Notice(text, "warning")]
         if not isinstance(frame, wire.Joined) or session.uid not in uids_of(frame.players):
             return []
-        if frame.room.id != session.room:
-            session.room = -1
-            return [
-                *self._welcome(back=True),
-                *self._seeker.go_away(),
-            ]  # the room is gone, and the lobby gave us a seat elsewhere
+        if frame.room.id != session.room:  # the room is gone, and the lobby gave us a seat elsewhere
+            return [*self._welcome(back=True, seat=False), *self._seeker.go_away()]
         level = self._level_of(session.room)
         out = self._welcome(back=True)
         if self._table is None:
