@@ -11,6 +11,7 @@ from gymnasium import spaces
 from bothost import rules
 from bothost.config import nearest
 from bothost.errors import UsageError
+from bothost.plugins import Plugins
 from bothost.rules import ActionArray, Block, Game
 from bothost.rules import doudizhu as doudizhu_rules
 
@@ -25,8 +26,14 @@ MOST_NATIVE_MASK = 512
 
 
 def game_of(game: Game | str) -> Game:
-    """The game, made with its default rules where only its name is given."""
-    return rules.game(game) if isinstance(game, str) else game
+    """The game, made with its default rules where only its name is given. A plugin may bring it."""
+    if not isinstance(game, str):
+        return game
+    try:
+        return rules.game(game)
+    except UsageError:
+        Plugins.load()
+        return rules.game(game)
 
 
 def block_of(game: Game, name: str | None) -> Block:

@@ -53,7 +53,6 @@ class SeatEnv(gymnasium.Env[FloatArray, int]):
         plugins: StrategySource | None = None,
         render_mode: str | None = None,
     ) -> None:
-        plugins = plugins or Plugins.load()  # first: a plugin may bring the game
         self.game = game_of(game)
         if seat is not None and not 0 <= seat < self.game.num_seats:
             raise UsageError(f"{self.game.name} has no seat {seat}", advice=f"take 0 to {self.game.num_seats - 1}")
@@ -64,7 +63,7 @@ class SeatEnv(gymnasium.Env[FloatArray, int]):
         self.observation_space: spaces.Box = box_of(self._block)  # type: ignore[assignment]  # of any dtype
         self.action_space = spaces.Discrete(self.action_set.n)  # type: ignore[assignment]  # its ints are numpy's
         self._wanted_seat = seat
-        self._opponents = _strategies(self.game, opponents, plugins)
+        self._opponents = _strategies(self.game, opponents, plugins or Plugins.load())
         self._hand: _Hand | None = None
 
     @property

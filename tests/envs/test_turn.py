@@ -1,5 +1,7 @@
 """PettingZoo's own tests pass for every game, and agents observe no more than their seats may know."""
 
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -33,6 +35,15 @@ def name(game) -> str:
 def test_the_tests_of_pettingzoo_pass(game):
     api_test(TurnEnv(game), num_cycles=200)
     seed_test(lambda: TurnEnv(game), num_cycles=60)
+
+
+def test_a_game_of_a_plugin_is_found_by_its_name():
+    pytest.importorskip("pyspiel")
+    code = "from bothost.envs import TurnEnv; print(TurnEnv('openspiel:tic_tac_toe').possible_agents)"
+    made = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, check=True
+    )  # where no plugin is loaded yet
+    assert made.stdout == b"['player_0', 'player_1']\n"
 
 
 def test_abstract_actions_pass_too():
