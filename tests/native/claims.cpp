@@ -16,14 +16,9 @@ void claims::list_answers(int copies, ActionList& out) {
 
 // Rules
 
-const std::vector<std::string>& Claims::presets() {
-  static const std::vector<std::string> names{"three", "four"};
-  return names;
-}
-
 Claims::Rules Claims::Rules::from_json(const Json& options) {
   Rules rules;
-  if (const Json* preset = options.find("preset"); preset && preset->one_of("preset", presets()) == 1)
+  if (const Json* preset = options.find("preset"); preset && preset->one_of("preset", kPresets) == 1)
     rules = {.seats = 4, .hand = 5};
   for (const auto& [key, value] : options.object("rules"))
     if (key == "seats")
@@ -86,8 +81,7 @@ Claims::State::State(const Rules& rules, const BySeat<Hand>& dealt, Seat first)
 Claims::State Claims::State::from_deal(const Rules& rules, const Json& deal) {
   deal.only("deal", {"first", "hands"});
   const auto first = static_cast<Seat>(deal.at("first").integer("first", 0, rules.seats - 1));
-  const JsonArray& hands = deal.at("hands").array("hands");
-  refuse(hands.size() != at(rules.seats), "deal: one hand for each seat");
+  const JsonArray& hands = deal.at("hands").array("hands", at(rules.seats));
   BySeat<Hand> dealt{};
   for (std::size_t s = 0; s < hands.size(); ++s) dealt[s] = hand_from_json(hands[s]);
   return State(rules, dealt, first);
@@ -116,13 +110,6 @@ void Claims::State::legal(Seat seat, ActionList& out) const {
   if (turns_.open) return list_answers(hand[at(turn().number)], out);
   for (Action n = 0; n < kNumbers; ++n)
     if (hand[at(n)] > 0) out.push_back(n);
-}
-
-void Claims::State::check(Seat seat, Action action) const {
-  ActionList actions;
-  legal(seat, actions);
-  if (std::find(actions.begin(), actions.end(), action) == actions.end())
-    throw IllegalAction("seat " + std::to_string(seat) + " may not " + notation(*rules_, action) + " now");
 }
 
 void Claims::State::resolve() {

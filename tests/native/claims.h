@@ -99,11 +99,6 @@ struct Claims {
     bool terminal() const { return ended_; }
     void legal(Seat seat, ActionList& out) const;
     template <class Sink>
-    void apply(Seat seat, Action action, Sink&& sink) {
-      check(seat, action);
-      apply_legal(seat, action, sink);
-    }
-    template <class Sink>
     void apply_legal(Seat seat, Action action, Sink&& sink);
     void returns(double* out) const;
     View view(Seat seat) const;
@@ -112,7 +107,6 @@ struct Claims {
    private:
     friend class View;
     State(const Rules& rules, const BySeat<Hand>& dealt, Seat first);
-    void check(Seat seat, Action action) const;
     bool pending() const;
     /// Settles the open turn by its answers.
     void resolve();
@@ -190,7 +184,7 @@ struct Claims {
     std::optional<Event> reveal_;
   };
 
-  static const std::vector<std::string>& presets();
+  static constexpr std::array<std::string_view, 2> kPresets{"three", "four"};
   static const std::vector<Block>& blocks();
   static std::string notation(const Rules& rules, Action action);
   static Action parse_action(const Rules& rules, std::string_view text);

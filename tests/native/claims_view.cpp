@@ -134,8 +134,8 @@ Claims::State Claims::View::revealed(const Event& event) const {
   std::copy(event.hands.begin(), event.hands.end(), dealt.begin());
   State state(*rules_, dealt, first_);
   for (std::size_t t = 0; t < event.answers.size(); ++t) {
-    state.apply(turns_.list[t].discarder, turns_.list[t].number, NoEvents{});
-    for (const auto& [seat, answer] : event.answers[t]) state.apply(seat, answer, NoEvents{});
+    apply_checked(state, turns_.list[t].discarder, turns_.list[t].number, NoEvents{});
+    for (const auto& [seat, answer] : event.answers[t]) apply_checked(state, seat, answer, NoEvents{});
   }
   return state;
 }

@@ -135,6 +135,26 @@ def test_the_tree_has_at_most_max_nodes_and_the_search_goes_on(leaf):
     assert search.iterations == 300
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_view_that_no_deal_fits_is_refused_by_every_thread(threads):
+    kinds = [f"{suit}{rank}" for suit in "WTB" for rank in range(1, 10)] + ["F1", "F2", "F3", "F4", "J1", "J2", "J3"]
+    view = rules.game("mahjong").view_from_snapshot(
+        {
+            "seat": 0,
+            "phase": "turn",
+            "actor": 0,
+            "hand": kinds[:14],
+            "drawn": kinds[13],
+            "discards": [kinds[seat::4] for seat in range(4)],  # so no kind is left for the hidden kong
+            "melds": [[], [{"kind": "angang", "tile": None, "claimed": None}], [], []],
+            "wall_left": [5, 5, 5, 5],
+        }
+    )
+    search = rules.search(view, seed=1, threads=threads)
+    with pytest.raises(ValueError, match="no deal fits"):
+        search.run(iterations=10)
+
+
 def test_bad_input_is_refused_in_words():
     game = rules.game("claims")
     view = asked_view(game)
@@ -144,6 +164,9 @@ def test_bad_input_is_refused_in_words():
         rules.search(view, leaf="oracle")
     with pytest.raises(ValueError, match="threads"):
         rules.search(view, threads=0)
+    for wrong in (0, -1, float("nan")):
+        with pytest.raises(ValueError, match="points_scale"):
+            rules.search(view, points_scale=wrong)
     with pytest.raises(ValueError, match="needs iterations"):
         rules.search(view).run()
     with pytest.raises(ValueError, match="threads are for playouts"):
@@ -246,7 +269,7 @@ def test_playouts_are_mixed_into_an_evaluators_values_as_far_as_asked():
 
     assert root(0.0) == pytest.approx(0.5)
     assert abs(root(1.0) - 0.5).max() > abs(root(0.5) - 0.5).max() > 0.05
-    with pytest.raises(ValueError, match="mixing must be within 0 and 1"):
+    with pytest.raises(ValueError, match=r"mixing: .* is not within 0 \.\. 1"):
         rules.search(view, mixing=1.5)
 
 

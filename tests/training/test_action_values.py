@@ -119,8 +119,13 @@ def test_wrong_shapes_and_orders_are_refused():
     bare = ActionValues([net.inputs, *trunk], [net.features, *head])
     with pytest.raises(ValueError, match="parameter 0"):
         bare.load([parameter.detach().numpy()[:1] for parameter in net.in_order()])
+    with pytest.raises(ValueError, match="parameter 0"):
+        bare.load([parameter.detach().numpy().T.copy() for parameter in net.in_order()])
     with pytest.raises(ValueError, match="parameters"):
         bare.load([])
+    values, representations = bare.forward(positions, moves, offsets)
+    with pytest.raises(TypeError, match="parameter 0"):
+        bare.backward(values, representations, [parameter.detach().double().numpy() for parameter in net.in_order()])
     for trunk, head in (([5], [5, 16]), ([5, 17], [5, 16]), ([5, 16], [0, 16]), ([5, 16], [5, 16, 20])):
         with pytest.raises(ValueError, match=r"trunk|head"):
             ActionValues(trunk, head)

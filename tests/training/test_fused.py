@@ -283,5 +283,17 @@ def test_samples_and_shapes_are_checked():
         Mlp([10, 17, 4])
     with pytest.raises(ValueError, match="kernels"):
         Mlp([10, 16, 4], kernels="abacus")
-    with pytest.raises(ValueError, match="layer 0"):
+    with pytest.raises(ValueError, match=r"parameter 0: shape \(16, 10\)"):
         Mlp([10, 16, 4]).load([np.zeros((16, 9), "f"), np.zeros(16, "f"), np.zeros((4, 16), "f"), np.zeros(4, "f")])
+
+
+@pytest.mark.parametrize("lossy", [lambda p: p.astype(np.float64), lambda p: np.repeat(p, 2, axis=0)[::2]])
+def test_gradients_that_would_be_added_to_a_copy_are_refused(lossy):
+    model = Net(8, 16, 4)
+    parameters = [p.detach() for layer in model.chain for p in (layer.weight, layer.bias)]
+    native = Mlp([8, 16, 4])
+    native.load([p.numpy() for p in parameters])
+    batch = minibatch(model, 3)
+    samples = (x.numpy() for x in (*batch[:2], batch.actions, batch.log_probs, batch.advantages, batch.returns))
+    with pytest.raises(TypeError, match="parameter 0"):
+        native.gradients(*samples, [lossy(p.numpy()) for p in parameters], 0.2, 0.5, 0.01, 0.0)

@@ -1,17 +1,13 @@
 // The native network of values Q(s, a), as class ActionValues.
 #include "learn/networks/action_values.h"
 
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
-
 #include <string>
 #include <vector>
 
 #include "bindings/bind.h"
 #include "bindings/convert.h"
 #include "bindings/exclusive.h"
+#include "bindings/parameters.h"
 
 namespace bothost::python {
 namespace {
@@ -28,21 +24,6 @@ struct ActionValues {
   Exclusive busy{"network"};
   std::size_t learnt_from = 0;  // moves of the last forward
 
-  template <class T>
-  std::vector<T*> parameters(const std::vector<Array<T>>& arrays) const {
-    const auto& sizes = native.sizes();
-    if (arrays.size() != sizes.size())
-      throw InvalidInput(std::to_string(sizes.size()) + " parameters are needed");
-    std::vector<T*> out;
-    for (std::size_t i = 0; i < sizes.size(); ++i) {
-      if (arrays[i].size() != sizes[i])
-        throw InvalidInput("parameter " + std::to_string(i) + ": " + std::to_string(sizes[i]) +
-                           " numbers are needed");
-      out.push_back(arrays[i].data());
-    }
-    return out;
-  }
-
   network::Candidates candidates(const Floats& positions, const Floats& moves, const Offsets& offsets) const {
     const std::size_t n = rows_of(positions, native.inputs(), "positions");
     rows_of(moves, native.features(), "moves");
@@ -55,9 +36,9 @@ struct ActionValues {
   }
 };
 
-void load(ActionValues& self, const std::vector<Floats>& arrays) {
-  const auto parameters = self.parameters<const float>(arrays);
-  self.busy.run([&] { self.native.load(parameters); });
+void load(ActionValues& self, const nb::sequence& arrays) {
+  const ParameterArrays<const float> parameters(arrays, self.native.shapes());
+  self.busy.run([&] { self.native.load(parameters.data()); });
 }
 
 nb::object evaluate(ActionValues& self, const Floats& positions, const Floats& moves,
@@ -83,16 +64,16 @@ nb::object forward(ActionValues& self, const Floats& positions, const Floats& mo
 }
 
 void backward(ActionValues& self, const Floats& values, const Floats& representations,
-              const std::vector<Array<float>>& into) {
+              const nb::sequence& into) {
   const auto width = at(self.native.representation());
-  const auto gradients = self.parameters<float>(into);
+  const ParameterArrays<float> gradients(into, self.native.shapes());
   const auto held = self.busy.hold();
   if (!has_shape(values, {self.learnt_from}) || !has_shape(representations, {self.learnt_from, width}))
     throw InvalidInput("gradients of the " + std::to_string(self.learnt_from) +
                        " moves of the last forward are needed: shapes (m,) and (m, " + std::to_string(width) +
                        ")");
   nb::gil_scoped_release release;
-  self.native.backward(values.data(), representations.data(), gradients);
+  self.native.backward(values.data(), representations.data(), gradients.data());
 }
 
 }  // namespace

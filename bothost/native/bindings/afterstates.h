@@ -1,7 +1,5 @@
 // Sparse rows, and features of what each legal class of many samples leads to.
 #pragma once
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 #include <nanobind/stl/pair.h>
 
 #include <cstdint>
@@ -21,25 +19,28 @@ using Sparse = std::pair<Offsets, Indices>;
 
 inline fm::Rows rows_of(const Sparse& rows) { return {span_of(rows.first), span_of(rows.second)}; }
 
-/// Offsets and items: a row for each legal class of each sample. `position(features)` makes of a sample's
+inline nb::tuple rows_to(fm::OwnedRows rows) {
+  return nb::make_tuple(array_of(std::move(rows.offsets)), array_of(std::move(rows.items)));
+}
+
+/// A row for each legal class of each sample. `position(features)` makes of a sample's
 /// features what `mark(position, class, items)` appends the features of a class by, ascending.
 template <class Position, class Mark>
 nb::tuple afterstates(const Sparse& features, const Sparse& legal, int num_features, int num_classes,
                       Position position, Mark mark) {
   const fm::Samples samples{rows_of(features), rows_of(legal), {}};
   samples.check(num_features, num_classes);
-  std::vector<std::int64_t> offsets{0};
-  std::vector<std::int32_t> items;
+  fm::OwnedRows out;
   without_gil([&] {
     for (std::size_t s = 0; s < samples.size(); ++s) {
       const auto from = position(samples.features[s]);
       for (const auto each : samples.legal[s]) {
-        mark(from, each, items);
-        offsets.push_back(static_cast<std::int64_t>(items.size()));
+        mark(from, each, out.items);
+        out.end_row();
       }
     }
   });
-  return nb::make_tuple(array_of(std::move(offsets)), array_of(std::move(items)));
+  return rows_to(std::move(out));
 }
 
 }  // namespace bothost::python

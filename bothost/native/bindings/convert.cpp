@@ -96,10 +96,20 @@ nb::object json_to(const Json& json) {
   return std::visit(Visitor{}, json.value());
 }
 
+std::shared_ptr<AnyGame> game_of(const AnyGame& game) {
+  return std::const_pointer_cast<AnyGame>(game.shared_from_this());
+}
+
 nb::list pairs_to(const std::vector<std::pair<Seat, Action>>& pairs) {
   nb::list out;
   for (const auto& [seat, action] : pairs) out.append(nb::make_tuple(static_cast<int>(seat), action));
   return out;
+}
+
+std::string shape_text(const std::vector<std::size_t>& shape) {
+  std::string out;
+  for (const std::size_t d : shape) out += (out.empty() ? "(" : ", ") + std::to_string(d);
+  return out + (shape.size() == 1 ? ",)" : ")");
 }
 
 FloatOut::FloatOut(const AnyGame& game, std::string_view name, Block::Of of, nb::handle out,
@@ -116,11 +126,8 @@ FloatOut::FloatOut(const AnyGame& game, std::string_view name, Block::Of of, nb:
   Array<float> given;
   if (!nb::try_cast(out, given, false))
     throw nb::type_error("out must be a writable, C-contiguous float32 array on the CPU");
-  if (!has_shape(given, shape)) {
-    std::string want;
-    for (const std::size_t d : shape) want += std::to_string(d) + ", ";
-    throw InvalidInput("out: block \"" + std::string(name) + "\" needs shape (" + want + ")");
-  }
+  if (!has_shape(given, shape))
+    throw InvalidInput("out: block \"" + std::string(name) + "\" needs shape " + shape_text(shape));
   if (reinterpret_cast<std::uintptr_t>(given.data()) % alignof(float) != 0)
     throw InvalidInput("out: the array's memory is not aligned");
   array = nb::borrow(out);

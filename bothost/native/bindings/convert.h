@@ -2,6 +2,9 @@
 #pragma once
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -29,6 +32,9 @@ std::uint64_t seed(nb::handle object);
 /// dict, list, tuple, str, int, float, bool, None; at most 64 levels deep.
 Json json_from(nb::handle object);
 nb::object json_to(const Json& json);
+
+/// The game of a view, a state or an environment, as Python holds it.
+std::shared_ptr<AnyGame> game_of(const AnyGame& game);
 
 nb::list pairs_to(const std::vector<std::pair<Seat, Action>>& pairs);
 
@@ -93,6 +99,9 @@ template <class T, class... Options>
 std::span<const T> span_of(const nb::ndarray<const T, Options...>& array) {
   return {array.data(), array.size()};
 }
+
+/// As Python shows a shape of one axis or more: (3,) or (3, 4).
+std::string shape_text(const std::vector<std::size_t>& shape);
 
 /// Whether an array has this shape.
 template <class AnyArray>

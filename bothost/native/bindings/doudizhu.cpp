@@ -1,12 +1,6 @@
 // Moves, hand analysis and the rule player of Dou Dizhu.
 #include "doudizhu/doudizhu.h"
 
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/string_view.h>
-#include <nanobind/stl/vector.h>
-
 #include "bindings/afterstates.h"
 #include "bindings/bind.h"
 #include "bindings/convert.h"
@@ -55,17 +49,11 @@ nb::tuple choice_of(const AnyView& view) {
 Style style_of(const Json& json) {
   OptionReader read(json);
   Style style;
-  const auto number = [&](std::string_view name, double& out, double least = -1000) {
-    read(name, out);
-    if (!(out >= least && out <= 1000))
-      throw InvalidInput(std::string(name) + " is not within " + std::to_string(static_cast<int>(least)) +
-                         " .. 1000");
-  };
-  for (std::size_t i = 0; i < kHabitNames.size(); ++i) number(kHabitNames[i], style.habits[i]);
+  for (std::size_t i = 0; i < kHabitNames.size(); ++i) read(kHabitNames[i], style.habits[i], -1000, 1000);
   read("bombs_from", style.bombs_from, 0, 20);
-  number("bid", style.bid);
+  read("bid", style.bid, -1000, 1000);
   read("sees_wins", style.sees_wins);
-  number("temperature", style.temperature, 0);
+  read("temperature", style.temperature, 0, 1000);
   read.refuse_others("a style");
   return style;
 }

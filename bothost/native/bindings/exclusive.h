@@ -1,6 +1,7 @@
 // A guard for objects that release the GIL while they work: a second thread could enter meanwhile.
 #pragma once
 #include <atomic>
+#include <memory>
 #include <string>
 
 #include "bindings/convert.h"
@@ -9,24 +10,19 @@
 namespace bothost::python {
 
 class Exclusive {
- public:
-  class Hold {
-   public:
-    Hold(std::atomic_flag& flag, const char* what) : flag_(flag) {
-      if (flag.test_and_set())
-        throw InvalidInput("this " + std::string(what) + " is being used by another thread");
-    }
-    ~Hold() { flag_.clear(); }
-    Hold(const Hold&) = delete;
-    Hold& operator=(const Hold&) = delete;
-
-   private:
-    std::atomic_flag& flag_;
+  struct Clear {
+    void operator()(std::atomic_flag* flag) const { flag->clear(); }
   };
 
+ public:
+  using Hold = std::unique_ptr<std::atomic_flag, Clear>;
   explicit Exclusive(const char* what) : what_(what) {}
   /// While it lives, no other thread holds it. Throws InvalidInput if one does.
-  [[nodiscard]] Hold hold() { return Hold(busy_, what_); }
+  [[nodiscard]] Hold hold() {
+    if (busy_.test_and_set())
+      throw InvalidInput("this " + std::string(what_) + " is being used by another thread");
+    return Hold(&busy_);
+  }
   /// What `work` returns, computed without the GIL while no other thread holds it.
   template <class Work>
   auto run(Work&& work) {

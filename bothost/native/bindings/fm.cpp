@@ -1,7 +1,4 @@
 // Factorization machines; bothost/training/factorization.py is their face.
-#include <nanobind/nanobind.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/string_view.h>
 
 #include <array>
 
@@ -196,11 +193,8 @@ void bind_conditional(nb::module_& m) {
         size_of(positions, 1, 1 << 16, "positions"), size_of(choices, 1, 1 << 14, "choices"), 0, 0, 0, 0};
     if (pairs.size() % 2) throw InvalidInput("combinations must be pairs");
     const auto samples = choice_samples(shape, 1 << 12, features, legal, own, nullptr, nullptr);
-    std::vector<std::int64_t> offsets;
-    std::vector<std::int32_t> items;
-    without_gil(
-        [&] { fm::extend_choices(shape.positions, shape.choices, span_of(pairs), samples, offsets, items); });
-    return nb::make_tuple(array_of(std::move(offsets)), array_of(std::move(items)));
+    return rows_to(without_gil(
+        [&] { return fm::extend_choices(shape.positions, shape.choices, span_of(pairs), samples); }));
   });
 }
 

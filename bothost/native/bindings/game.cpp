@@ -1,10 +1,6 @@
 // Game, State, View, Oracle and Block as bothost/rules/game.py describes them.
-#include <nanobind/nanobind.h>
 #include <nanobind/stl/shared_ptr.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/unique_ptr.h>
-#include <nanobind/stl/vector.h>
 
 #include <bit>
 
@@ -15,10 +11,6 @@
 namespace bothost::python {
 
 namespace {
-
-std::shared_ptr<AnyGame> game_of(const AnyGame& game) {
-  return std::const_pointer_cast<AnyGame>(game.shared_from_this());
-}
 
 /// FNV-1a, 64 bits (Fowler, Noll, Vo).
 std::int64_t fnv1a(std::string_view data) {
@@ -42,7 +34,6 @@ nb::object encode_view(const AnyView& view, std::string_view name, nb::handle ou
 nb::object encode_actions(const AnyView& view, std::string_view name, const ActionArray& actions,
                           nb::handle out) {
   const std::size_t n = actions.shape(0);
-  for (const Action action : span_of(actions)) view.game().checked_action(action);
   FloatOut floats(view.game(), name, Block::Of::action, out, {&n, 1});
   view.encode_actions(floats.block, span_of(actions), floats.data);
   return floats.array;
@@ -94,6 +85,12 @@ void bind_block(nb::module_& m) {
       .def_prop_ro("of", [](const Block& b) { return name_of(b.of); })
       .def_ro("doc", &Block::doc)
       .def("__repr__", [](const Block& b) { return "<Block " + b.name + ">"; });
+}
+
+template <class T>
+void bind_clone(nb::class_<T>& of) {
+  of.def("clone", &T::clone).def("__copy__", &T::clone);
+  of.def("__deepcopy__", [](const T& self, nb::handle) { return self.clone(); });
 }
 
 void bind_view(nb::module_& m) {
@@ -151,9 +148,6 @@ void bind_view(nb::module_& m) {
            })
       .def("to_json", bound(&AnyView::to_json))
       .def("hash", [](const AnyView& v) { return fnv1a(v.to_bytes()); })
-      .def("clone", &AnyView::clone)
-      .def("__copy__", &AnyView::clone)
-      .def("__deepcopy__", [](const AnyView& v, nb::handle) { return v.clone(); })
       .def("__eq__",
            [](const AnyView& v, nb::handle other) {
              return nb::isinstance<AnyView>(other) && v.equals(*nb::cast<const AnyView*>(other));
@@ -163,11 +157,13 @@ void bind_view(nb::module_& m) {
                std::to_string(v.seq()) + ", " + std::string(v.phase()) + ">";
       });
   view.attr("__hash__") = nb::none();
+  bind_clone(view);
 }
 
 void bind_state(nb::module_& m) {
-  nb::class_<AnyState>(m, "State", "The full truth of one hand.")
-      .def_prop_ro("game", [](const AnyState& s) { return game_of(s.game()); })
+  nb::class_<AnyState> state(m, "State", "The full truth of one hand.");
+  bind_clone(state);
+  state.def_prop_ro("game", [](const AnyState& s) { return game_of(s.game()); })
       .def_prop_ro("to_act", [](const AnyState& s) { return seats_to(s.to_act()); })
       .def_prop_ro("terminal", &AnyState::terminal)
       .def_prop_ro("returns", [](const AnyState& s) { return nb::tuple(nb::cast(s.returns())); })
@@ -184,9 +180,6 @@ void bind_state(nb::module_& m) {
       .def("apply", bound(&AnyState::apply), nb::arg("seat"), nb::arg("action"))
       .def("events", bound(&AnyState::events), nb::arg("seat"), nb::arg("since") = 0)
       .def("view", bound(&AnyState::view), nb::arg("seat"))
-      .def("clone", &AnyState::clone)
-      .def("__copy__", &AnyState::clone)
-      .def("__deepcopy__", [](const AnyState& s, nb::handle) { return s.clone(); })
       .def("__repr__", [](const AnyState& s) {
         return "<State of " + std::string(s.game().name()) + " after " + std::to_string(s.actions().size()) +
                " actions>";

@@ -2,10 +2,6 @@
 // bothost.native._native. Their documented face is bothost/rules/mahjong.py.
 #include "mahjong/mahjong.h"
 
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
-#include <nanobind/stl/string_view.h>
-
 #include <algorithm>
 #include <vector>
 
@@ -142,14 +138,13 @@ void bind_mahjong(nb::module_& m) {
 
   m.def("mahjong_distances", [](const Hand& hand, int melds) {
     const auto d = distances(checked(hand, melds), melds);
-    return nb::make_tuple(d.standard, d.seven_pairs, d.thirteen_orphans, d.knitted_straight,
-                          d.honours_and_knitted);
+    return nb::make_tuple(d[0], d[1], d[2], d[3], d[4]);
   });
 
   m.def("mahjong_useful_tiles", [](const Hand& hand, int melds, int shape) {
     if (shape < -1 || shape > 4) throw InvalidInput("a shape is -1 (all) to 4");
     const auto c = checked(hand, melds);
-    const auto u = shape < 0 ? useful_tiles(c, melds) : useful_tiles_of(c, melds, shape);
+    const auto u = shape < 0 ? useful_tiles(c, melds) : useful_tiles_of(c, melds, static_cast<Shape>(shape));
     return nb::make_tuple(u.shanten, u.tiles);
   });
 

@@ -1,9 +1,5 @@
 // Module bothost.native._native. Only this folder knows Python. _native.pyi describes the module.
-#include <nanobind/nanobind.h>
 #include <nanobind/stl/shared_ptr.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/string_view.h>
-#include <nanobind/stl/vector.h>
 
 #include <cstring>
 #include <typeinfo>
@@ -69,7 +65,10 @@ NB_MODULE(_native, m) {
     if (!data) throw nb::python_error();
     register_game(*static_cast<const GameEntry*>(data));
   });
-  m.def("presets", [](std::string_view name) { return find_game(name).presets(); });
+  m.def("presets", [](std::string_view name) {
+    const auto presets = find_game(name).presets;
+    return std::vector<std::string_view>(presets.begin(), presets.end());
+  });
   m.def("make_game",
         [](std::string_view name, nb::dict options) { return find_game(name).make(json_from(options)); });
   m.def("othello_perft", [](nb::handle depth) {

@@ -1,8 +1,4 @@
 // The native policy network, as class Mlp.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
 
 #include <string>
 #include <vector>
@@ -10,6 +6,7 @@
 #include "bindings/bind.h"
 #include "bindings/convert.h"
 #include "bindings/exclusive.h"
+#include "bindings/parameters.h"
 #include "learn/networks/mlp.h"
 
 namespace bothost::python {
@@ -30,9 +27,6 @@ const Kernels& kernels_named(const std::string& name, bool bf16) {
 
 namespace {
 
-using network::Layer;
-using network::Scorer;
-
 using Floats = Array<const float>;
 using Masks = Array<const bool>;
 using Actions = Array<const std::int64_t>;
@@ -44,35 +38,6 @@ struct Mlp {
 
   network::Mlp native;
   Exclusive busy{"network"};
-
-  template <class T>
-  std::vector<Layer<T>> layers(const std::vector<Array<T>>& arrays) const {
-    const auto& widths = native.widths();
-    if (arrays.size() != 2 * (native.num_layers() + (native.scorer().features != 0)))
-      throw InvalidInput("a weight and a bias of each layer are needed, and two weights of the scorer");
-    std::vector<Layer<T>> out;
-    for (std::size_t l = 0; l < native.num_layers(); ++l) {
-      const auto &weight = arrays[2 * l], &bias = arrays[2 * l + 1];
-      const auto inputs = at(widths[l]), outputs = at(widths[l + 1]);
-      if (!has_shape(weight, {outputs, inputs}) || !has_shape(bias, {outputs}))
-        throw InvalidInput("layer " + std::to_string(l) + ": shapes (" + std::to_string(outputs) + ", " +
-                           std::to_string(inputs) + ") and (" + std::to_string(outputs) + ",) are needed");
-      out.push_back({weight.data(), bias.data()});
-    }
-    return out;
-  }
-
-  /// The scorer's parameters, which follow those of the layers.
-  template <class T>
-  Scorer<T> scorer(const std::vector<Array<T>>& arrays) const {
-    const auto features = at(native.scorer().features), hidden = at(native.scorer().hidden);
-    if (features == 0) return {};
-    const auto &weight = arrays[arrays.size() - 2], &out = arrays.back();
-    if (!has_shape(weight, {hidden, features}) || !has_shape(out, {hidden}))
-      throw InvalidInput("scorer: shapes (" + std::to_string(hidden) + ", " + std::to_string(features) +
-                         ") and (" + std::to_string(hidden) + ",) are needed");
-    return {weight.data(), out.data()};
-  }
 
   /// The number of observations, which have as many masks, if there are any.
   std::size_t samples(const Floats& observations, const Masks* masks) const {
@@ -88,10 +53,9 @@ void check_length(const Array<T>& array, std::size_t n, const char* name) {
   if (!has_shape(array, {n})) throw InvalidInput(std::string(name) + ": shape (n,) is needed");
 }
 
-void load(Mlp& self, const std::vector<Floats>& parameters) {
-  const auto layers = self.layers<const float>(parameters);
-  const auto scorer = self.scorer<const float>(parameters);
-  self.busy.run([&] { self.native.load(layers, scorer); });
+void load(Mlp& self, const nb::sequence& arrays) {
+  const ParameterArrays<const float> parameters(arrays, self.native.shapes());
+  self.busy.run([&] { self.native.load(parameters.data()); });
 }
 
 nb::object forward(Mlp& self, const Floats& observations) {
@@ -116,7 +80,7 @@ nb::object act(Mlp& self, const Floats& observations, const Masks& masks, const 
 
 nb::object gradients(Mlp& self, const Floats& observations, const Masks& masks, const Actions& actions,
                      const Floats& log_probs, const Floats& advantages, const Floats& returns,
-                     const std::vector<Array<float>>& into, float clip, float value_coef, float entropy_coef,
+                     const nb::sequence& into, float clip, float value_coef, float entropy_coef,
                      float kl_coef) {
   const std::size_t n = self.samples(observations, &masks);
   if (n == 0) throw InvalidInput("a minibatch has at least one sample");
@@ -130,8 +94,7 @@ nb::object gradients(Mlp& self, const Floats& observations, const Masks& masks, 
     if (const std::int64_t action = actions.data()[i]; action < 0 || action >= width || !legal[action])
       throw InvalidInput("action " + std::to_string(action) + " of sample " + std::to_string(i) +
                          " is not legal");
-  const auto layers = self.layers<float>(into);
-  const auto scorer = self.scorer<float>(into);
+  const ParameterArrays<float> gradients(into, self.native.shapes());
   const network::Minibatch batch{n,
                                  observations.data(),
                                  masks.data(),
@@ -140,7 +103,7 @@ nb::object gradients(Mlp& self, const Floats& observations, const Masks& masks, 
                                  advantages.data(),
                                  returns.data()};
   const auto terms = self.busy.run([&] {
-    return self.native.gradients(batch, {clip, value_coef, entropy_coef, kl_coef}, layers, scorer);
+    return self.native.gradients(batch, {clip, value_coef, entropy_coef, kl_coef}, gradients.data());
   });
   return nb::make_tuple(terms.policy, terms.value, terms.entropy, terms.approx_kl, terms.clipped);
 }

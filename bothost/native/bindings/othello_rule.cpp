@@ -1,5 +1,4 @@
 // The rule player of Othello.
-#include <nanobind/nanobind.h>
 
 #include <string_view>
 

@@ -1,7 +1,5 @@
 // The rule player of the pairing game.
-#include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
 
 #include <algorithm>
 #include <cmath>

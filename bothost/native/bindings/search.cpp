@@ -1,10 +1,10 @@
 // Search as _native.pyi describes it.
-#include <nanobind/nanobind.h>
 #include <nanobind/stl/unique_ptr.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "bindings/bind.h"
 #include "bindings/convert.h"
@@ -20,19 +20,20 @@ namespace {
 search::Options options_of(const Json& json) {
   constexpr std::array<std::string_view, 2> kLeaves{"rollout", "evaluator"}, kUtilities{"sign", "points"},
       kPlayouts{"random", "rule"}, kOthers{"tree", "policy"};
+  constexpr double kAny = std::numeric_limits<double>::infinity();
   OptionReader read(json);
   search::Options o;
-  read("exploration", o.exploration);
+  read("exploration", o.exploration, 0, kAny);
   read("leaf", o.leaf, kLeaves);
   read("playout", o.playout, kPlayouts);
-  read("playout_noise", o.playout_noise);
+  read("playout_noise", o.playout_noise, 0, 1);
   read("others", o.others, kOthers);
   read("belief", o.belief, 0, 100'000);
-  read("widening", o.widening);
+  read("widening", o.widening, 0, kAny);
   read("utility", o.utility, kUtilities);
-  read("points_scale", o.points_scale);
-  read("prior_visits", o.prior_visits);
-  read("mixing", o.mixing);
+  read("points_scale", o.points_scale, 0, kAny);
+  read("prior_visits", o.prior_visits, 0, kAny);
+  read("mixing", o.mixing, 0, 1);
   read("leaf_batch", o.leaf_batch, 1, 4096);
   read("leaf_moves", o.leaf_moves, 0, 1 << 20);
   read("threads", o.threads, 1, 256);
@@ -78,8 +79,8 @@ constexpr auto held(R (search::AnySearch::*member)(A...)) {
 nb::list leaves(Search& self) {
   const auto held = self.busy.hold();
   nb::list out;
-  for (std::size_t i = 0; i < self.native->num_leaves(); ++i)
-    out.append(nb::make_tuple(nb::cast(self.native->leaf(i)), array_of(self.native->leaf_legal(i))));
+  for (auto& [view, asked] : self.native->leaves())
+    out.append(nb::make_tuple(nb::cast(std::move(view)), array_of(std::move(asked))));
   return out;
 }
 

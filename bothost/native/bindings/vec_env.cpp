@@ -1,8 +1,6 @@
 // VecEnv as bothost/rules/game.py describes it.
-#include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
-#include <nanobind/stl/string_view.h>
 
 #include <numeric>
 #include <optional>
@@ -131,9 +129,7 @@ void bind_vec_env(nb::module_& m) {
             new (self) VecEnv(game, integer(n), seed(seed_value));
           },
           nb::arg("game"), nb::arg("n"), nb::arg("seed"))
-      .def_prop_ro(
-          "game",
-          [](VecEnv& v) { return std::const_pointer_cast<AnyGame>(v.env->game().shared_from_this()); })
+      .def_prop_ro("game", [](VecEnv& v) { return game_of(v.env->game()); })
       .def_prop_ro("n", [](VecEnv& v) { return v.env->size(); })
       .def_prop_ro("seat", &by_env<&AnyVecEnv::seats>)
       .def_prop_ro("legal_offsets", &by_env<&AnyVecEnv::offsets>)

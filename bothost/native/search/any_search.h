@@ -2,6 +2,7 @@
 #pragma once
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/any_game.h"
@@ -34,10 +35,8 @@ class AnySearch {
   virtual std::size_t deals() const = 0;
   virtual double tempering_exponent() const = 0;
 
-  // The leaves that wait.
-  virtual std::size_t num_leaves() const = 0;
-  virtual std::unique_ptr<AnyView> leaf(std::size_t index) const = 0;
-  virtual const ActionList& leaf_legal(std::size_t index) const = 0;
+  /// The leaves that wait, each with the actions that it asks about.
+  virtual std::vector<std::pair<std::unique_ptr<AnyView>, ActionList>> leaves() const = 0;
 };
 
 }  // namespace bothost::search

@@ -3,9 +3,9 @@
 // worker.h holds one iteration.
 #pragma once
 #include <atomic>
+#include <future>
 #include <memory>
 #include <span>
-#include <thread>
 #include <vector>
 
 #include "core/erased.h"
@@ -20,17 +20,13 @@ class Search final : public AnySearch {
  public:
   using View = typename G::View;
 
-  /// The view's seat must be asked. Throws InvalidInput otherwise, or when an option is out of range.
+  /// The view's seat must be asked. Throws InvalidInput otherwise, or when options do not go together.
   Search(const erased::ViewOf<G>& root, const Options& options)
       : game_(root.game().shared_from_this()), options_(options), root_(root.native()) {
     check(root_);
-    if (!(options.exploration >= 0) || !(options.points_scale > 0) || !(options.prior_visits >= 0))
-      throw InvalidInput("a search option is out of range");
+    if (options.points_scale == 0) throw InvalidInput("points_scale must be above 0");
     if (options.leaf == Leaf::evaluator && options.threads != 1)
       throw InvalidInput("threads are for playouts: an evaluated search batches its leaves instead");
-    if (!(options.mixing >= 0 && options.mixing <= 1)) throw InvalidInput("mixing must be within 0 and 1");
-    if (!(options.widening >= 0) || !(options.playout_noise >= 0 && options.playout_noise <= 1))
-      throw InvalidInput("a search option is out of range");
     if ((options.playout == Playout::rule || options.others == Others::policy) && !HasPlayoutPolicy<G>)
       throw InvalidInput("this game has no policy of its own to search with");
     std::uint64_t seed = options.seed;
@@ -126,12 +122,13 @@ class Search final : public AnySearch {
     return sum;
   }
 
-  std::size_t num_leaves() const override { return leaves_.size(); }
-  std::unique_ptr<AnyView> leaf(std::size_t index) const override {
-    return std::make_unique<erased::ViewOf<G>>(std::static_pointer_cast<const erased::GameOf<G>>(game_),
-                                               leaves_.at(index).view);
+  std::vector<std::pair<std::unique_ptr<AnyView>, ActionList>> leaves() const override {
+    const auto game = std::static_pointer_cast<const erased::GameOf<G>>(game_);
+    std::vector<std::pair<std::unique_ptr<AnyView>, ActionList>> out;
+    for (const auto& leaf : leaves_)
+      out.emplace_back(std::make_unique<erased::ViewOf<G>>(game, leaf.view), leaf.asked);
+    return out;
   }
-  const ActionList& leaf_legal(std::size_t index) const override { return leaves_.at(index).asked; }
 
  private:
   /// Throws InvalidInput when the view is one of another game.
@@ -168,15 +165,15 @@ class Search final : public AnySearch {
     const auto work = [&](std::uint64_t index) {
       // A fixed share each, so that a limit of iterations is deterministic whatever the threads' speed.
       const std::uint64_t share = wanted / threads + (index < wanted % threads ? 1 : 0);
-      std::uint64_t count = 0;
       if (share > 0) workers_[index]->resample_determinizations(at(options_.belief), part_of(until.deadline));
+      std::uint64_t count = 0;
       for (; count < share && Clock::now() < until.deadline; ++count) workers_[index]->playout();
       done += count;
     };
-    std::vector<std::jthread> others;
-    for (std::uint64_t i = 1; i < threads; ++i) others.emplace_back(work, i);
+    std::vector<std::future<void>> others;
+    for (std::uint64_t i = 1; i < threads; ++i) others.push_back(std::async(std::launch::async, work, i));
     work(0);
-    others.clear();
+    for (auto& other : others) other.get();
     iterations_ += done;
     return true;
   }
@@ -204,7 +201,7 @@ class Search final : public AnySearch {
 /// The registry's entry of a game: its factory, its presets and its search.
 template <Game G>
 constexpr GameEntry entry_of() {
-  return {G::kName, &make_game<G>, G::presets,
+  return {G::kName, &make_game<G>, G::kPresets,
           [](const AnyView& root, const Options& options) -> std::unique_ptr<AnySearch> {
             return std::make_unique<Search<G>>(dynamic_cast<const erased::ViewOf<G>&>(root), options);
           }};

@@ -1,7 +1,6 @@
 // The search tree: nodes keyed by the sequence of actions from the root.
 #pragma once
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <vector>

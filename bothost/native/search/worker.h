@@ -293,7 +293,7 @@ class Worker {
   bool follow(State& state, NodeId& node, Seat seat, std::uint32_t choice) {
     const Edge taken = tree_[node].edges[choice];
     path_.push_back({node, taken.action, seat});
-    state.apply(seat, taken.action, NoEvents{});
+    apply_checked(state, seat, taken.action, NoEvents{});
     NodeId child = taken.child;
     if (child == kNoNode && tree_.size() < options_.max_nodes) {
       child = tree_.add();
@@ -385,12 +385,12 @@ class Worker {
           continue;
         }
       }
-      if constexpr (requires { state.apply_legal(seat, state.random_legal(rng_), NoEvents{}); }) {
+      if constexpr (requires { state.random_legal(rng_); }) {
         state.apply_legal(seat, state.random_legal(rng_), NoEvents{});
       } else {
         legal_.clear();
         state.legal(seat, legal_);
-        state.apply(seat, legal_[rng_.below(static_cast<std::uint32_t>(legal_.size()))], NoEvents{});
+        state.apply_legal(seat, legal_[rng_.below(static_cast<std::uint32_t>(legal_.size()))], NoEvents{});
       }
     }
   }

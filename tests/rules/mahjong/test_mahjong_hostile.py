@@ -116,3 +116,23 @@ def test_damaged_snapshots_are_refused_or_safe() -> None:
         accepted += 1
         use(view, rng.getrandbits(32))
     assert accepted > 10
+
+
+def test_the_wind_of_a_reveal_is_one_of_four() -> None:
+    game = rules.game("mahjong")
+    state = game.new_state(5)
+    while not state.terminal:
+        seat = state.to_act[0]
+        legal = state.legal(seat)
+        state.apply(seat, 0 if legal[0] == 0 else int(legal[(legal >= 2) & (legal < 36)][-1]))  # pass, or discard
+    hand = [f"{suit}{rank}" for suit in "WT" for rank in range(1, 10)][:13]
+    view = game.view_from_snapshot({"seat": 0, "phase": "drawing", "actor": 0, "hand": hand, "wall_left": [0] * 4})
+    view.observe_all(["exhausted -", state.events(0)[-1]])
+    data = bytearray(view.to_bytes())
+    assert game.view_from_bytes(bytes(data)) == view
+    actions = len(state.actions)
+    place = len(data) - 2 * actions - (1 if actions < 128 else 2) - 136 - 1
+    assert data[place] < 4
+    data[place] = 200
+    with pytest.raises(ValueError, match="wind"):
+        game.view_from_bytes(bytes(data))

@@ -186,6 +186,6 @@ def test_illegal_actions_change_nothing() -> None:
     state = rules.game("pairing").new_state(1)
     before = state.view(0)
     for seat, action in [(1, "enter:B"), (0, "g1"), (0, "enter:final")]:
-        with pytest.raises(ValueError, match=r"not asked|not legal"):
+        with pytest.raises(ValueError, match="may not"):
             state.apply(seat, before.parse(action))
     assert state.view(0) == before

@@ -66,6 +66,7 @@ class AnyView {
   virtual std::string_view phase() const = 0;
   virtual void legal(ActionList& out) const = 0;
   virtual bool is_legal(std::int64_t action) const = 0;
+  /// Throws InvalidInput and changes nothing if the event cannot happen now.
   virtual void observe(std::string_view event) = 0;
   /// Throws IllegalAction and changes nothing if the action is illegal.
   virtual void apply(std::int64_t action) = 0;
@@ -92,6 +93,7 @@ class AnyState {
   virtual std::vector<double> returns() const = 0;
   virtual Json deal() const = 0;
   virtual void legal(std::int64_t seat, ActionList& out) const = 0;
+  /// Throws IllegalAction and changes nothing if the action is illegal.
   virtual void apply(std::int64_t seat, std::int64_t action) = 0;
   /// Events of a seat as text, from number `since` on. A sampled state knows only those after its sampling.
   virtual std::vector<std::string> events(std::int64_t seat, std::int64_t since) const = 0;

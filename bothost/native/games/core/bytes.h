@@ -1,7 +1,6 @@
 // Little-endian byte streams for the versioned view format.
 #pragma once
 #include <cstdint>
-#include <cstring>
 #include <string>
 #include <string_view>
 

@@ -55,12 +55,18 @@ class ViewOf final : public AnyView {
     }
   }
 
-  void observe(std::string_view event) override { view_.observe(G::Event::parse(game_->settled(), event)); }
+  void observe(std::string_view event) override {
+    auto next = view_;
+    next.observe(G::Event::parse(game_->settled(), event));
+    view_ = std::move(next);
+  }
 
   void apply(std::int64_t action) override {
     const Action checked = game_->checked_action(action);
     if (!is_legal(action)) throw IllegalAction("action " + game_->notation(action) + " is not legal now");
-    view_.apply(checked);
+    auto next = view_;
+    next.apply(checked);
+    view_ = std::move(next);
   }
 
   std::unique_ptr<AnyState> sample(std::uint64_t seed) const override {
@@ -138,8 +144,13 @@ class StateOf final : public AnyState {
   void apply(std::int64_t seat, std::int64_t action) override {
     const Seat who = game_->checked_seat(seat);
     const Action what = game_->checked_action(action);
+    if (!bothost::is_legal(state_, who, what))
+      throw IllegalAction("seat " + std::to_string(seat) + " may not " + game_->notation(action) + " now" +
+                          (terminal()            ? ": the hand has ended"
+                           : to_act() >> who & 1 ? ""
+                                                 : ": it is not asked"));
     actions_.reserve(actions_.size() + 1);
-    state_.apply(who, what, sink());
+    state_.apply_legal(who, what, sink());
     actions_.emplace_back(who, what);
   }
 

@@ -11,9 +11,9 @@
 // bindings/ includes Python.
 //
 // Simultaneous decisions (mahjong claims): State::to_act() has several bits set. Each of those seats answers
-// through apply(seat, action) in any order. An answer is an event to its own seat only. After the last answer
-// the claims are resolved and the outcome becomes public. legal() of a seat that is not asked is empty.
-// tests/native/claims.h is the smallest example.
+// through apply_legal(seat, action) in any order. An answer is an event to its own seat only. After the last
+// answer the claims are resolved and the outcome becomes public. legal() of a seat that is not asked is
+// empty. tests/native/claims.h is the smallest example.
 //
 // Phases (pairing): a composite move is several actions of one seat, one after another. Selections are events
 // to their own seat only. The outcome is public when the composite executes.
@@ -22,21 +22,25 @@
 //  - a Rules object stays where it is and outlives every State and View made from it: they may keep a pointer
 //  to it;
 //  - seats lie within [0, num_seats) and actions within [0, num_actions) wherever a game receives them;
+//  - an action is legal where State::apply_legal or View::apply receives it;
+//  - a View whose observe or apply threw is dropped, and the one before it kept;
 //  - kFormatVersion precedes the view's bytes and is in its JSON as "format". Both are checked and removed
 //    before read and from_snapshot see the rest. No bytes may be left after read. JSON has at most 64 levels.
 // A value that a decoder (read, from_snapshot, from_deal, parse) accepts must be safe to use:
 // legal, sample and encode must not read out of bounds, however hostile the input was.
 //
-// Optional members, used if they exist because they are faster:
-//   state.apply_legal(seat, action, sink)  as apply, for an action that legal() listed: nothing is checked
-//   cview.is_legal(action), state.is_legal(seat, action)  without listing the other actions
+// Optional members:
+//   cview.is_legal(action), state.is_legal(seat, action)  faster than listing the other actions
+//   G::rule_action(cview)  the game's own rule player, an opponent in batch environments; the view is asked
 #pragma once
+#include <algorithm>
 #include <concepts>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "core/bytes.h"
@@ -65,11 +69,15 @@ struct Block {
   }
 };
 
-/// Discards events: `state.apply(seat, action, NoEvents{})` compiles to the bare transition.
+/// Discards events: `state.apply_legal(seat, action, NoEvents{})` compiles to the bare transition.
 struct NoEvents {
   template <class Event>
   void operator()(Seat, const Event&) const {}
 };
+
+/// Whether a sink discards events, so that none need be made.
+template <class Sink>
+inline constexpr bool kDiscards = std::is_same_v<std::remove_cvref_t<Sink>, NoEvents>;
 
 /// A whole hand: the deal, and every action in the order of its application.
 struct Record {
@@ -90,7 +98,7 @@ concept Game = requires(
   { G::blocks() } -> std::same_as<const std::vector<Block>&>;
 
   /// Names of all presets that Rules::from_json knows, the default first; at least one.
-  { G::presets() } -> std::same_as<const std::vector<std::string>&>;
+  { G::kPresets } -> std::convertible_to<std::span<const std::string_view>>;
 
   // Rules: a value with every option; from_json takes {"preset": name, option: value, …}, refuses unknown
   // keys; from_json({}) is the default preset, and from_json(to_json()) gives the same rules back.
@@ -111,18 +119,18 @@ concept Game = requires(
   requires std::constructible_from<typename G::State, const typename G::Rules&, Rng&>;  // a random deal
   { G::State::from_deal(rules, json) } -> std::same_as<typename G::State>;              // a given deal
   { state.deal() } -> std::same_as<Json>;  // the deal this hand began with, as from_deal takes it
-  { state.start(NoEvents{}) };             // the events of the deal; called once, before the first apply
+  { state.start(NoEvents{}) };             // the events of the deal; called once, before the first action
   { state.to_act() } -> std::same_as<SeatMask>;
   { state.terminal() } -> std::same_as<bool>;
-  { state.legal(seat, actions) };           // appends, ascending, without duplicates
-  { mut.apply(seat, action, NoEvents{}) };  // throws IllegalAction, and then changes nothing
-  { state.returns(returns) };               // num_seats values, the score of the hand; valid when terminal
+  { state.legal(seat, actions) };  // appends, ascending, without duplicates
+  { mut.apply_legal(seat, action, NoEvents{}) };
+  { state.returns(returns) };  // num_seats values, the score of the hand; valid when terminal
   { state.view(seat) } -> std::same_as<typename G::View>;
 
   // View.
   requires std::constructible_from<typename G::View, const typename G::Rules&, Seat>;  // before any event
   requires std::equality_comparable<typename G::View>;
-  { view.observe(event) };  // throws InvalidInput, and then changes nothing
+  { view.observe(event) };  // throws InvalidInput for what cannot happen now
   { cview.seat() } -> std::same_as<Seat>;
   { cview.seq() } -> std::same_as<std::uint32_t>;  // events received so far
   { cview.asked() } -> std::same_as<bool>;         // is a decision of this seat awaited
@@ -140,7 +148,7 @@ concept Game = requires(
   // Inverse of to_json. It also takes what a lobby tells after a reconnect: absent members are unknown.
   { G::View::from_snapshot(rules, json) } -> std::same_as<typename G::View>;
 
-  // The whole hand, once the reveal was observed. When a hand ends, State::apply sends every seat one last
+  // The whole hand, once the reveal was observed. When a hand ends, apply_legal sends every seat one last
   // event "reveal - …" with all that was hidden (the deal, and answers or selections that others did not
   // see).
   { cview.record() } -> std::same_as<std::optional<Record>>;
@@ -151,10 +159,25 @@ concept Game = requires(
   { G::encode_oracle(state, seat, block, out) };
 };
 
-/// The game's own rule player, which batch environments offer as an opponent. The view must be asked.
-template <class G>
-concept HasRulePlayer = requires(const typename G::View& view) {
-  { G::rule_action(view) } -> std::same_as<Action>;
-};
+/// Whether a seat may take an action now.
+template <class State>
+bool is_legal(const State& state, Seat seat, Action action) {
+  if constexpr (requires { state.is_legal(seat, action); }) {
+    return state.is_legal(seat, action);
+  } else {
+    ActionList list;
+    state.legal(seat, list);
+    return std::ranges::binary_search(list, action);
+  }
+}
+
+/// As State::apply_legal, for any seat and action. Throws IllegalAction, and then changes nothing.
+template <class State, class Sink>
+void apply_checked(State& state, Seat seat, Action action, Sink&& sink) {
+  if (!is_legal(state, seat, action))
+    throw IllegalAction("seat " + std::to_string(seat) + " may not take action " + std::to_string(action) +
+                        " now");
+  state.apply_legal(seat, action, sink);
+}
 
 }  // namespace bothost

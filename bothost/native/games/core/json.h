@@ -3,6 +3,7 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <cstdio>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -50,6 +51,14 @@ class Json {
     if (const auto* i = std::get_if<std::int64_t>(&v_)) return static_cast<double>(*i);
     return get<double>(what, "a number");
   }
+  /// The same, within [low, high].
+  double number(std::string_view what, double low, double high) const {
+    const double v = number(what);
+    if (v >= low && v <= high) return v;
+    char given[96];
+    std::snprintf(given, sizeof given, ": %g is not within %g .. %g", v, low, high);
+    throw InvalidInput(std::string(what) + given);
+  }
   const std::string& text(std::string_view what) const { return get<std::string>(what, "a string"); }
   /// Index of the text in a list of names, or the enumerator of that number.
   template <class T = int, class Names>
@@ -62,6 +71,13 @@ class Json {
     throw InvalidInput(std::string(what) + ": \"" + given + "\" is not one of " + known);
   }
   const JsonArray& array(std::string_view what) const { return get<JsonArray>(what, "an array"); }
+  /// The same, of so many values.
+  const JsonArray& array(std::string_view what, std::size_t size) const {
+    const auto& values = array(what);
+    if (values.size() == size) return values;
+    throw InvalidInput(std::string(what) + ": " + std::to_string(size) + " values are needed, not " +
+                       std::to_string(values.size()));
+  }
   const JsonObject& object(std::string_view what) const { return get<JsonObject>(what, "an object"); }
 
   /// Member of an object, or nullptr where it is absent.

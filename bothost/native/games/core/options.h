@@ -1,7 +1,6 @@
 // Options as one list of names, members and limits, which reads them from JSON and writes them to it.
 #pragma once
 #include <concepts>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -20,8 +19,8 @@ class OptionReader {
   void operator()(std::string_view name, bool& out) {
     if (const Json* given = find(name)) out = given->boolean(name);
   }
-  void operator()(std::string_view name, double& out) {
-    if (const Json* given = find(name)) out = given->number(name);
+  void operator()(std::string_view name, double& out, double low, double high) {
+    if (const Json* given = find(name)) out = given->number(name, low, high);
   }
   template <Whole T>
   void operator()(std::string_view name, T& out, std::int64_t low, std::int64_t high) {
@@ -33,6 +32,12 @@ class OptionReader {
     if (const Json* given = find(name)) out = given->one_of<T>(name, names);
   }
 
+  /// The preset that the options name; the first where they name none.
+  template <class Names>
+  std::string_view preset(const Names& names) {
+    const Json* given = find("preset");
+    return names[given ? given->one_of<std::size_t>("preset", names) : 0];
+  }
   /// The option of this name, which the list then has; nullptr where it is absent.
   const Json* find(std::string_view name) {
     names_.push_back(name);
@@ -59,6 +64,7 @@ class OptionWriter {
   void operator()(std::string_view name, T value, const Names& names) {
     add(name, names[at(value)]);
   }
+  /// Out of line: GCC 12 warns falsely about bounds where it is inlined.
   void add(std::string_view name, Json value);
 };
 

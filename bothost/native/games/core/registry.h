@@ -3,9 +3,8 @@
 #pragma once
 #include <deque>
 #include <memory>
-#include <string>
+#include <span>
 #include <string_view>
-#include <vector>
 
 #include "core/any_game.h"
 
@@ -19,7 +18,7 @@ struct Options;
 struct GameEntry {
   std::string_view name;
   std::shared_ptr<AnyGame> (*make)(const Json& options);
-  const std::vector<std::string>& (*presets)();
+  std::span<const std::string_view> presets;
   /// A search from a view of this game.
   std::unique_ptr<search::AnySearch> (*search)(const AnyView& root, const search::Options& options);
   /// Exists to test the contract, not to be played.

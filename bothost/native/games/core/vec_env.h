@@ -48,10 +48,7 @@ class VecEnvOf final : public AnyVecEnv {
         ask(i);  // again: the ids of those before it may have moved
         continue;
       }
-      if constexpr (requires { state.apply_legal(Seat{}, Action{}, NoEvents{}); })
-        state.apply_legal(seat_[i], actions[i], NoEvents{});
-      else
-        state.apply(seat_[i], actions[i], NoEvents{});
+      state.apply_legal(seat_[i], actions[i], NoEvents{});
       done_[i] = state.terminal();
       if (done_[i]) {
         state.returns(scores_.data());
@@ -91,7 +88,7 @@ class VecEnvOf final : public AnyVecEnv {
   Json deal(std::size_t index) const override { return states_[index].deal(); }
 
   void rule_actions([[maybe_unused]] Rows rows, [[maybe_unused]] Action* out) const override {
-    if constexpr (HasRulePlayer<G>) {
+    if constexpr (requires(const typename G::View& view) { G::rule_action(view); }) {
       for (const auto row : rows) {
         const auto i = at(row);
         *out++ = G::rule_action(states_[i].view(seat_[i]));

@@ -36,20 +36,8 @@ bool highest(std::span<const std::int32_t> features, int abstract) {
   return true;
 }
 
-}  // namespace
-
-Cards hand_of(std::span<const std::int32_t> features) {
-  Cards hand = 0;
-  for (const auto feature : features) {
-    if (feature >= kMoveTypes) break;
-    const Move& m = example(feature + 1);
-    if (m.cards == m.body) hand += minus(m.body, hand);
-  }
-  if (!hand || size_of(hand) > kDealSize + kBottomSize)
-    throw InvalidInput("the features are not of a hand of 1 to 20 cards");
-  return hand;
-}
-
+/// Hand after an abstract move, 0 .. 308. Its kickers are those that leave the rest with the highest
+/// hand_value; among equals those of the first action.
 Cards rest_of(Cards hand, int abstract) {
   const auto& possible = actions()[at(abstract)];
   Cards best = minus(hand, example(abstract).body);
@@ -67,6 +55,20 @@ Cards rest_of(Cards hand, int abstract) {
     best = rest;
   }
   return best;
+}
+
+}  // namespace
+
+Cards hand_of(std::span<const std::int32_t> features) {
+  Cards hand = 0;
+  for (const auto feature : features) {
+    if (feature >= kMoveTypes) break;
+    const Move& m = example(feature + 1);
+    if (m.cards == m.body) hand += minus(m.body, hand);
+  }
+  if (!hand || size_of(hand) > kDealSize + kBottomSize)
+    throw InvalidInput("the features are not of a hand of 1 to 20 cards");
+  return hand;
 }
 
 void mark_afterstate(std::span<const std::int32_t> features, Cards hand, int abstract,

@@ -8,19 +8,13 @@
 
 namespace bothost::doudizhu {
 
-/// The abstract moves that the rest can make, cards left 0 .. 20, plays left 0 .. 15, highest of its kind.
-inline constexpr int kAfterstateFeatures = kMoveTypes + 21 + 16 + 1;
-
 /// The hand that the features of the block `move_types` describe. Throws InvalidInput unless it has 1 .. 20
 /// cards.
 Cards hand_of(std::span<const std::int32_t> features);
 
-/// Hand after an abstract move, 0 .. 308. Its kickers are those that leave the rest with the highest
-/// hand_value; among equals those of the first action.
-Cards rest_of(Cards hand, int abstract);
-
 /// Appends the features, ascending, of an abstract move in a position with these features (of `move_types`,
-/// of a hand that is `hand`).
+/// of a hand that is `hand`): the abstract moves that the rest can make, cards left 0 .. 20, plays left 0 ..
+/// 15, highest of its kind.
 void mark_afterstate(std::span<const std::int32_t> features, Cards hand, int abstract,
                      std::vector<std::int32_t>& out);
 

@@ -16,7 +16,7 @@ struct Doudizhu {
   static constexpr std::string_view kName = "doudizhu";
   static constexpr int kFormatVersion = 1;
   static constexpr auto blocks = doudizhu::encoder_blocks;
-  static constexpr auto presets = doudizhu::preset_names;
+  static constexpr auto& kPresets = doudizhu::kPresets;
   static constexpr auto encode = doudizhu::encode;
   static constexpr auto encode_actions = doudizhu::encode_actions;
   static constexpr auto encode_oracle = doudizhu::encode_oracle;

@@ -70,6 +70,9 @@ struct Move {
   std::uint16_t abstract;
   /// Whether the notation shows "+" between body and kickers, because the bare cards read as another move.
   bool marked;
+
+  /// A bomb or the rocket.
+  bool is_bomb() const { return kind == Kind::bomb || kind == Kind::rocket; }
 };
 
 inline constexpr Action kPass = 0;

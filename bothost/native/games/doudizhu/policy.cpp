@@ -186,14 +186,13 @@ class Thinker {
     if (m.kind == Kind::pass) return hand_value(s_.hand) - (partners ? 0 : landlord_ ? 4 : 12);
     const Cards rest = s_.hand - m.cards;
     int score = hand_value(rest);
-    const bool big = m.kind == Kind::bomb || m.kind == Kind::rocket;
-    if (partners) return big || m.rank > 10 ? std::numeric_limits<int>::min() + 1 : score;
+    if (partners) return m.is_bomb() || m.rank > 10 ? std::numeric_limits<int>::min() + 1 : score;
     score += urgency(s_.table.counts[at(s_.table.last_seat)]);
     const int size = size_of(m.cards);
     if (size <= 2 && enemy_holds(size) && beats_us(m)) score += 4 * m.rank - 40;
     const int left = fewest_plays_bound(rest);
     if (left <= 2) score += 8;
-    if (big && left > 3) score -= 6;
+    if (m.is_bomb() && left > 3) score -= 6;
     return score;
   }
 

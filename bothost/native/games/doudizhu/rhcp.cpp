@@ -16,8 +16,6 @@ constexpr int kFewCards = 3;
 /// A bomb is played by choice where the hand left is worth so much (20 points), or so few plays.
 constexpr int kBombWorth = 40, kBombPlays = 2;
 
-bool is_bomb(const Move& m) { return m.kind == Kind::bomb || m.kind == Kind::rocket; }
-
 class Partitioner {
  public:
   Partitioner(const Sight& s, std::span<const Action> legal)
@@ -32,11 +30,11 @@ class Partitioner {
     if (feeds_partner()) return {lowest_solo(), "the partner's last card beats it"};
     const int low = std::countr_zero(s_.hand) / 4;
     const auto gets_rid_of_lowest = [&](const Move& m) {
-      return count_of(m.cards, low) > 0 && !is_bomb(m) && !lets_enemy_out(m);
+      return count_of(m.cards, low) > 0 && !m.is_bomb() && !lets_enemy_out(m);
     };
     if (const Action a = best(gets_rid_of_lowest); a != kPass) return {a, "rids the lowest card"};
     // Nothing but bombs is left, or solos before an enemy with one card: from the strongest down.
-    if (const Action a = best([&](const Move& m) { return !is_bomb(m) && !lets_enemy_out(m); }); a != kPass)
+    if (const Action a = best([&](const Move& m) { return !m.is_bomb() && !lets_enemy_out(m); }); a != kPass)
       return {a, "gives the enemy no way out"};
     if (const Action a = strongest_solo(); a != kPass) return {a, "the strongest of solos"};
     return {best([](const Move&) { return true; }), "nothing but bombs"};
@@ -47,11 +45,11 @@ class Partitioner {
     if (const Action a = rocket_then_last_play(); a != kPass) return {a, "the rocket, then the last play"};
     if (s_.table.last_seat == partner_) return {kPass, "the partner's play stands"};
     const bool urgent = s_.table.counts[at(s_.table.last_seat)] <= kFewCards;
-    const Action a = best([](const Move& m) { return !is_bomb(m); });
+    const Action a = best([](const Move& m) { return !m.is_bomb(); });
     // Who passes gives a turn away, and is left with the same hand.
     if (a != kPass && (urgent || hand_value(rest(u_[a])) >= hand_value(s_.hand) - kPlayCost))
       return {a, "leaves the best hand"};
-    const Action bomb = best(is_bomb);
+    const Action bomb = best([](const Move& m) { return m.is_bomb(); });
     if (bomb != kPass) {
       const Cards left = rest(u_[bomb]);
       if (urgent || hand_value(left) >= kBombWorth || fewest_plays_bound(left) <= kBombPlays)

@@ -59,16 +59,9 @@ Rules preset(std::string_view name) {
 
 }  // namespace
 
-const std::vector<std::string>& preset_names() {
-  static const std::vector<std::string> names = {"rlcard",  "bidding", "douzero",
-                                                 "mailgyc", "botzone", "botzone-bid"};
-  return names;
-}
-
 Rules Rules::from_json(const Json& json) {
   OptionReader read(json);
-  const Json* name = read.find("preset");
-  Rules r = name ? preset(preset_names()[name->one_of("preset", preset_names())]) : Rules{};
+  Rules r = preset(read.preset(kPresets));
   for (const auto& [flag_name, flag] : kFlags) {
     bool allows = (r.allowed & flag) != 0;
     read(flag_name, allows);

@@ -1,8 +1,7 @@
 // Options of Dou Dizhu, and the presets that stand for real tables.
 #pragma once
-#include <string>
+#include <array>
 #include <string_view>
-#include <vector>
 
 #include "core/json.h"
 #include "doudizhu/moves.h"
@@ -50,7 +49,7 @@ struct Rules {
   bool operator==(const Rules&) const = default;
 };
 
-/// rlcard, bidding, douzero, mailgyc, botzone, botzone-bid.
-const std::vector<std::string>& preset_names();
+inline constexpr std::array<std::string_view, 6> kPresets = {"rlcard",  "bidding", "douzero",
+                                                             "mailgyc", "botzone", "botzone-bid"};
 
 }  // namespace bothost::doudizhu

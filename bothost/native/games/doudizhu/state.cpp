@@ -25,8 +25,7 @@ State::State(const Rules& rules, Rng& rng) : rules_(&rules) {
 State State::from_deal(const Rules& rules, const Json& deal) {
   State s;
   s.rules_ = &rules;
-  const auto& hands = deal.at("hands").array("hands");
-  if (hands.size() != kSeats) throw InvalidInput("hands must be three");
+  const auto& hands = deal.at("hands").array("hands", kSeats);
   Cards all = s.bottom_ = cards_from_text(deal.at("bottom").text("bottom"));
   if (size_of(all) != kBottomSize) throw InvalidInput("bottom must be 3 cards");
   for (std::size_t i = 0; i < kSeats; ++i) {
@@ -61,6 +60,11 @@ Action* legal_of(const Public& pub, const Rules& rules, Cards hand, Action* out)
   return pub.last == 0 ? generator.lead(out) : generator.follow(Universe::get()[pub.last], out);
 }
 
+void append_legal(const Public& pub, const Rules& rules, Cards hand, ActionList& out) {
+  Action* const room = State::move_room();
+  out.insert(out.end(), room, legal_of(pub, rules, hand, room));
+}
+
 namespace {
 
 bool is_legal_of(const Public& pub, const Rules& rules, Cards hand, Action action) {
@@ -73,15 +77,9 @@ bool is_legal_of(const Public& pub, const Rules& rules, Cards hand, Action actio
 
 }  // namespace
 
-Action* State::legal_into(Action* out) const {
-  return pub_.turn == kNobody ? out : legal_of(pub_, *rules_, hand(pub_.turn), out);
-}
-
 bool State::is_legal(Seat seat, Action action) const {
   return seat == pub_.turn && seat != kNobody && is_legal_of(pub_, *rules_, hand(seat), action);
 }
-
-Action* View::legal_into(Action* out) const { return asked() ? legal_of(pub_, *rules_, hand_, out) : out; }
 
 bool View::is_legal(Action action) const { return asked() && is_legal_of(pub_, *rules_, hand_, action); }
 

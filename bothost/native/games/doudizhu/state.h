@@ -10,6 +10,8 @@ class View;
 
 /// Legal actions of the seat to act, whose hand this is; `out` has room for kMoveRoom. Returns the end.
 Action* legal_of(const Public& pub, const Rules& rules, Cards hand, Action* out);
+/// Appends them.
+void append_legal(const Public& pub, const Rules& rules, Cards hand, ActionList& out);
 /// A deal as `State::from_deal` takes it; hands, then bottom.
 Json deal_json(const std::array<Cards, 4>& dealt, Seat first);
 
@@ -31,25 +33,14 @@ class State {
   SeatMask to_act() const { return pub_.turn == kNobody ? 0 : SeatMask{1} << pub_.turn; }
   bool terminal() const { return pub_.phase == Phase::end; }
   void legal(Seat seat, ActionList& out) const {
-    if (seat != pub_.turn) return;
-    Action* const room = move_room();
-    out.insert(out.end(), room, legal_into(room));
+    if (seat == pub_.turn) append_legal(pub_, *rules_, hand(seat), out);
   }
-  /// The legal actions of the seat to act; `out` has room for kMoveRoom. Returns the end.
-  Action* legal_into(Action* out) const;
   bool is_legal(Seat seat, Action action) const;
   /// One of the legal actions of the seat to act, uniformly.
   Action random_legal(Rng& rng) const {
     Action* const room = move_room();
-    return room[rng.below(static_cast<std::uint32_t>(legal_into(room) - room))];
-  }
-
-  template <class Sink>
-  void apply(Seat seat, Action action, Sink&& sink) {
-    if (!is_legal(seat, action))
-      throw IllegalAction("seat " + std::to_string(seat) + " may not " + Universe::get().notation(action) +
-                          " now");
-    apply_legal(seat, action, sink);
+    const Action* const end = legal_of(pub_, *rules_, hand(pub_.turn), room);
+    return room[rng.below(static_cast<std::uint32_t>(end - room))];
   }
 
   template <class Sink>

@@ -45,10 +45,9 @@ class Situation {
       return out;
     }
     const int size = size_of(m.cards);
-    const bool big = m.kind == Kind::bomb || m.kind == Kind::rocket;
-    say(Habit::bombs, big && m.cards != s_.hand && enemy_holds_ > bombs_from);
+    say(Habit::bombs, m.is_bomb() && m.cards != s_.hand && enemy_holds_ > bombs_from);
     say(Habit::kickers, m.cards != m.body);
-    if (!big) say(Habit::control, high_cards(m.cards));
+    if (!m.is_bomb()) say(Habit::control, high_cards(m.cards));
     if (!leads_) {
       say(Habit::aggression, !partner_leads_);
       return out;

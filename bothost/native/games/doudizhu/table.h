@@ -89,7 +89,7 @@ struct Public {
     last = static_cast<Id16>(action);
     last_seat = seat;
     passes = 0;
-    bombs = static_cast<std::uint8_t>(bombs + (m.kind == Kind::bomb || m.kind == Kind::rocket));
+    bombs = static_cast<std::uint8_t>(bombs + m.is_bomb());
     ++plays[s];
     played[s] += m.cards;
     counts[s] = static_cast<std::uint8_t>(counts[s] - size_of(m.cards));

@@ -1,7 +1,5 @@
 #include "doudizhu/view.h"
 
-#include <algorithm>
-
 namespace bothost::doudizhu {
 namespace {
 
@@ -14,23 +12,21 @@ Cards gather(const std::uint8_t* from, int n) {
 }  // namespace
 
 void View::observe(const Event& e) {
-  View next = *this;
   switch (e.kind) {
-    case Event::Kind::deal: next.observe_deal(e); break;
+    case Event::Kind::deal: observe_deal(e); break;
     case Event::Kind::bid:
       require(pub_.phase == Phase::bid, "a bid outside the bidding");
       require(e.seat == pub_.turn, "a bid out of turn");
       require(e.action >= Universe::get().first_call() &&
                   pub_.is_legal_call(e.action - Universe::get().first_call(), *rules_),
               "this bid is not allowed now");
-      next.pub_.call(e.seat, e.action, *rules_);
+      pub_.call(e.seat, e.action, *rules_);
       break;
-    case Event::Kind::landlord: next.observe_landlord(e); break;
-    case Event::Kind::play: next.observe_play(e); break;
-    case Event::Kind::reveal: next.observe_reveal(e); break;
+    case Event::Kind::landlord: observe_landlord(e); break;
+    case Event::Kind::play: observe_play(e); break;
+    case Event::Kind::reveal: observe_reveal(e); break;
   }
-  ++next.seq_;
-  *this = next;
+  ++seq_;
 }
 
 void View::observe_deal(const Event& e) {
@@ -91,13 +87,8 @@ void View::observe_reveal(const Event& e) {
 }
 
 void View::apply(Action action) {
-  if (!is_legal(action)) {
-    const bool known = action >= 0 && action < Universe::get().num_actions();
-    throw IllegalAction((known ? Universe::get().notation(action) : std::to_string(action)) +
-                        " is not legal now");
-  }
-  const bool call = pub_.phase == Phase::bid;
-  observe({call ? Event::Kind::bid : Event::Kind::play, seat_, kNobody, action, {}});
+  const bool call = action >= Universe::get().first_call();
+  observe({call ? Event::Kind::bid : Event::Kind::play, pub_.turn, kNobody, action, {}});
 }
 
 Cards View::hidden_bottom() const {
@@ -170,7 +161,6 @@ std::optional<Record> View::record() const {
 
 /// Rebuilds a complete view, event by event. bottom 0: it was not shown yet.
 void View::replay(Cards dealt, Seat first, Cards bottom, std::span<const Action> history) {
-  const auto& u = Universe::get();
   observe({Event::Kind::deal, seat_, first, 0, {dealt}});
   const auto show = [&] {
     if (pub_.phase == Phase::bottom && bottom != 0)
@@ -178,8 +168,7 @@ void View::replay(Cards dealt, Seat first, Cards bottom, std::span<const Action>
   };
   show();
   for (const Action a : history) {
-    const bool call = a >= u.first_call();
-    observe({call ? Event::Kind::bid : Event::Kind::play, pub_.turn, kNobody, a, {}});
+    apply(a);
     show();
   }
   require(bottom == pub_.bottom, "bottom cards before the bidding is over");

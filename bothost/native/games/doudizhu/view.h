@@ -22,12 +22,10 @@ class View {
   bool terminal() const { return pub_.phase == Phase::end; }
   std::string_view phase() const { return kPhaseNames[at(pub_.phase)]; }
   void legal(ActionList& out) const {
-    if (!asked()) return;
-    Action* const room = State::move_room();
-    out.insert(out.end(), room, legal_into(room));
+    if (asked()) append_legal(pub_, *rules_, hand_, out);
   }
-  Action* legal_into(Action* out) const;
   bool is_legal(Action action) const;
+  /// A call or play of the seat on turn.
   void apply(Action action);
 
   /// Every assignment of the unseen cards, taken as distinct cards, to the places where they may lie is

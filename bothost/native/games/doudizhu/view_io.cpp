@@ -69,8 +69,7 @@ struct PublicHistory {
   void add(const Json& json, std::string_view what) {
     const auto& u = Universe::get();
     for (const auto& entry : json.array(what)) {
-      const auto& pair = entry.array(what);
-      require(pair.size() == 2, "an entry of the history is [seat, move]");
+      const auto& pair = entry.array(what, 2);
       seats.push_back(pair[0].integer<Seat>(what, 0, 2));
       actions.push_back(u.parse(pair[1].text(what)));
       require((actions.back() >= u.first_call()) == (what == "bids"),
@@ -81,8 +80,7 @@ struct PublicHistory {
 };
 
 Event reveal_from(const Json& json) {
-  const auto& hands = json.at("hands").array("hands");
-  require(hands.size() == kSeats, "hands are three");
+  const auto& hands = json.at("hands").array("hands", kSeats);
   Event e{Event::Kind::reveal, kNobody, json.at("first").integer<Seat>("first", 0, 2), 0, {}};
   for (std::size_t i = 0; i < kSeats; ++i) e.cards[i] = cards_from_text(hands[i].text("hands"));
   e.cards[3] = cards_from_text(json.at("bottom").text("bottom"));
@@ -248,8 +246,7 @@ void View::load_position(const Json& json) {
   const auto three = [&](std::string_view key, auto& out, int most) {
     const auto* j = json.known(key);
     if (!j) return false;
-    const auto& values = j->array(key);
-    require(values.size() == kSeats, "three values, one per seat");
+    const auto& values = j->array(key, kSeats);
     for (std::size_t i = 0; i < kSeats; ++i) out[i] = values[i].integer<std::uint8_t>(key, 0, most);
     return true;
   };
@@ -275,8 +272,7 @@ void View::load_position(const Json& json) {
   if (p.phase == Phase::play && p.turn == kNobody) p.turn = seat_;
   load_last(json);
   if (const auto* j = json.known("played")) {
-    const auto& piles = j->array("played");
-    require(piles.size() == kSeats, "played: one pile per seat");
+    const auto& piles = j->array("played", kSeats);
     for (std::size_t i = 0; i < kSeats; ++i) p.played[i] = cards_from_text(piles[i].text("played"));
   } else {
     for (std::size_t i = public_history.calls; i < public_history.actions.size(); ++i) {
@@ -304,8 +300,7 @@ void View::load_last(const Json& json) {
     json.read("passes", p.passes, 0, 2);
     return;
   }
-  const auto& pair = last->array("last");
-  require(pair.size() == 2, "last is [seat, move]");
+  const auto& pair = last->array("last", 2);
   p.last_seat = pair[0].integer<Seat>("last", 0, 2);
   const Action a = Universe::get().parse(pair[1].text("last"));
   require(a != kPass && a < Universe::get().first_call(), "last is a play");

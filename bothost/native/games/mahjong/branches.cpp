@@ -16,7 +16,7 @@ bool goes_on(const State& state, int log_before, int& draws) {
 /// Takes `action`, and lets rule players play until the horizon.
 BySeat<double> play_out(State state, Seat seat, Action action, Appraisal appraisal, Horizon horizon) {
   int before = state.log().size;
-  state.apply(seat, action, NoEvents{});
+  apply_checked(state, seat, action, NoEvents{});
   while (goes_on(state, before, horizon.draws)) {
     before = state.log().size;
     play_by_rule(state, appraisal);

@@ -1,7 +1,6 @@
 #include "mahjong/danger.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace bothost::mahjong {
 namespace {

@@ -30,13 +30,9 @@ class Words {
   std::string_view rest_;
 };
 
-std::uint8_t parse_wind(const Rules& rules, std::string_view word) {
-  for (int w = 0; w < 4; ++w) {
-    if (word != kWindNames[at(w)]) continue;
-    if (rules.prevalent_wind != Rules::kDealtWind && rules.prevalent_wind != w)
-      throw InvalidInput("the rules settle another prevalent wind");
-    return static_cast<std::uint8_t>(w);
-  }
+std::uint8_t parse_wind(std::string_view word) {
+  for (int w = 0; w < 4; ++w)
+    if (word == kWindNames[at(w)]) return static_cast<std::uint8_t>(w);
   reject(word, "is no wind");
 }
 
@@ -73,7 +69,7 @@ std::string fans_text(const FanCounts& fans) {
 }
 
 void parse_reveal(const Rules& rules, Words& words, Event& e) {
-  e.wind = parse_wind(rules, words.next());
+  e.wind = parse_wind(words.next());
   for (Words wall(words.next()); !wall.done();) e.tiles.push_back(parse_tile(wall.next(','), rules.flowers));
   if (words.done()) return;
   for (Words list(words.next()); !list.done();) {
@@ -147,7 +143,7 @@ Event Event::parse(const Rules& rules, std::string_view text) {
   }
   switch (e.kind) {
     case Kind::deal:
-      e.wind = parse_wind(rules, words.next());
+      e.wind = parse_wind(words.next());
       for (int i = 0; i < kDealt; ++i) e.tiles.push_back(parse_tile(words.next(), rules.flowers));
       break;
     case Kind::draw:

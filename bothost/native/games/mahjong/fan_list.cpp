@@ -77,9 +77,17 @@ constexpr std::array<FanSet, kFans> make_implied() {
   return t;
 }
 
-constexpr int kChows = 21;
+}  // namespace
 
-constexpr Fan find_two(int a, int b) {
+constexpr std::array<FanSet, kFans> kImplied = make_implied();
+constexpr FanSet kImplying = [] {
+  FanSet implying;
+  for (std::size_t f = 0; f < kFans; ++f)
+    if (!(kImplied[f] == FanSet())) implying.insert(static_cast<Fan>(f));
+  return implying;
+}();
+
+Fan two_chows(int a, int b) {
   const int sa = a / 7, sb = b / 7, lo = std::min(a % 7, b % 7), hi = std::max(a % 7, b % 7);
   if (sa != sb) return lo == hi ? Fan::mixed_double_chow : kNoFan;
   if (lo == hi) return Fan::pure_double_chow;
@@ -87,7 +95,7 @@ constexpr Fan find_two(int a, int b) {
   return lo == 0 && hi == 6 ? Fan::two_terminal_chows : kNoFan;
 }
 
-constexpr Fan find_three(int a, int b, int c) {
+Fan three_chows(int a, int b, int c) {
   int r[3] = {a % 7, b % 7, c % 7};
   std::sort(r, r + 3);
   const int d = r[1] - r[0];
@@ -100,34 +108,6 @@ constexpr Fan find_three(int a, int b, int c) {
   if (d == 1) return same ? Fan::pure_shifted_chows : Fan::mixed_shifted_chows;
   return d == 2 && same ? Fan::pure_shifted_chows : kNoFan;
 }
-
-struct ChowTables {
-  std::array<std::array<Fan, kChows>, kChows> two{};
-  std::array<std::array<std::array<Fan, kChows>, kChows>, kChows> three{};
-  constexpr ChowTables() {
-    for (int a = 0; a < kChows; ++a)
-      for (int b = 0; b < kChows; ++b) {
-        const auto x = at(a), y = at(b);
-        two[x][y] = find_two(a, b);
-        for (int c = 0; c < kChows; ++c) three[x][y][at(c)] = find_three(a, b, c);
-      }
-  }
-};
-constexpr ChowTables kChowTables;
-
-}  // namespace
-
-constexpr std::array<FanSet, kFans> kImplied = make_implied();
-constexpr FanSet kImplying = [] {
-  FanSet implying;
-  for (std::size_t f = 0; f < kFans; ++f)
-    if (!(kImplied[f] == FanSet())) implying.insert(static_cast<Fan>(f));
-  return implying;
-}();
-
-Fan two_chows(int a, int b) { return kChowTables.two[at(a)][at(b)]; }
-
-Fan three_chows(int a, int b, int c) { return kChowTables.three[at(a)][at(b)][at(c)]; }
 
 Fan three_pungs(int a, int b, int c) {
   int r[3] = {rank_of(a), rank_of(b), rank_of(c)};

@@ -1,7 +1,6 @@
 #include "mahjong/luck.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 #include "mahjong/policy.h"

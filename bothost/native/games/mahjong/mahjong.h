@@ -17,7 +17,7 @@ struct Mahjong {
   using State = mahjong::State;
   using View = mahjong::View;
 
-  static constexpr auto presets = mahjong::preset_names;
+  static constexpr auto& kPresets = mahjong::kPresets;
   static constexpr auto blocks = mahjong::encoder_blocks;
   static constexpr auto encode = mahjong::encode_view;
   static constexpr auto encode_actions = mahjong::encode_actions;

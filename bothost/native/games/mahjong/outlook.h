@@ -2,7 +2,6 @@
 #pragma once
 #include <array>
 #include <optional>
-#include <span>
 
 #include "mahjong/draw_rates.h"
 #include "mahjong/fan.h"

@@ -40,15 +40,9 @@ void each_option(Rules& r, Visit& visit) {
 
 }  // namespace
 
-const std::vector<std::string>& preset_names() {
-  static const std::vector<std::string> names = {"botzone", "shared-wall", "open-mahjong", "false-win"};
-  return names;
-}
-
 Rules Rules::from_json(const Json& json) {
   OptionReader read(json);
-  const Json* name = read.find("preset");
-  Rules r = name ? preset(preset_names()[name->one_of("preset", preset_names())]) : Rules{};
+  Rules r = preset(read.preset(kPresets));
   each_option(r, read);
   read.refuse_others("mahjong");
   return r;

@@ -3,7 +3,6 @@
 #include <array>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "core/json.h"
 #include "core/types.h"
@@ -54,10 +53,15 @@ struct Rules {
   int num_seats() const { return kSeats; }
   int num_actions() const { return kNumActions; }
   int num_tiles() const { return flowers ? 144 : 136; }
+  /// Whether a hand may have this prevalent wind.
+  bool allows_wind(std::uint8_t wind) const {
+    return wind < 4 && (prevalent_wind == kDealtWind || prevalent_wind == wind);
+  }
   bool operator==(const Rules&) const = default;
 };
 
-const std::vector<std::string>& preset_names();
+inline constexpr std::array<std::string_view, 4> kPresets = {"botzone", "shared-wall", "open-mahjong",
+                                                             "false-win"};
 extern const std::array<std::string_view, 5> kWindNames;
 
 constexpr Action chi_action(int middle) { return kChi + suit_of(middle) * 7 + rank_of(middle) - 1; }

@@ -159,7 +159,7 @@ State View::sample_from_deal(Rng& rng, const Hidden& hidden) const {
 
 /// The public past again, from its beginning; others pass wherever no claim of theirs was seen to go through.
 State View::replay(State s, const Hidden& hidden) const {
-  const auto apply = [&s](Seat seat, Action action) { s.apply(seat, action, NoEvents{}); };
+  const auto apply = [&s](Seat seat, Action action) { apply_checked(s, seat, action, NoEvents{}); };
   std::size_t kong[kSeats] = {};
   for (int i = 0; i < log_.size; ++i) {
     const auto& e = log_.list[at(i)];
@@ -243,7 +243,7 @@ State View::sample(Rng& rng) const {
   if (table_.phase == Phase::start) return State(*rules_, rng);
   if (reveal_) {
     State s(*rules_, reveal_->wind, reveal_->tiles);
-    for (const auto& [seat, action] : reveal_->actions) s.apply(seat, action, NoEvents{});
+    for (const auto& [seat, action] : reveal_->actions) apply_checked(s, seat, action, NoEvents{});
     return s;
   }
   if (terminal()) throw InvalidInput("the hand is over, and how it lay was not revealed");

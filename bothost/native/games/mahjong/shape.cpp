@@ -156,6 +156,13 @@ struct Kinds {
   TileMask odd() const { return (one & ~two) | (three & ~four); }
 };
 
+/// All but that of the knitted straight; `standard` is known.
+Distances most_distances(const Kinds& k, int melds, int standard) {
+  if (melds > 0) return {standard, kNever, kNever, kNever, kNever};
+  return {standard, needed_pairs(k.two, k.four, k.odd()), needed_orphans(k.one, k.two), kNever,
+          needed_honours_knitted(k.one)};
+}
+
 }  // namespace
 
 const DistanceTable& DistanceTable::get() {
@@ -245,14 +252,8 @@ TileMask kinds_with(const Counts& hand, int copies) {
 
 Distances distances(const Counts& hand, int melds) {
   const Kinds k(hand);
-  Distances d{Groups(hand).needed(4 - melds), Distances::kNever, Distances::kNever, Distances::kNever,
-              Distances::kNever};
-  if (melds <= 1) d.knitted_straight = needed_knitted(hand, k.one, melds, Distances::kNever);
-  if (melds == 0) {
-    d.seven_pairs = needed_pairs(k.two, k.four, k.odd());
-    d.thirteen_orphans = needed_orphans(k.one, k.two);
-    d.honours_and_knitted = needed_honours_knitted(k.one);
-  }
+  auto d = most_distances(k, melds, needed_standard(hand, melds));
+  if (melds <= 1) d[at(Shape::knitted_straight)] = needed_knitted(hand, k.one, melds, kNever);
   return d;
 }
 
@@ -337,17 +338,17 @@ TileMask useful_knitted(const Counts& hand, int melds, int needed) {
 }
 
 /// Useful tiles of one shape, of which `needed` tiles are needed.
-TileMask useful_of(const Counts& hand, const Kinds& k, int melds, int shape, int needed) {
-  if (needed == 0 || needed >= Distances::kNever) return 0;
+TileMask useful_of(const Counts& hand, const Kinds& k, int melds, Shape shape, int needed) {
+  if (needed == 0 || needed >= kNever) return 0;
   switch (shape) {
-    case 0: return standard_with_useful(hand, 4 - melds).tiles;
-    case 1: {
+    case Shape::standard: return standard_with_useful(hand, 4 - melds).tiles;
+    case Shape::seven_pairs: {
       const int pairs = std::min(7, std::popcount(k.two) + std::popcount(k.four));
       const TileMask any = 7 - pairs > std::popcount(k.odd()) ? ~k.four & ((TileMask{1} << kKinds) - 1) : 0;
       return k.odd() | any;
     }
-    case 2: return (k.two & kOrphanMask) == 0 ? kOrphanMask : kOrphanMask & ~k.one;
-    case 3: return useful_knitted(hand, melds, needed);
+    case Shape::thirteen_orphans: return (k.two & kOrphanMask) == 0 ? kOrphanMask : kOrphanMask & ~k.one;
+    case Shape::knitted_straight: return useful_knitted(hand, melds, needed);
     default: {
       TileMask tiles = 0;
       for (const auto perm : kKnitted)
@@ -360,29 +361,22 @@ TileMask useful_of(const Counts& hand, const Kinds& k, int melds, int shape, int
 
 }  // namespace
 
-Useful useful_tiles_of(const Counts& hand, int melds, int shape) {
-  const auto d = distances(hand, melds);
-  const int of[] = {d.standard, d.seven_pairs, d.thirteen_orphans, d.knitted_straight, d.honours_and_knitted};
-  const int needed = of[shape];
+Useful useful_tiles_of(const Counts& hand, int melds, Shape shape) {
+  const int needed = distances(hand, melds)[at(shape)];
   return {needed - 1, useful_of(hand, Kinds(hand), melds, shape, needed)};
 }
 
 Useful useful_tiles(const Counts& hand, int melds) {
-  constexpr int kNever = Distances::kNever;
   const Kinds k(hand);
   const auto standard = standard_with_useful(hand, 4 - melds);
-  int of[] = {standard.needed, kNever, kNever, kNever, kNever};
-  if (melds == 0) {
-    of[1] = needed_pairs(k.two, k.four, k.odd());
-    of[2] = needed_orphans(k.one, k.two);
-    of[4] = needed_honours_knitted(k.one);
-  }
-  int needed = *std::min_element(std::begin(of), std::end(of));
-  if (melds <= 1) of[3] = needed_knitted(hand, k.one, melds, needed + 1);
-  needed = std::min(needed, of[3]);
+  auto d = most_distances(k, melds, standard.needed);
+  auto& knitted = d[at(Shape::knitted_straight)];
+  int needed = *std::ranges::min_element(d);
+  if (melds <= 1) knitted = needed_knitted(hand, k.one, melds, needed + 1);
+  needed = std::min(needed, knitted);
   Useful best{needed - 1, standard.needed == needed && needed > 0 ? standard.tiles : 0};
-  for (int shape = 1; shape < 5; ++shape)
-    if (of[shape] == needed) best.tiles |= useful_of(hand, k, melds, shape, needed);
+  for (std::size_t s = 1; s < kShapes; ++s)
+    if (d[s] == needed) best.tiles |= useful_of(hand, k, melds, static_cast<Shape>(s), needed);
   return best;
 }
 

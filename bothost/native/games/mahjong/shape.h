@@ -66,11 +66,17 @@ class DistanceTable {
   Table suits_, honours_;
 };
 
-/// Tiles still needed for each winning shape; kNever where the melds rule a shape out.
-struct Distances {
-  static constexpr int kNever = 100;
-  int standard, seven_pairs, thirteen_orphans, knitted_straight, honours_and_knitted;
+enum class Shape : std::uint8_t {
+  standard,
+  seven_pairs,
+  thirteen_orphans,
+  knitted_straight,
+  honours_and_knitted
 };
+inline constexpr std::size_t kShapes = 5;
+/// Tiles still needed for each shape; kNever where the melds rule it out.
+using Distances = std::array<int, kShapes>;
+inline constexpr int kNever = 100;
 
 /// The tiles 0..33 as bits.
 using TileMask = std::uint64_t;
@@ -112,11 +118,8 @@ struct Useful {
 };
 /// Shanten over all shapes and the tiles that lower it.
 Useful useful_tiles(const Counts& hand, int melds);
-/// One shape: 0 standard, 1 seven pairs, 2 thirteen orphans, 3 knitted straight, 4 honours and knitted tiles.
-Useful useful_tiles_of(const Counts& hand, int melds, int shape);
-
-/// Whether the standing tiles complete a hand.
-inline bool is_complete(const Counts& hand, int melds) { return needed_tiles(hand, melds) == 0; }
+/// Of one shape.
+Useful useful_tiles_of(const Counts& hand, int melds, Shape shape);
 
 /// Throws InvalidInput unless every kind is held at most four times, there are at most 14 tiles, and 0 <=
 /// melds <= 4.

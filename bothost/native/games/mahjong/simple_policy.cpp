@@ -8,35 +8,28 @@
 namespace bothost::mahjong {
 namespace {
 
-constexpr int kFar = Distances::kNever;
-
 struct Route {
-  enum Kind : std::uint8_t {
-    pairs,
-    pungs,
-    flush,
-    half_flush,
-    chows,
-    all_types,
-    knitted,
-    honours_knitted,
-    orphans
-  } kind;
+  enum Kind : std::uint8_t { special, pungs, flush, half_flush, chows, all_types } kind;
   std::string_view name;
   int points;
   /// Flushes: the suit.
   int suit = 0;
   /// Chows: the middle tiles of the three that score.
   std::array<Tile, 3> chow{};
+  /// Special ones: the shape of the hand.
+  Shape shape = Shape::standard;
 };
 
 std::vector<Route> make_routes() {
-  std::vector<Route> out = {{Route::pairs, "seven pairs", 24},
+  const auto special = [](std::string_view name, int points, Shape shape) {
+    return Route{.kind = Route::special, .name = name, .points = points, .shape = shape};
+  };
+  std::vector<Route> out = {special("seven pairs", 24, Shape::seven_pairs),
                             {Route::pungs, "all pungs", 6},
                             {Route::all_types, "all types", 6},
-                            {Route::knitted, "knitted straight", 12},
-                            {Route::honours_knitted, "honours and knitted tiles", 12},
-                            {Route::orphans, "thirteen orphans", 88}};
+                            special("knitted straight", 12, Shape::knitted_straight),
+                            special("honours and knitted tiles", 12, Shape::honours_and_knitted),
+                            special("thirteen orphans", 88, Shape::thirteen_orphans)};
   const auto add_chows = [&out](std::string_view name, int points, int a, int b, int c) {
     out.push_back(
         {Route::chows, name, points, 0, {static_cast<Tile>(a), static_cast<Tile>(b), static_cast<Tile>(c)}});
@@ -136,23 +129,19 @@ class Judge {
 
   int needed(const Route& route, const Holding& h) const {
     switch (route.kind) {
-      case Route::pairs: return melds_of(h) ? kFar : distances(h.standing, 0).seven_pairs;
-      case Route::orphans: return melds_of(h) ? kFar : distances(h.standing, 0).thirteen_orphans;
-      case Route::honours_knitted: return melds_of(h) ? kFar : distances(h.standing, 0).honours_and_knitted;
-      case Route::knitted:
-        return melds_of(h) > 1 ? kFar : distances(h.standing, melds_of(h)).knitted_straight;
+      case Route::special: return distances(h.standing, melds_of(h))[at(route.shape)];
       case Route::pungs: return needed_pungs(h);
       case Route::flush:
       case Route::half_flush: return needed_flush(route, h);
       case Route::all_types: return needed_types(h);
       case Route::chows: return needed_chows(route, h);
     }
-    return kFar;
+    return kNever;
   }
 
   int needed_pungs(const Holding& h) const {
     for (const auto& m : h.on_table())
-      if (m.kind == Meld::chow) return kFar;
+      if (m.kind == Meld::chow) return kNever;
     Counts held{};
     for (std::size_t t = 0; t < kKinds; ++t)
       if (h.standing[t] > 0 && h.standing[t] + unseen_[t] >= 2)
@@ -169,7 +158,7 @@ class Judge {
       return suit_of(t) == route.suit || (route.kind == Route::half_flush && !is_number(t));
     };
     for (const auto& m : h.on_table())
-      if (!fits(m.tile)) return kFar;
+      if (!fits(m.tile)) return kNever;
     Counts kept{};
     for (int t = 0; t < kKinds; ++t)
       if (fits(t)) kept[at(t)] = h.standing[at(t)];
@@ -182,10 +171,10 @@ class Judge {
 
     std::array<bool, kTypes> done{};
     for (const auto& m : h.on_table()) {
-      if (done[at(type_of(m.tile))]) return kFar;
+      if (done[at(type_of(m.tile))]) return kNever;
       done[at(type_of(m.tile))] = true;
     }
-    int sum = 0, saved = -kFar;
+    int sum = 0, saved = -kNever;
     for (int i = 0; i < kTypes; ++i) {
       if (done[at(i)]) continue;
       int set, pair;
@@ -212,7 +201,7 @@ class Judge {
       bool used = false;
       for (std::size_t i = 0; i < 3 && !used; ++i)
         if (m.kind == Meld::chow && !done[i] && m.tile == route.chow[i]) used = done[i] = true;
-      if (!used && --free_melds < 0) return kFar;
+      if (!used && --free_melds < 0) return kNever;
     }
     Counts rest = h.standing;
     int missing = 0;
@@ -223,7 +212,7 @@ class Judge {
           --rest[at(t)];
           continue;
         }
-        if (unseen_[at(t)] == 0) return kFar;
+        if (unseen_[at(t)] == 0) return kNever;
         ++missing;
       }
     }

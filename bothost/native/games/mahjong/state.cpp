@@ -68,8 +68,7 @@ State::State(const Rules& rules, std::uint8_t wind, std::span<const Tile> wall) 
   std::vector<Tile> sorted(wall.begin(), wall.end());
   std::ranges::sort(sorted);
   if (sorted != deck) throw InvalidInput("the wall must hold every tile of the set once");
-  if (rules.prevalent_wind != Rules::kDealtWind && rules.prevalent_wind != wind)
-    throw InvalidInput("the rules settle another prevalent wind");
+  require(rules.allows_wind(wind), "the rules allow no such prevalent wind");
   table_.begin(rules, wind);
   wall_ = Wall(rules, wall);
   deal_tiles();
@@ -115,16 +114,12 @@ void State::replace_dealt_flowers() {
     std::vector<Tile> flowers;
     std::ranges::copy_if(dealt_[at(s)], std::back_inserter(flowers), is_flower);
     while (!flowers.empty()) {
-      for (const auto f : flowers) {
-        note(Event::Kind::flower, s, f);
-        table_.lay_flower(s);
-      }
+      for (const auto f : flowers) note(Event::Kind::flower, s, f);
       const auto n = flowers.size();
       flowers.clear();
       for (std::size_t i = 0; i < n; ++i) {
         const Tile t = wall_.take(s);
         note(Event::Kind::draw, s, t);
-        table_.draw(*rules_, s);
         if (is_flower(t))
           flowers.push_back(t);
         else
@@ -137,17 +132,11 @@ void State::replace_dealt_flowers() {
 void State::next_turn(Seat seat) {
   for (;;) {
     drawn_ = kHidden;
-    if (table_.left_for(*rules_, seat) == 0) {
-      note(Event::Kind::exhausted, kNobody, kHidden);
-      table_.finish();
-      return;
-    }
+    if (table_.left_for(*rules_, seat) == 0) return note(Event::Kind::exhausted, kNobody, kHidden);
     drawn_ = wall_.take(seat);
     note(Event::Kind::draw, seat, drawn_);
-    table_.draw(*rules_, seat);
     if (!is_flower(drawn_)) break;
     note(Event::Kind::flower, seat, drawn_);
-    table_.lay_flower(seat);
   }
   ++hands_[at(seat)][drawn_];
 }
@@ -161,18 +150,6 @@ void State::legal(Seat seat, ActionList& out) const {
   if (to_act() >> seat & 1) legal_actions(*rules_, table_, seat, hands_[at(seat)], drawn_, out);
 }
 
-bool State::is_legal(Seat seat, Action action) const {
-  ActionList list;
-  legal(seat, list);
-  return std::ranges::binary_search(list, action);
-}
-
-void State::check(Seat seat, Action action) const {
-  if (seat < 0 || seat >= kSeats || action < 0 || action >= kNumActions || !is_legal(seat, action))
-    throw IllegalAction("seat " + std::to_string(seat) + " may not " +
-                        (action < 0 || action >= kNumActions ? "do that" : notation(action)) + " now");
-}
-
 void State::take_out(Seat seat, Move move, Tile tile) {
   for (const auto t : outgoing(move, tile, table_.last_tile)) --hands_[at(seat)][t];
 }
@@ -181,18 +158,8 @@ void State::move(Seat seat, Action action) {
   const auto [move, tile] = parts(action);
   if (move == Move::hu) return win(seat);
   take_out(seat, move, tile);
-  if (move == Move::angang) {
-    note(Event::Kind::angang, seat, tile);
-    table_.angang(seat, tile);
-    return next_turn(seat);
-  }
-  if (move == Move::bugang) {
-    note(Event::Kind::bugang, seat, tile);
-    table_.bugang(seat, tile);
-  } else {
-    note(Event::Kind::play, seat, tile);
-    table_.play(seat, tile);
-  }
+  note(move == Move::play ? Event::Kind::play : event_of(move), seat, tile);
+  if (move == Move::angang) return next_turn(seat);
   drawn_ = kHidden;
   ask_claims();
 }
@@ -227,7 +194,6 @@ void State::settle_claims() {
   if (move == Move::hu) return win(seat);
   take_out(seat, move, tile);
   note(event_of(move), seat, tile);
-  table_.claim(seat, move, tile);
   if (move == Move::gang) next_turn(seat);
 }
 
@@ -240,7 +206,6 @@ void State::win(Seat seat) {
   }
   note(result_.false_win ? Event::Kind::false_hu : Event::Kind::hu, seat,
        win_context(*rules_, table_, seat, drawn_).win_tile);
-  table_.finish();
 }
 
 void State::returns(double* out) const {

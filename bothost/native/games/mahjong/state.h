@@ -3,7 +3,6 @@
 #include <array>
 #include <bit>
 #include <memory>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -67,12 +66,6 @@ class State {
   SeatMask to_act() const;
   bool terminal() const { return table_.phase == Phase::over; }
   void legal(Seat seat, ActionList& out) const;
-  bool is_legal(Seat seat, Action action) const;
-  template <class Sink>
-  void apply(Seat seat, Action action, Sink&& sink) {
-    check(seat, action);
-    apply_legal(seat, action, sink);
-  }
   template <class Sink>
   void apply_legal(Seat seat, Action action, Sink&& sink);
   void returns(double* out) const;
@@ -98,11 +91,12 @@ class State {
  private:
   friend class View;
   State(const Rules& rules) : rules_(&rules) {}
-  void check(Seat seat, Action action) const;
   void deal_tiles();
   void replace_dealt_flowers();
-  void note(Event::Kind kind, Seat seat, int tile = 0) {
+  /// Something happens at the table.
+  void note(Event::Kind kind, Seat seat, int tile) {
     log_.add({kind, seat, static_cast<std::uint8_t>(tile)});
+    table_.follow(*rules_, log_.last());
   }
   /// The actor's move: a discard or a kong of its own.
   void move(Seat seat, Action action);
@@ -171,16 +165,14 @@ void State::apply_legal(Seat seat, Action action, Sink&& sink) {
     for (Seat s = 0; s < kSeats; ++s) {
       if (entry.kind == Event::Kind::answer && s != entry.seat) continue;
       ++seq_[at(s)];
-      if constexpr (!std::is_same_v<std::remove_cvref_t<Sink>, NoEvents>) sink(s, event_for(s, entry));
+      if constexpr (!kDiscards<Sink>) sink(s, event_for(s, entry));
     }
   }
-  if (!terminal()) return;
-  if constexpr (!std::is_same_v<std::remove_cvref_t<Sink>, NoEvents>) {
-    if (!beginnings_)
-      for (Seat s = 0; s < kSeats; ++s) sink(s, reveal());
+  if (!terminal() || beginnings_) return;
+  for (Seat s = 0; s < kSeats; ++s) {
+    ++seq_[at(s)];
+    if constexpr (!kDiscards<Sink>) sink(s, reveal());
   }
-  if (!beginnings_)
-    for (auto& n : seq_) ++n;
 }
 
 }  // namespace bothost::mahjong

@@ -40,6 +40,26 @@ void Table::begin(const Rules& rules, std::uint8_t prevalent) {
     wall_left.fill(static_cast<std::uint8_t>(rules.num_tiles() / kSeats - kDealt));
 }
 
+void Table::follow(const Rules& rules, const LogEntry& e) {
+  using Kind = Event::Kind;
+  switch (e.kind) {
+    case Kind::draw: return draw(rules, e.seat);
+    case Kind::flower: return lay_flower(e.seat);
+    case Kind::play: return play(e.seat, e.tile);
+    case Kind::chi:
+    case Kind::peng:
+    case Kind::gang: return claim(e.seat, move_of(e.kind), e.tile);
+    case Kind::angang: return angang(e.seat, e.tile);
+    case Kind::bugang: return bugang(e.seat, e.tile);
+    case Kind::hu:
+    case Kind::false_hu:
+    case Kind::exhausted: phase = Phase::over; return;
+    case Kind::deal:
+    case Kind::answer:
+    case Kind::reveal: return;
+  }
+}
+
 void Table::draw(const Rules& rules, Seat seat) {
   add(wall_left[rules.wall == WallModel::shared ? 0 : at(seat)], -1);
   add(hand_size[at(seat)], 1);
@@ -132,16 +152,17 @@ std::optional<FanResult> win_fans(const Rules& rules, const Table& table, Seat s
   const auto win = win_context(rules, table, seat, drawn);
   if (!win.self_drawn && ++standing[win.win_tile] > 4) return {};
   const auto on_table = table.melds_of(seat);
-  if (!is_complete(standing, static_cast<int>(on_table.size()))) return {};
+  if (needed_tiles(standing, static_cast<int>(on_table.size())) > 0) return {};
   return calculate_fans(standing, holding_of(standing, on_table).on_table(), win);
 }
 
+namespace {
+
+/// Whether the rules let `seat` declare a win now.
 bool may_win(const Rules& rules, const Table& table, Seat seat, const Counts& hand, Tile drawn) {
   const auto fans = win_fans(rules, table, seat, hand, drawn);
   return fans && (rules.false_win || fans->points >= rules.minimum);
 }
-
-namespace {
 
 void own_turn(const Rules& rules, const Table& table, Seat seat, const Counts& hand, Tile drawn,
               ActionList& out) {

@@ -117,15 +117,15 @@ struct Table {
 
   // The transitions. The caller has checked that they are legal.
   void begin(const Rules& rules, std::uint8_t prevalent);
+  void follow(const Rules& rules, const LogEntry& entry);
+
+ private:
   void draw(const Rules& rules, Seat seat);
   void lay_flower(Seat seat);
   void play(Seat seat, Tile tile);
   void claim(Seat seat, Move move, Tile tile);
   void angang(Seat seat, Tile tile);
   void bugang(Seat seat, Tile tile);
-  void finish() { phase = Phase::over; }
-
- private:
   void add_meld(Seat seat, TableMeld meld) { melds[at(seat)][num_melds[at(seat)]++] = meld; }
 };
 
@@ -155,8 +155,6 @@ WinContext win_context(const Rules& rules, const Table& table, Seat seat, Tile d
 /// Fans of the standing tiles (without the tile of another seat); empty when they are not complete.
 std::optional<FanResult> win_fans(const Rules& rules, const Table& table, Seat seat, const Counts& hand,
                                   Tile drawn);
-/// Whether the rules let `seat` declare a win now.
-bool may_win(const Rules& rules, const Table& table, Seat seat, const Counts& hand, Tile drawn);
 
 /// Legal actions of `seat` with these standing tiles, ascending; as if it had not answered yet.
 void legal_actions(const Rules& rules, const Table& table, Seat seat, const Counts& hand, Tile drawn,

@@ -141,7 +141,6 @@ class TargetSearch {
 
   /// Missing tiles of one more set; more than any depth if its tiles are not left.
   static int needed_for(const Stock& stock, std::size_t set) {
-    constexpr int kNever = Distances::kNever;
     const auto& held = stock.held.least;
     const TileMask kind = kTilesOf[set];
     if (set < kChowSets) return kind & ~stock.all.least[0] ? kNever : size_of(kind & ~held[0]);
@@ -486,7 +485,7 @@ WinContext Targets::win_by(Tile tile) const {
 }
 
 int Targets::nearest() const {
-  int least = Distances::kNever;
+  int least = kNever;
   for (const auto& target : targets_) least = std::min<int>(least, target.tiles_needed);
   return least;
 }

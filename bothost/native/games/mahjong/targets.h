@@ -16,16 +16,6 @@
 
 namespace bothost::mahjong {
 
-/// In the order of Distances.
-enum class Shape : std::uint8_t {
-  standard,
-  seven_pairs,
-  thirteen_orphans,
-  knitted_straight,
-  honours_and_knitted
-};
-inline constexpr std::size_t kShapes = 5;
-
 /// A hand that can win. Targets differ by their sets and pair: a hand with two readings may be found twice.
 struct Target {
   FanSet fans;

@@ -49,14 +49,7 @@ std::optional<Record> View::record() const {
   return Record{deal_json(reveal_->wind, reveal_->tiles), reveal_->actions};
 }
 
-void View::observe(const Event& event) {
-  View next = *this;
-  next.fold(event);
-  ++next.seq_;
-  *this = std::move(next);
-}
-
-void View::fold(const Event& e) {
+void View::observe(const Event& e) {
   require(e.kind == Kind::exhausted || e.kind == Kind::reveal ? e.seat == kNobody
                                                               : e.seat >= 0 && e.seat < kSeats,
           "the event has no such seat");
@@ -64,28 +57,33 @@ void View::fold(const Event& e) {
           "a hand begins with its deal, and with one only");
   require((e.kind == Kind::reveal) == (table_.phase == Phase::over), "the hand is over");
   switch (e.kind) {
-    case Kind::deal: return fold_deal(e);
-    case Kind::draw: return fold_draw(e);
-    case Kind::flower: return fold_flower(e);
-    case Kind::play: return fold_play(e);
-    case Kind::answer: return fold_answer(e);
+    case Kind::deal: fold_deal(e); break;
+    case Kind::draw: fold_draw(e); break;
+    case Kind::flower: fold_flower(e); break;
+    case Kind::play: fold_play(e); break;
+    case Kind::answer: fold_answer(e); break;
     case Kind::chi:
     case Kind::peng:
-    case Kind::gang: return fold_claim(e);
+    case Kind::gang: fold_claim(e); break;
     case Kind::angang:
-    case Kind::bugang: return fold_own_kong(e);
+    case Kind::bugang: fold_own_kong(e); break;
     case Kind::hu:
     case Kind::false_hu:
-    case Kind::exhausted: return fold_end(e);
-    case Kind::reveal: return fold_reveal(e);
+    case Kind::exhausted: fold_end(e); break;
+    case Kind::reveal: fold_reveal(e); break;
   }
+  answered_ = e.kind == Kind::answer;
+  if (e.kind != Kind::deal && e.kind != Kind::reveal) {
+    log_.add({e.kind, e.seat, answered_ ? static_cast<std::uint8_t>(e.action) : e.tile});
+    table_.follow(*rules_, log_.last());
+  }
+  ++seq_;
 }
 
 void View::fold_deal(const Event& e) {
   require(e.seat == seat_, "another seat's deal is hidden");
-  require(e.tiles.size() == kDealt && e.wind < 4, "13 tiles are dealt");
-  require(rules_->prevalent_wind == Rules::kDealtWind || rules_->prevalent_wind == e.wind,
-          "the rules settle another prevalent wind");
+  require(e.tiles.size() == kDealt, "13 tiles are dealt");
+  require(rules_->allows_wind(e.wind), "the rules allow no such prevalent wind");
   std::array<std::uint8_t, kKinds + kFlowers> held{};
   for (const auto t : e.tiles) {
     require(t < (rules_->flowers ? held.size() : kKinds), "a tile is dealt that this table has not");
@@ -111,10 +109,7 @@ void View::fold_draw(const Event& e) {
             "a tile is drawn of which none is left");
     if (!is_flower(e.tile)) ++hand_[e.tile];
   }
-  note(e, e.tile);
-  table_.draw(*rules_, e.seat);
-  drawn_ = table_.phase == Phase::turn && e.seat == seat_ ? e.tile : kHidden;
-  answered_ = false;
+  drawn_ = !replaces && e.seat == seat_ ? e.tile : kHidden;
 }
 
 void View::fold_flower(const Event& e) {
@@ -128,8 +123,6 @@ void View::fold_flower(const Event& e) {
   }
   require(base_ || e.seat != seat_ || held == 1, "this seat does not hold that flower");
   require(table_.flowers[at(e.seat)] < kFlowers, "there are eight flowers");
-  note(e, e.tile);
-  table_.lay_flower(e.seat);
   if (e.seat == seat_) drawn_ = kHidden;
 }
 
@@ -149,10 +142,7 @@ void View::fold_play(const Event& e) {
   } else {
     require(unseen()[e.tile] > 0, "a tile is discarded of which none is left");
   }
-  note(e, e.tile);
-  table_.play(e.seat, e.tile);
   drawn_ = kHidden;
-  answered_ = false;
 }
 
 void View::fold_answer(const Event& e) {
@@ -161,8 +151,6 @@ void View::fold_answer(const Event& e) {
   ActionList list;
   legal(list);
   require(std::ranges::binary_search(list, e.action), "this answer is not legal");
-  note(e, e.action);
-  answered_ = true;
 }
 
 void View::fold_claim(const Event& e) {
@@ -185,9 +173,6 @@ void View::fold_claim(const Event& e) {
     for (const auto t : outgoing(move, e.tile, table_.last_tile))
       require(left[t]-- > 0, "a claim needs tiles of which too few are left");
   }
-  note(e, e.tile);
-  table_.claim(e.seat, move, e.tile);
-  answered_ = false;
 }
 
 void View::fold_own_kong(const Event& e) {
@@ -210,13 +195,7 @@ void View::fold_own_kong(const Event& e) {
     require(own || unseen()[e.tile] > 0, "a tile is added of which none is left");
   }
   if (own) take_out(move_of(e.kind), e.tile);
-  note(e, e.tile);
-  if (concealed)
-    table_.angang(e.seat, e.tile);
-  else
-    table_.bugang(e.seat, e.tile);
   drawn_ = kHidden;
-  answered_ = false;
 }
 
 void View::fold_end(const Event& e) {
@@ -234,15 +213,12 @@ void View::fold_end(const Event& e) {
     result_ = {e.seat, e.from, e.kind == Kind::false_hu, total_points(e.fans)};
     fans_ = e.fans;
   }
-  note(e, e.tile);
-  table_.finish();
-  answered_ = false;
 }
 
 void View::fold_reveal(const Event& e) {
   require(!reveal_, "the hand has been revealed already");
   State s(*rules_, e.wind, e.tiles);
-  for (const auto& [seat, action] : e.actions) s.apply(seat, action, NoEvents{});
+  for (const auto& [seat, action] : e.actions) apply_checked(s, seat, action, NoEvents{});
   require(s.terminal(), "the revealed hand does not end");
   if (!base_) {
     // What was revealed must be what we have seen. (A lobby may have left out the answers that it gave for

@@ -2,7 +2,6 @@
 #pragma once
 #include <memory>
 #include <optional>
-#include <string>
 #include <string_view>
 
 #include "core/game.h"
@@ -48,7 +47,6 @@ class View {
  private:
   friend class State;
 
-  void fold(const Event& e);
   void fold_deal(const Event& e);
   void fold_draw(const Event& e);
   void fold_flower(const Event& e);
@@ -58,7 +56,6 @@ class View {
   void fold_own_kong(const Event& e);
   void fold_end(const Event& e);
   void fold_reveal(const Event& e);
-  void note(const Event& e, int tile) { log_.add({e.kind, e.seat, static_cast<std::uint8_t>(tile)}); }
   /// Takes the tiles of a move of ours out of our hand.
   void take_out(Move move, Tile tile);
   /// Our own win as an event.

@@ -34,8 +34,7 @@ JsonArray numbers(const BySeat<Number>& values) {
 bool read_numbers(const Json& json, std::string_view key, BySeat<std::uint8_t>& out) {
   const Json* list = json.find(key);
   if (!list) return false;
-  const auto& values = list->array(key);
-  require(values.size() == kSeats, "a list has one entry per seat");
+  const auto& values = list->array(key, kSeats);
   for (std::size_t s = 0; s < kSeats; ++s) out[s] = values[s].integer<std::uint8_t>(key, 0, 144);
   return true;
 }
@@ -43,11 +42,9 @@ bool read_numbers(const Json& json, std::string_view key, BySeat<std::uint8_t>& 
 /// Calls f(seat, entry) for each entry of a list per seat, if there is one.
 template <class F>
 void each_by_seat(const Json& json, std::string_view key, F f) {
-  const Json* lists = json.known(key);
-  if (!lists) return;
-  require(lists->array(key).size() == kSeats, "a list has one entry per seat");
-  for (std::size_t s = 0; s < kSeats; ++s)
-    for (const Json& entry : lists->array(key)[s].array(key)) f(s, entry);
+  if (const Json* lists = json.known(key))
+    for (std::size_t s = 0; s < kSeats; ++s)
+      for (const Json& entry : lists->array(key, kSeats)[s].array(key)) f(s, entry);
 }
 
 std::size_t meld_name(const TableMeld& m) {
@@ -254,8 +251,7 @@ void View::check_snapshot(const Rules& rules, Seat seat, Snapshot& b) {
   auto& t = b.table;
   const bool asks = t.asks_others();
   require(asks || t.discards() || t.phase == Phase::drawing, "a snapshot is of a hand under way");
-  require(t.wind < 4 && (rules.prevalent_wind == Rules::kDealtWind || rules.prevalent_wind == t.wind),
-          "the rules settle another prevalent wind");
+  require(rules.allows_wind(t.wind), "the rules allow no such prevalent wind");
   require(t.actor >= 0 && t.actor < kSeats, "a snapshot names the seat that acts");
   require(t.last_tile < kKinds || (!asks && t.last_tile == kHidden), "the last tile is missing");
   int sum = 0, own = 0;
@@ -340,23 +336,18 @@ View View::read(const Rules& rules, ByteReader& in) {
   }
   for (auto n = in.count(Log::kMost); n > 0; --n) {
     const auto byte = in.u8();
-    Event e{.kind = static_cast<Kind>(byte & 15), .seat = static_cast<Seat>((byte >> 4) - 1)};
-    require(e.kind != Kind::deal && e.kind < Kind::reveal, "there is no such event");
-    const auto tile = in.u8();
-    if (e.kind == Kind::answer)
-      e.action = tile;
-    else
-      e.tile = tile;
-    if (e.kind == Kind::hu || e.kind == Kind::false_hu) e.from = v.table_.actor;
-    if (e.kind == Kind::hu)
+    const LogEntry entry{static_cast<Kind>(byte & 15), static_cast<Seat>((byte >> 4) - 1), in.u8()};
+    require(entry.kind != Kind::deal && entry.kind < Kind::reveal, "there is no such event");
+    FanCounts fans;
+    if (entry.kind == Kind::hu)
       for (auto k = in.count(kFans); k > 0; --k) {
         const auto fan = in.u8(), times = in.u8();
         require(fan < kFans && times > 0 && times <= 8 &&
-                    (e.fans.empty() || e.fans.back().first < static_cast<Fan>(fan)),
+                    (fans.empty() || fans.back().first < static_cast<Fan>(fan)),
                 "there is no such fan");
-        e.fans.emplace_back(static_cast<Fan>(fan), times);
+        fans.emplace_back(static_cast<Fan>(fan), times);
       }
-    v.observe(e);
+    v.observe(event_of(entry, v.table_.actor, fans));
   }
   if (head & 16) {
     Event e{.kind = Kind::reveal, .wind = in.u8()};

@@ -13,9 +13,6 @@ namespace bothost::othello {
 
 /// Most replies that are distinguished.
 inline constexpr int kMostReplies = 24;
-/// For each square own, enemy, empty, as the mover sees it; then the number of the other side's replies, 0
-/// .. 24.
-inline constexpr int kAfterstateFeatures = 3 * 64 + kMostReplies + 1;
 
 /// The board that features of the block `squares` tell.
 constexpr Board board_of(std::span<const std::int32_t> features) {
@@ -28,7 +25,8 @@ constexpr Board board_of(std::span<const std::int32_t> features) {
   return board;
 }
 
-/// Appends the features, ascending, of a disc on a square, or of a pass (64).
+/// Appends the features, ascending, of a disc on a square, or of a pass (64): for each square own, enemy,
+/// empty, as the mover sees it; then the number of the other side's replies, 0 .. 24.
 inline void mark_afterstate(const Board& board, int square, std::vector<std::int32_t>& out) {
   const Board after = square < 64 ? placed(board, square) : passed(board);
   for (int i = 0; i < 64; ++i) {

@@ -60,19 +60,12 @@ void each_option(Rules& rules, Visit& visit) {
 
 // Rules
 
-const std::vector<std::string>& Othello::presets() {
-  static const std::vector<std::string> names{"standard", "discs", "random8"};
-  return names;
-}
-
 Othello::Rules Othello::Rules::from_json(const Json& options) {
   OptionReader read(options);
   Rules rules;
-  if (const Json* preset = read.find("preset")) {
-    const auto& name = presets()[preset->one_of<std::size_t>("preset", presets())];
-    if (name == "discs") rules.score = Score::discs;
-    if (name == "random8") rules.random_plies = 8;
-  }
+  const auto preset = read.preset(kPresets);
+  if (preset == "discs") rules.score = Score::discs;
+  if (preset == "random8") rules.random_plies = 8;
   each_option(rules, read);
   read.refuse_others("othello");
   return rules;
@@ -171,11 +164,6 @@ Json Othello::State::deal() const { return place_json(hand_.start); }
 
 void Othello::State::legal(Seat seat, ActionList& out) const {
   if (to_act() >> seat & 1) list(hand_.legal, out);
-}
-
-void Othello::State::check(Seat seat, Action action) const {
-  if (!(to_act() >> seat & 1)) throw IllegalAction("seat " + std::to_string(seat) + " is not on turn");
-  if (!hand_.may(action)) throw IllegalAction(notation(*rules_, action) + " is not legal here");
 }
 
 void Othello::State::returns(double* out) const {

@@ -91,11 +91,7 @@ struct Othello {
     SeatMask to_act() const { return hand_.ended ? 0 : SeatMask{1} << hand_.now.turn; }
     bool terminal() const { return hand_.ended; }
     void legal(Seat seat, ActionList& out) const;
-    template <class Sink>
-    void apply(Seat seat, Action action, Sink&& sink) {
-      check(seat, action);
-      apply_legal(seat, action, sink);
-    }
+    bool is_legal(Seat seat, Action action) const { return to_act() >> seat & 1 && hand_.may(action); }
     template <class Sink>
     void apply_legal(Seat seat, Action action, Sink&& sink) {
       const auto kind = action == kPass ? Event::Kind::pass : Event::Kind::move;
@@ -112,7 +108,6 @@ struct Othello {
       sink(Seat{0}, event);
       sink(Seat{1}, event);
     }
-    void check(Seat seat, Action action) const;
 
     const Rules* rules_;
     Hand hand_;
@@ -155,7 +150,7 @@ struct Othello {
     Hand hand_;
   };
 
-  static const std::vector<std::string>& presets();
+  static constexpr std::array<std::string_view, 3> kPresets{"standard", "discs", "random8"};
   static const std::vector<Block>& blocks();
   static std::string notation(const Rules& rules, Action action);
   static Action parse_action(const Rules& rules, std::string_view text);

@@ -8,12 +8,6 @@ namespace {
 constexpr int kMostTurns = 100;
 constexpr int kMostScore = 20000;
 
-const JsonArray& pair_of(const Json& json, std::string_view what) {
-  const auto& list = json.array(what);
-  if (list.size() != 2) throw InvalidInput(std::string(what) + ": two values are needed, one per seat");
-  return list;
-}
-
 struct Cards {
   CardSet known = 0;
   std::vector<Card> list;
@@ -40,15 +34,18 @@ Cards read_cards(const Json& json, std::string_view what, bool hidden) {
   return out;
 }
 
+/// A list of different cards, all of them known.
+CardSet read_set(const Json& json, std::string_view what) { return read_cards(json, what, false).known; }
+
 void read_numbers(const Rules& rules, const Json& json, Position& start) {
   for (std::size_t s = 0; s < 2; ++s) {
     if (const Json* charges = json.find("charges")) {
-      const auto& own = pair_of(pair_of(*charges, "charges")[s], "charges of a seat");
+      const auto& own = charges->array("charges", 2)[s].array("charges of a seat", 2);
       for (std::size_t k = 0; k < 2; ++k)
         start.charges[s][k] = own[k].integer<std::uint8_t>("charges", 0, kMostCharges[k]);
     }
     if (const Json* scores = json.find("scores"))
-      start.score[s] = pair_of(*scores, "scores")[s].integer<std::int16_t>("scores", -kMostScore, kMostScore);
+      start.score[s] = scores->array("scores", 2)[s].integer<std::int16_t>("scores", -kMostScore, kMostScore);
   }
   json.read("to_move", start.mover, 0, 1);
   json.read("turn", start.turn, 0, kMostTurns);
@@ -77,10 +74,6 @@ Json sets_json(const BySeat<CardSet>& cards) {
 Json charges_json(const Position& p) {
   const auto& [own, other] = p.charges;
   return JsonArray{JsonArray(own.begin(), own.end()), JsonArray(other.begin(), other.end())};
-}
-
-CardSet cards_from_json(const Json& json, std::string_view what) {
-  return read_cards(json, what, false).known;
 }
 
 Json deal_json(const Rules& rules, const Deal& deal, Seat viewer) {
@@ -121,25 +114,25 @@ Deal deal_from_json(const Rules& rules, const Json& json, Seat viewer,
   start = Deal::blank(rules);
   for (Seat seat = 0; seat < 2; ++seat) {
     const bool hidden = viewer != kNobody && seat != viewer;
-    const auto cards = read_cards(pair_of(json.at("hands"), "hands")[at(seat)], "hands", hidden);
+    const auto cards = read_cards(json.at("hands").array("hands", 2)[at(seat)], "hands", hidden);
     start.hand[at(seat)] = cards.known;
     start.hand_count[at(seat)] = static_cast<std::uint8_t>(cards.list.size());
     if (hidden) deal.known[at(viewer)] |= cards.known;
   }
-  start.pool = cards_from_json(json.at("pool"), "pool");
+  start.pool = read_set(json.at("pool"), "pool");
   const auto deck = read_cards(json.at("deck"), "deck", viewer != kNobody);
   if (deck.list.size() > kMostDeck) throw InvalidInput("deck: more than 50 cards");
   std::ranges::copy(deck.list, deal.queue.begin());
   start.tail = static_cast<std::uint8_t>(deck.list.size());
   if (viewer != kNobody) deal.known[at(viewer)] |= deck.known;
-  if (const Json* aside = json.find("aside")) deal.aside = cards_from_json(*aside, "aside");
+  if (const Json* aside = json.find("aside")) deal.aside = read_set(*aside, "aside");
   for (std::size_t s = 0; s < 2; ++s) {
     if (const Json* libraries = json.find("libraries"))
-      start.library[s] = cards_from_json(pair_of(*libraries, "libraries")[s], "libraries");
+      start.library[s] = read_set(libraries->array("libraries", 2)[s], "libraries");
     if (const Json* known = json.find("known"))
-      deal.known[s] = cards_from_json(pair_of(*known, "known")[s], "known");
+      deal.known[s] = read_set(known->array("known", 2)[s], "known");
   }
-  if (const Json* discards = json.find("discards")) start.discards = cards_from_json(*discards, "discards");
+  if (const Json* discards = json.find("discards")) start.discards = read_set(*discards, "discards");
   read_numbers(rules, json, start);
   if (fresh && !deal.fresh(rules))
     throw InvalidInput("a fresh deal needs hands of " + std::to_string(rules.hand) + ", a pool of " +

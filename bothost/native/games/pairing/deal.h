@@ -11,8 +11,6 @@ Json cards_json(CardSet cards, int count);
 Json deck_json(const Queue& queue, int head, int tail);
 Json sets_json(const BySeat<CardSet>& cards);
 Json charges_json(const Position& position);
-/// A list of different cards.
-CardSet cards_from_json(const Json& json, std::string_view what);
 
 /// `viewer` is kNobody for the truth; with a viewer, "known" is left out: it follows from the rest.
 Json deal_json(const Rules& rules, const Deal& deal, Seat viewer);

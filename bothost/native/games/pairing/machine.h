@@ -59,10 +59,11 @@ inline constexpr std::array<Row, 5> kFourPhaseRows{{
     {kPairing, kNoMatch | kCannotDiscard, 1, {Pick::unmatched_hand}, Effect::final_discard, kTurnOver},
 }};
 
+inline constexpr std::array<std::string_view, 2> kPresets{"seven-phase", "four-phase"};
 /// By index of the preset.
 inline constexpr std::array<Machine, 2> kMachines{{
-    {"seven-phase", kPhaseNames, kSevenPhaseRows},
-    {"four-phase", kPhaseNames, kFourPhaseRows},
+    {kPresets[0], kPhaseNames, kSevenPhaseRows},
+    {kPresets[1], kPhaseNames, kFourPhaseRows},
 }};
 static_assert(kMachines[0].sound() && kMachines[1].sound());
 

@@ -22,7 +22,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 #include "core/game.h"
@@ -92,18 +91,14 @@ struct Pairing {
 
     template <class Sink>
     void start(Sink&& sink) const {
-      if constexpr (!std::is_same_v<std::remove_cvref_t<Sink>, NoEvents>)
+      if constexpr (!kDiscards<Sink>)
         for (Seat seat = 0; seat < 2; ++seat) sink(seat, deal_event(seat));
     }
     SeatMask to_act() const { return now_.mover == kNobody ? 0 : SeatMask{1} << now_.mover; }
     bool terminal() const { return now_.mover == kNobody; }
     void legal(Seat seat, ActionList& out) const;
-    bool is_legal(Seat seat, Action action) const { return legal_mask(seat) >> action & 1; }
-    /// Throws IllegalAction, and then changes nothing.
-    template <class Sink>
-    void apply(Seat seat, Action action, Sink&& sink) {
-      if (action < 0 || action >= pairing::kNumActions || !is_legal(seat, action)) refuse(seat, action);
-      apply_legal(seat, action, sink);
+    bool is_legal(Seat seat, Action action) const {
+      return action < pairing::kNumActions && legal_mask(seat) >> action & 1;
     }
     template <class Sink>
     void apply_legal(Seat seat, Action action, Sink&& sink);
@@ -130,12 +125,10 @@ struct Pairing {
     friend class View;
     /// Bit i is set when action i is legal; 0 for a seat that is not asked.
     std::uint64_t legal_mask(Seat seat) const;
-    [[noreturn]] void refuse(Seat seat, Action action) const;
     void begin();
     template <class Sink>
     void execute(const pairing::Row& row, Sink&& sink);
     Event deal_event(Seat seat) const;
-    pairing::Deal deal_seen_by(Seat seat) const;
     Event reveal_event() const;
     template <class Sink>
     void tell(Sink&& sink, Event event, std::size_t first_hidden = 99);
@@ -196,7 +189,6 @@ struct Pairing {
     enum class Stage : std::uint8_t { undealt, running, revealed, closed };
 
     std::uint64_t legal_mask() const;
-    void fold(const Event& event);
     void fold_deal(const Event& event);
     void fold_own(const Event& event);
     void fold_effect(const Event& event);
@@ -228,7 +220,7 @@ struct Pairing {
     CardSet seen_ = 0;
   };
 
-  static constexpr auto presets = pairing::preset_names;
+  static constexpr auto& kPresets = pairing::kPresets;
   static const std::vector<Block>& blocks();
   static std::string notation(const Rules& rules, Action action);
   static Action parse_action(const Rules& rules, std::string_view text);
@@ -241,20 +233,20 @@ struct Pairing {
 
 template <class Sink>
 void Pairing::State::apply_legal(Seat seat, Action action, Sink&& sink) {
-  constexpr bool silent = std::is_same_v<std::remove_cvref_t<Sink>, NoEvents>;
   log_.push(seat, static_cast<std::uint8_t>(action));
   const auto mover = at(seat);
   if (action >= pairing::kCards) {
     cursor_.enter(pairing::entered_phase(action));
     ++seq_[mover];
-    if constexpr (!silent) sink(seat, Event{Event::Kind::enter, seat, 1, {cursor_.phase}});
+    if constexpr (!kDiscards<Sink>) sink(seat, Event{Event::Kind::enter, seat, 1, {cursor_.phase}});
     return;
   }
   const pairing::Row& row = *rules_->phases().row(cursor_.phase, now_.conditions(*rules_));
   cursor_.select(static_cast<Card>(action));
   if (cursor_.count == row.quota) return execute(row, sink);
   ++seq_[mover];
-  if constexpr (!silent) sink(seat, Event{Event::Kind::select, seat, 1, {static_cast<Card>(action)}});
+  if constexpr (!kDiscards<Sink>)
+    sink(seat, Event{Event::Kind::select, seat, 1, {static_cast<Card>(action)}});
 }
 
 /// Tells both seats; the seat that is not the actor sees "?" from card `first_hidden` on.
@@ -271,7 +263,6 @@ void Pairing::State::tell(Sink&& sink, Event event, std::size_t first_hidden) {
 template <class Sink>
 void Pairing::State::execute(const pairing::Row& row, Sink&& sink) {
   using pairing::bit;
-  constexpr bool silent = std::is_same_v<std::remove_cvref_t<Sink>, NoEvents>;
   const Seat seat = now_.mover;
   const auto both = [&] { ++seq_[0], ++seq_[1]; };
   const Card a = cursor_.items[0], b = cursor_.items[1];
@@ -282,7 +273,7 @@ void Pairing::State::execute(const pairing::Row& row, Sink&& sink) {
     replaced_[at(seat)] |= bit(a);
   }
   both();
-  if constexpr (!silent)
+  if constexpr (!kDiscards<Sink>)
     tell(sink, Event{static_cast<Event::Kind>(row.effect), seat, row.quota, {a, b}}, hides ? 0 : 99);
 
   if (now_.owed_hand) {
@@ -291,10 +282,10 @@ void Pairing::State::execute(const pairing::Row& row, Sink&& sink) {
       const Card card = deal_.queue[now_.head];
       known_queue_[at(seat)] |= std::uint64_t{1} << now_.head;
       now_.draw_to_hand(card);
-      if constexpr (!silent) event.cards[event.count++] = card;
+      if constexpr (!kDiscards<Sink>) event.cards[event.count++] = card;
     }
     both();
-    if constexpr (!silent) tell(sink, event, 0);
+    if constexpr (!kDiscards<Sink>) tell(sink, event, 0);
   }
   if (now_.owed_pool) {
     Event event{Event::Kind::refill, kNobody, 0};
@@ -302,17 +293,17 @@ void Pairing::State::execute(const pairing::Row& row, Sink&& sink) {
       const Card card = deal_.queue[now_.head];
       for (auto& known : known_queue_) known |= std::uint64_t{1} << now_.head;
       now_.draw_to_pool(card);
-      if constexpr (!silent) event.cards[event.count++] = card;
+      if constexpr (!kDiscards<Sink>) event.cards[event.count++] = card;
     }
     both();
-    if constexpr (!silent) tell(sink, event);
+    if constexpr (!kDiscards<Sink>) tell(sink, event);
   }
   now_.settle();
   cursor_.enter(now_.phase);
   log_.settled = log_.size;
   if (terminal()) {
     both();
-    if constexpr (!silent) tell(sink, reveal_event());
+    if constexpr (!kDiscards<Sink>) tell(sink, reveal_event());
   }
 }
 

@@ -171,6 +171,16 @@ struct Deal {
     p.charges = {{{rules.skill_a, rules.skill_b}, {rules.skill_a, rules.skill_b}}};
     return p;
   }
+  /// As a seat sees it at the beginning.
+  Deal seen_by(Seat seat) const {
+    Deal seen = *this;
+    seen.aside = 0;
+    seen.known[at(other(seat))] = 0;
+    seen.start.hand[at(other(seat))] &= known[at(seat)];
+    for (std::size_t i = 0; i < kQueue; ++i)
+      if (i >= start.tail || !(known[at(seat)] & bit(queue[i]))) seen.queue[i] = kHidden;
+    return seen;
+  }
   /// Whether this is a fresh deal under these rules (cards aside).
   bool fresh(const Rules& rules) const {
     Position p = blank(rules);

@@ -25,29 +25,17 @@ void each_option(Rules& r, Visit& visit) {
 }
 
 void read_points(const Json& json, Rules& rules) {
-  const auto& list = json.array("points");
-  if (list.size() != kRanks)
-    throw InvalidInput("points: 13 values are needed, one per rank, not " + std::to_string(list.size()));
+  const auto& list = json.array("points", kRanks);
   for (std::size_t i = 0; i < list.size(); ++i)
     rules.points[i] = list[i].integer<std::uint8_t>("points of rank " + std::to_string(i + 1), 0, 99);
 }
 
 }  // namespace
 
-const std::vector<std::string>& preset_names() {
-  static const std::vector<std::string> names = [] {
-    std::vector<std::string> out;
-    for (const Machine& machine : kMachines) out.emplace_back(machine.name);
-    return out;
-  }();
-  return names;
-}
-
 Rules Rules::from_json(const Json& options) {
   OptionReader read(options);
   Rules rules;
-  if (const Json* name = read.find("preset"))
-    rules.machine = name->one_of<std::uint8_t>("preset", preset_names());
+  read("preset", rules.machine, kPresets);
   if (const Json* points = read.find("points")) read_points(*points, rules);
   each_option(rules, read);
   read("refill", rules.refill);

@@ -63,6 +63,4 @@ struct Rules {
   bool operator==(const Rules&) const = default;
 };
 
-const std::vector<std::string>& preset_names();
-
 }  // namespace bothost::pairing

@@ -63,7 +63,7 @@ void Pairing::State::begin() {
 Pairing::State Pairing::State::replay(const Rules& rules, const Deal& deal,
                                       std::span<const std::uint8_t> log) {
   State state(rules, deal);
-  for (const std::uint8_t entry : log) state.apply(Log::seat(entry), Log::what(entry), NoEvents{});
+  for (const std::uint8_t entry : log) apply_checked(state, Log::seat(entry), Log::what(entry), NoEvents{});
   return state;
 }
 
@@ -76,33 +76,13 @@ std::uint64_t Pairing::State::legal_mask(Seat seat) const {
 
 void Pairing::State::legal(Seat seat, ActionList& out) const { append_bits(legal_mask(seat), out); }
 
-void Pairing::State::refuse(Seat seat, Action action) const {
-  const std::string what =
-      action >= 0 && action < kNumActions ? notation(*rules_, action) : "action " + std::to_string(action);
-  if (terminal()) throw IllegalAction(what + ": the hand has ended");
-  if (seat != now_.mover)
-    throw IllegalAction(what + ": seat " + std::to_string(seat) + " is not asked, seat " +
-                        std::to_string(now_.mover) + " is");
-  throw IllegalAction(what + " is not legal in phase " + std::string(kPhaseNames[cursor_.phase]));
-}
-
-Deal Pairing::State::deal_seen_by(Seat seat) const {
-  Deal seen = deal_;
-  seen.aside = 0;
-  seen.known[at(other(seat))] = 0;
-  seen.start.hand[at(other(seat))] &= deal_.known[at(seat)];
-  for (std::size_t i = 0; i < kQueue; ++i)
-    if (i >= deal_.start.tail || !(deal_.known[at(seat)] & bit(deal_.queue[i]))) seen.queue[i] = kHidden;
-  return seen;
-}
-
 Pairing::Event Pairing::State::deal_event(Seat seat) const {
   // count tells Event::text, which has no rules, whether the short form will do
   const auto fresh = static_cast<std::uint8_t>(deal_.fresh(*rules_));
   return {.kind = Event::Kind::deal,
           .seat = seat,
           .count = fresh,
-          .deal = std::make_shared<Deal>(deal_seen_by(seat))};
+          .deal = std::make_shared<Deal>(deal_.seen_by(seat))};
 }
 
 Pairing::Event Pairing::State::reveal_event() const {

@@ -48,12 +48,6 @@ CardSet Pairing::View::elsewhere() const {
 }
 
 void Pairing::View::observe(const Event& event) {
-  View next = *this;
-  next.fold(event);
-  *this = next;
-}
-
-void Pairing::View::fold(const Event& event) {
   using Kind = Event::Kind;
   if (event.kind == Kind::deal) {
     fold_deal(event);
@@ -216,11 +210,6 @@ Pairing::Event Pairing::View::completed(Action last) const {
 }
 
 void Pairing::View::apply(Action action) {
-  if (action < 0 || action >= kNumActions || !is_legal(action))
-    throw IllegalAction(
-        "pairing: " +
-        (action >= 0 && action < kNumActions ? notation(*rules_, action) : std::to_string(action)) +
-        " is not legal in phase " + std::string(phase()));
   if (action >= kCards)
     observe(Event{Event::Kind::enter, seat_, 1, {entered_phase(action)}});
   else

@@ -1,7 +1,5 @@
 // Views as bytes and as JSON. Both hold what a view cannot do without (its deal, the log, what it learnt of
 // the deck); reading folds that anew, so that nothing gets in that could not have happened.
-#include <algorithm>
-#include <string>
 
 #include "pairing/deal.h"
 #include "pairing/pairing.h"
@@ -65,8 +63,7 @@ void read_history(const Pairing::Rules& rules, const Json& json, std::int64_t op
   const auto& list = json.array("history");
   if (list.size() > Log::kMost) throw InvalidInput("history: more than 224 actions");
   for (const Json& entry : list) {
-    const auto& pair = entry.array("history");
-    if (pair.size() != 2) throw InvalidInput("history: [seat, action] is needed");
+    const auto& pair = entry.array("history", 2);
     const auto seat = pair[0].integer<Seat>("history seat", 0, 1);
     const auto& text = pair[1].text("history action");
     log.push(seat, text == "?" ? kHidden : static_cast<std::uint8_t>(Pairing::parse_action(rules, text)));
@@ -144,13 +141,9 @@ class Pairing::Rebuilder {
  private:
   /// The deal as the seat saw it then, without what it learnt later.
   void fold_deal() {
-    auto deal = std::make_shared<Deal>(raw_.deal_);
-    const CardSet known = deal->known[at(raw_.seat_)];
-    deal->start.hand[at(other(raw_.seat_))] &= known;
-    deal->known[at(other(raw_.seat_))] = 0;
-    for (std::size_t i = 0; i < kQueue; ++i)
-      if (i >= deal->start.tail || !(known & bit(deal->queue[i]))) deal->queue[i] = kHidden;
-    view_.fold({.kind = Event::Kind::deal, .seat = raw_.seat_, .deal = deal});
+    auto deal = std::make_shared<Deal>(raw_.deal_.seen_by(raw_.seat_));
+    deal->aside = raw_.deal_.aside;  // to be checked
+    view_.observe({.kind = Event::Kind::deal, .seat = raw_.seat_, .deal = deal});
   }
 
   std::uint8_t take(Seat seat) {
@@ -178,7 +171,7 @@ class Pairing::Rebuilder {
     if (mover != raw_.seat_ && row->effect == Effect::replace) first = kHidden;  // until the reveal
     Event event{static_cast<Event::Kind>(row->effect), mover, row->quota, {first}};
     if (row->quota == 2) event.cards[1] = take(mover);
-    view_.fold(event);
+    view_.observe(event);
     while (now.owes() && !stops_here()) fold_draw(mover);
   }
 
@@ -196,7 +189,7 @@ class Pairing::Rebuilder {
                          : Event{Event::Kind::refill, kNobody, now.owed_pool};
     for (std::size_t i = 0; i < draw.count; ++i)
       draw.cards[i] = to_hand && mover != raw_.seat_ ? kHidden : raw_.deal_.queue[now.head + i];
-    view_.fold(draw);
+    view_.observe(draw);
   }
 
   /// What the seat itself entered and selected since.
@@ -271,8 +264,7 @@ Pairing::View Pairing::View::from_history(const Rules& rules, const Json& json) 
     if (drawn.size() > kQueue) throw InvalidInput("drawn: more cards than a deck can hold");
     for (std::size_t i = 0; i < drawn.size(); ++i) raw.deal_.queue[i] = parse_seen(drawn[i].text("drawn"));
     raw.now_.tail = static_cast<std::uint8_t>(drawn.size());
-    const auto& owed = json.at("owed").array("owed");
-    if (owed.size() != 2) throw InvalidInput("owed: two values are needed");
+    const auto& owed = json.at("owed").array("owed", 2);
     raw.now_.owed_hand = owed[0].integer<std::uint8_t>("owed", 0, kCards);
     raw.now_.owed_pool = owed[1].integer<std::uint8_t>("owed", 0, kCards);
   }
@@ -293,7 +285,7 @@ Pairing::View Pairing::View::from_snapshot(const Rules& rules, const Json& json)
   View view(rules, json.at("seat").integer<Seat>("seat", 0, 1));
   json.at("to_move");
   auto deal = std::make_shared<Deal>(deal_from_json(rules, json, view.seat_, kIgnored));
-  view.fold({.kind = Event::Kind::deal, .seat = view.seat_, .deal = deal});
+  view.observe({.kind = Event::Kind::deal, .seat = view.seat_, .deal = deal});
   const Json* phase = json.find("phase");
   const Json* selected = json.find("selected");
   if (view.asked() && phase && phase->text("phase") != kPhaseNames[kInit]) {

@@ -85,9 +85,8 @@ class ConditionalMachine {
 /// own
 /// (`choices` of them), then one for each pair; both parts of a pair come before it, at least one is of
 /// candidates. Returns the rows with those that hold, counted from the first candidate's feature.
-void extend_choices(int positions, int choices, std::span<const std::int32_t> pairs,
-                    const ChoiceSamples& samples, std::vector<std::int64_t>& offsets,
-                    std::vector<std::int32_t>& items);
+OwnedRows extend_choices(int positions, int choices, std::span<const std::int32_t> pairs,
+                         const ChoiceSamples& samples);
 
 struct ConditionalPairs {
   double base = 0;

@@ -176,8 +176,8 @@ ConditionalPairs conditional_pair_losses(const ConditionalMachine& machine, cons
   return out;
 }
 
-void extend_choices(int positions, int choices, std::span<const std::int32_t> pairs, const ChoiceSamples& s,
-                    std::vector<std::int64_t>& offsets, std::vector<std::int32_t>& items) {
+OwnedRows extend_choices(int positions, int choices, std::span<const std::int32_t> pairs,
+                         const ChoiceSamples& s) {
   const auto base = at(positions + choices), count = pairs.size() / 2;
   for (std::size_t n = 0; n < count; ++n) {
     const auto first = pairs[2 * n], second = pairs[2 * n + 1];
@@ -187,8 +187,8 @@ void extend_choices(int positions, int choices, std::span<const std::int32_t> pa
           "candidates");
   }
   std::vector<std::uint8_t> known(base + count, 0);
-  offsets.assign(1, 0);
-  items.clear();
+  OwnedRows out;
+  auto& items = out.items;
   for (std::size_t index = 0; index < s.size(); ++index) {
     const auto first = at(s.samples.legal.offsets[index]);
     for (const auto i : s.samples.features[index]) known[at(i)] = 1;
@@ -204,10 +204,11 @@ void extend_choices(int positions, int choices, std::span<const std::int32_t> pa
         }
       for (std::size_t n = begin; n < items.size(); ++n) known[at(positions + items[n])] = 0;
       for (const auto j : own) known[at(positions + j)] = 0;
-      offsets.push_back(static_cast<std::int64_t>(items.size()));
+      out.end_row();
     }
     for (const auto i : s.samples.features[index]) known[at(i)] = 0;
   }
+  return out;
 }
 
 }  // namespace bothost::fm

@@ -23,6 +23,14 @@ struct Rows {
   }
 };
 
+/// Rows that are made here, one after the other.
+struct OwnedRows {
+  std::vector<std::int64_t> offsets{0};
+  std::vector<std::int32_t> items;
+  /// The items since the last row are a row.
+  void end_row() { offsets.push_back(static_cast<std::int64_t>(items.size())); }
+};
+
 struct Samples {
   /// Set features, ascending and distinct.
   Rows features;

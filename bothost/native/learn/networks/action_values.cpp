@@ -36,18 +36,18 @@ ActionValues::ActionValues(std::vector<int> trunk, std::vector<int> head, const 
   check_widths(trunk_widths_, "trunk");
   check_widths(head_widths_, "head");
   const auto table = [&](const std::vector<int>& widths) {
-    sizes_.push_back(network::size_of(widths[0], widths[1]));
-    return Table{widths[1], std::vector<float>(sizes_.back())};
+    shapes_.push_back({at(widths[0]), at(widths[1])});
+    return Table{widths[1], std::vector<float>(network::size_of(widths[0], widths[1]))};
   };
   const auto dense = [&](int in, int out) {
-    sizes_.push_back(network::size_of(out, in));
-    sizes_.push_back(at(out));
+    shapes_.push_back({at(out), at(in)});
+    shapes_.push_back({at(out)});
     return Dense{in, out, std::vector<float>(network::size_of(in, stride_of(out))),
-                 std::vector<float>(network::size_of(out, stride_of(in))), std::vector<float>(sizes_.back())};
+                 std::vector<float>(network::size_of(out, stride_of(in))), std::vector<float>(at(out))};
   };
   trunk_table_ = table(trunk_widths_);
   trunk_bias_.resize(at(trunk_widths_[1]));
-  sizes_.push_back(trunk_bias_.size());
+  shapes_.push_back({trunk_bias_.size()});
   for (std::size_t l = 2; l < trunk_widths_.size(); ++l)
     trunk_.push_back(dense(trunk_widths_[l - 1], trunk_widths_[l]));
   join_ = dense(trunk_widths_.back(), head_widths_[1]);
@@ -55,8 +55,8 @@ ActionValues::ActionValues(std::vector<int> trunk, std::vector<int> head, const 
   for (std::size_t l = 2; l < head_widths_.size(); ++l)
     head_.push_back(dense(head_widths_[l - 1], head_widths_[l]));
   value_weight_.resize(at(head_widths_.back()));
-  sizes_.push_back(value_weight_.size());
-  sizes_.push_back(1);
+  shapes_.push_back({1, value_weight_.size()});
+  shapes_.push_back({1});
   for (std::size_t l = 1; l < trunk_widths_.size(); ++l) trunk_out_.push_back({trunk_widths_[l], {}, {}});
   for (std::size_t l = 1; l < head_widths_.size(); ++l) head_out_.push_back({head_widths_[l], {}, {}});
   joined_.width = head_widths_[1];

@@ -32,10 +32,11 @@ class ActionValues {
   [[nodiscard]] int features() const { return head_widths_.front(); }
   /// Width of the last hidden layer.
   [[nodiscard]] int representation() const { return head_widths_.back(); }
-  /// Lengths of the parameters, in the order of `load` and `backward`: the trunk's table (inputs, width) and
+  /// Shapes of the parameters, in the order of `load` and `backward`: the trunk's table (inputs, width) and
   /// bias, weight (out, in) and bias of its other layers; weight and bias that join the trunk to the head;
-  /// the head's table (features, width); weight and bias of its other layers; weight and bias of the value.
-  [[nodiscard]] const std::vector<std::size_t>& sizes() const { return sizes_; }
+  /// the head's table (features, width); weight and bias of its other layers; weight (1, in) and bias (1) of
+  /// the value.
+  [[nodiscard]] const std::vector<Shape>& shapes() const { return shapes_; }
 
   /// Take these parameters from now on.
   void load(std::span<const float* const> parameters);
@@ -77,7 +78,7 @@ class ActionValues {
   void back(const Dense&, Activations& from, const Activations& to, int rows, float* weight, float* bias);
 
   std::vector<int> trunk_widths_, head_widths_;
-  std::vector<std::size_t> sizes_;
+  std::vector<Shape> shapes_;
   const Kernels& kernels_;
   Table trunk_table_, head_table_;
   std::vector<float> trunk_bias_, value_weight_;

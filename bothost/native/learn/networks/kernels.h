@@ -15,7 +15,7 @@ constexpr int kChunk = 96;
 /// C (rows, columns) = A · B, and what is done to C on the way. 32-bit elements: a float, or in the bfloat16
 /// kernel two consecutive terms of the sum, the first in the low half.
 struct Product {
-  int rows = 0, columns = 0, terms = 0;  // columns: a multiple of Kernels::lanes
+  int rows = 0, columns = 0, terms = 0;  // columns: a multiple of the lanes of a vector
   const std::uint32_t* a = nullptr;
   std::ptrdiff_t a_row = 0, a_term = 0;  // a[row * a_row + term * a_term]
   const std::uint32_t* b = nullptr;
@@ -54,8 +54,6 @@ constexpr int kMostActions = 4096;
 
 struct Kernels {
   const char* name;
-  /// Width of a vector of floats.
-  int lanes;
   void (*multiply)(const Product&);
   /// Append the nonzero ones of x (n) and their indices; returns how many. Both may be written to up to n +
   /// lanes.

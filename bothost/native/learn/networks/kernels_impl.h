@@ -303,6 +303,6 @@ Terms objective(float* outputs, int actions, const Sample& sample, const Objecti
 }
 
 constexpr Kernels kernels_of(const char* name, decltype(Kernels::nonzeros) nonzeros) {
-  return {name,    kLanes,   multiply, nonzeros,    gather, fold,     gather_folded,
-          scatter, sum_rows, narrow,   log_softmax, draw,   objective};
+  return {name,    multiply, nonzeros, gather,      fold, gather_folded,
+          scatter, sum_rows, narrow,   log_softmax, draw, objective};
 }

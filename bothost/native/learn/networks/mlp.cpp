@@ -8,6 +8,7 @@
 #include "learn/networks/layout.h"
 
 namespace bothost::network {
+
 Mlp::Mlp(std::vector<int> widths, bool bf16, const Kernels& kernels, ScorerSizes scorer)
     : widths_(std::move(widths)), bf16_(bf16), kernels_(kernels), scorer_(scorer) {
   if (widths_.size() < 3)
@@ -24,6 +25,14 @@ Mlp::Mlp(std::vector<int> widths, bool bf16, const Kernels& kernels, ScorerSizes
   scorer_out_.resize(at(scorer_.hidden));
   units_.resize(size_of(actions(), scorer_.hidden));
 
+  for (std::size_t l = 0; l + 1 < widths_.size(); ++l) {
+    shapes_.push_back({at(widths_[l + 1]), at(widths_[l])});
+    shapes_.push_back({at(widths_[l + 1])});
+  }
+  if (scorer_.features) {
+    shapes_.push_back({at(scorer_.hidden), at(scorer_.features)});
+    shapes_.push_back({at(scorer_.hidden)});
+  }
   const int hidden = widths_[1];
   first_stride_ = (hidden + 2 * kWidest - 1) / (2 * kWidest) * (2 * kWidest);
   first_.resize(size_of(inputs(), first_stride_));
@@ -57,30 +66,31 @@ Mlp::Mlp(std::vector<int> widths, bool bf16, const Kernels& kernels, ScorerSizes
   }
 }
 
-void Mlp::load(std::span<const Layer<const float>> layers, Scorer<const float> scorer) {
+void Mlp::load(std::span<const float* const> parameters) {
   if (scorer_.features) {
-    transpose(scorer.weight, scorer_.features, scorer_.hidden, scorer_.features, scorer_weight_.data(),
-              scorer_.hidden);
-    std::copy_n(scorer.out, scorer_.hidden, scorer_out_.data());
+    transpose(parameters[parameters.size() - 2], scorer_.features, scorer_.hidden, scorer_.features,
+              scorer_weight_.data(), scorer_.hidden);
+    std::copy_n(parameters.back(), scorer_.hidden, scorer_out_.data());
   }
   const int hidden = widths_[1];
-  transpose(layers[0].weight, inputs(), hidden, inputs(), first_.data(), first_stride_);
-  std::copy_n(layers[0].bias, hidden, first_bias_.data());
+  transpose(parameters[0], inputs(), hidden, inputs(), first_.data(), first_stride_);
+  std::copy_n(parameters[1], hidden, first_bias_.data());
   if (bf16_)
     for (int j = 0; j < inputs(); ++j)
       kernels_.fold(first_.data() + j * first_stride_, first_stride_,
                     first_folded_.data() + j * (first_stride_ / 2));
-  for (std::size_t l = 0; l < dense_.size(); ++l) load_dense(dense_[l], layers[l + 1]);
+  for (std::size_t l = 0; l < dense_.size(); ++l)
+    load_dense(dense_[l], parameters[2 * l + 2], parameters[2 * l + 3]);
 }
 
-void Mlp::load_dense(Dense& layer, const Layer<const float>& from) {
-  std::copy_n(from.bias, layer.out, layer.bias.data());
+void Mlp::load_dense(Dense& layer, const float* weight, const float* bias) {
+  std::copy_n(bias, layer.out, layer.bias.data());
   if (!bf16_) {
-    load_weight(from.weight, layer.in, layer.out, layer.forward.data(), layer.backward.data());
+    load_weight(weight, layer.in, layer.out, layer.forward.data(), layer.backward.data());
     return;
   }
-  kernels_.narrow(from.weight, layer.in, layer.out, layer.in, layer.narrow.data(),
-                  layer.backward_pairs.data(), layer.in_stride);
+  kernels_.narrow(weight, layer.in, layer.out, layer.in, layer.narrow.data(), layer.backward_pairs.data(),
+                  layer.in_stride);
   // Two consecutive bfloat16 of a row are the pair that a term of the forward product needs.
   transpose(reinterpret_cast<const std::uint32_t*>(layer.narrow.data()), layer.in_stride / 2, layer.out,
             layer.in / 2, layer.forward_pairs.data(), layer.out_stride);
@@ -122,17 +132,17 @@ void Mlp::forward_chunk(const float* observations, int n) {
   }
 }
 
-void Mlp::backward_chunk(int n, std::span<const Layer<float>> into) {
+void Mlp::backward_chunk(int n, std::span<float* const> into) {
   for (std::size_t l = dense_.size(); l-- > 0;) {
     Dense& layer = dense_[l];
-    const Layer<float>& gradient = into[l + 1];
+    float *const weight = into[2 * l + 2], *const bias = into[2 * l + 3];
     std::array<float, kMostHidden + kWidest> sums;
     std::fill_n(sums.data(), layer.padded, 0.0f);
     kernels_.sum_rows(layer.outputs.data(), layer.out_stride, n, sums.data(), layer.padded);
-    for (int j = 0; j < layer.out; ++j) gradient.bias[j] += sums[at(j)];
+    for (int j = 0; j < layer.out; ++j) bias[j] += sums[at(j)];
 
     Product weights = weight_product(n, layer.in, layer.out);
-    weights.c = gradient.weight;
+    weights.c = weight;
     Product inputs = input_product(n, layer.in, layer.out);
     inputs.gate = layer.inputs.data();
     // The gradient of the layer's inputs belongs to the sums that made them, in the layer before.
@@ -152,7 +162,7 @@ void Mlp::backward_chunk(int n, std::span<const Layer<float>> into) {
   }
   const int hidden = widths_[1];
   const std::ptrdiff_t stride = dense_.front().in_stride;
-  kernels_.sum_rows(hidden_gradient_.data(), stride, n, into[0].bias, hidden);
+  kernels_.sum_rows(hidden_gradient_.data(), stride, n, into[1], hidden);
   nonzeros_.scatter(kernels_, hidden_gradient_.data(), stride, n, inputs(), first_gradient_.data(), hidden);
 }
 
@@ -173,7 +183,7 @@ void Mlp::score(const float* observation, const bool* legal, float* outputs) {
   }
 }
 
-void Mlp::score_backward(const float* observation, const bool* legal, float* outputs, Scorer<float> into) {
+void Mlp::score_backward(const float* observation, const bool* legal, float* outputs, float* into_out) {
   const int features = scorer_.features, hidden = scorer_.hidden;
   float* context = outputs + actions() + 1;
   std::fill_n(context, hidden, 0.0f);
@@ -183,7 +193,7 @@ void Mlp::score_backward(const float* observation, const bool* legal, float* out
     const float* units = units_.data() + action * hidden;
     const float* x = observation + inputs() + action * features;
     for (int j = 0; j < hidden; ++j) {
-      into.out[j] += outputs[action] * units[j];
+      into_out[j] += outputs[action] * units[j];
       slope[at(j)] = units[j] > 0.0f ? outputs[action] * scorer_out_[at(j)] : 0.0f;
       context[j] += slope[at(j)];
     }
@@ -225,8 +235,7 @@ void Mlp::act(const float* observations, const bool* masks, const float* uniform
   }
 }
 
-Terms Mlp::gradients(const Minibatch& batch, const Objective& objective, std::span<const Layer<float>> into,
-                     Scorer<float> into_scorer) {
+Terms Mlp::gradients(const Minibatch& batch, const Objective& objective, std::span<float* const> into) {
   const auto width = at(actions());
   const float weight = 1.0f / static_cast<float>(batch.samples);
   std::array<double, 5> sums{};
@@ -242,16 +251,16 @@ Terms Mlp::gradients(const Minibatch& batch, const Objective& objective, std::sp
       const float* observation = batch.observations + own * at(row());
       score(observation, sample.legal, outputs_of(k));
       const Terms terms = kernels_.objective(outputs_of(k), actions(), sample, objective, weight);
-      score_backward(observation, sample.legal, outputs_of(k), into_scorer);
+      score_backward(observation, sample.legal, outputs_of(k), into.back());
       const float parts[] = {terms.policy, terms.value, terms.entropy, terms.approx_kl, terms.clipped};
       for (std::size_t t = 0; t < sums.size(); ++t) sums[t] += static_cast<double>(parts[t]);
     }
     backward_chunk(n, into);
   }
-  transpose<true>(first_gradient_.data(), widths_[1], inputs(), widths_[1], into[0].weight, inputs());
+  transpose<true>(first_gradient_.data(), widths_[1], inputs(), widths_[1], into[0], inputs());
   if (scorer_.features)
     transpose<true>(scorer_gradient_.data(), scorer_.hidden, scorer_.features, scorer_.hidden,
-                    into_scorer.weight, scorer_.features);
+                    into[into.size() - 2], scorer_.features);
   const auto mean = [&](std::size_t t) {
     return static_cast<float>(sums[t] / static_cast<double>(batch.samples));
   };

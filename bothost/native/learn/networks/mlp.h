@@ -12,23 +12,9 @@
 
 namespace bothost::network {
 
-/// Where parameters, or their gradients, of one layer lie: weight (outputs, inputs) and bias (outputs), as
-/// torch has them.
-template <class Float>
-struct Layer {
-  Float* weight;
-  Float* bias;
-};
-
-/// An addition to the logits of actions, each from features of its own: out · rectified(weight · features +
-/// context), where the context are further outputs of the network. All actions share the parameters.
-template <class Float>
-struct Scorer {
-  Float* weight;  // (hidden, features)
-  Float* out;     // (hidden)
-};
-
-/// Sizes of a scorer; none without features.
+/// Sizes of a scorer: an addition to the logits of actions, each from features of its own: out ·
+/// rectified(weight · features + context), where the context are further outputs of the network. All actions
+/// share the parameters. Without features there is none.
 struct ScorerSizes {
   int features = 0;
   int hidden = 0;
@@ -55,21 +41,20 @@ class Mlp {
   [[nodiscard]] int actions() const { return widths_.back() - 1 - scorer_.hidden; }
   /// Length of an observation: the inputs of the first layer, and the features of each action.
   [[nodiscard]] int row() const { return inputs() + actions() * scorer_.features; }
-  [[nodiscard]] ScorerSizes scorer() const { return scorer_; }
-  [[nodiscard]] const std::vector<int>& widths() const { return widths_; }
-  [[nodiscard]] std::size_t num_layers() const { return widths_.size() - 1; }
   [[nodiscard]] const char* kernels() const { return kernels_.name; }
+  /// Shapes of the parameters, in the order of `load` and `gradients`: weight (outputs, inputs) and bias
+  /// (outputs) of each layer, as torch has them; weight (hidden, features) and out (hidden) of the scorer.
+  [[nodiscard]] const std::vector<Shape>& shapes() const { return shapes_; }
 
   /// Take these parameters from now on.
-  void load(std::span<const Layer<const float>> layers, Scorer<const float> scorer = {});
+  void load(std::span<const float* const> parameters);
   /// outputs (n, actions + 1) of observations (n, row)
   void forward(const float* observations, std::size_t n, float* outputs);
   /// Draw an action for each row; `uniform` (n) are numbers in [0, 1).
   void act(const float* observations, const bool* masks, const float* uniform, std::size_t n,
            std::int64_t* actions, float* log_probs, float* values);
   /// Add the gradients of the minibatch's objective to `into`; returns its terms, means over the samples.
-  Terms gradients(const Minibatch&, const Objective&, std::span<const Layer<float>> into,
-                  Scorer<float> into_scorer = {});
+  Terms gradients(const Minibatch&, const Objective&, std::span<float* const> into);
 
  private:
   /// What one layer after the first keeps: its weights as the products need them, and its inputs of a chunk.
@@ -90,17 +75,18 @@ class Mlp {
     std::vector<std::uint32_t> output_pairs;
   };
 
-  void load_dense(Dense& layer, const Layer<const float>& from);
+  void load_dense(Dense& layer, const float* weight, const float* bias);
   /// Fills the layers' inputs and the last one's outputs, for n <= kChunk samples.
   void forward_chunk(const float* observations, int n);
-  void backward_chunk(int n, std::span<const Layer<float>> into);
+  void backward_chunk(int n, std::span<float* const> into);
   /// Adds the scorer to the logits of legal actions (all of them if null), which keeps its hidden units.
   void score(const float* observation, const bool* legal, float* outputs);
   /// The gradients of the scorer, and those of the context in place of it, from those of the logits.
-  void score_backward(const float* observation, const bool* legal, float* outputs, Scorer<float> into);
+  void score_backward(const float* observation, const bool* legal, float* outputs, float* into_out);
   float* outputs_of(int sample) { return dense_.back().outputs.data() + sample * dense_.back().out_stride; }
 
   std::vector<int> widths_;
+  std::vector<Shape> shapes_;
   bool bf16_;
   const Kernels& kernels_;
   ScorerSizes scorer_;

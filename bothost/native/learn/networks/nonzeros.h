@@ -6,6 +6,9 @@
 
 namespace bothost::network {
 
+/// Of a parameter of a network.
+using Shape = std::vector<std::size_t>;
+
 class Nonzeros {
  public:
   /// Row i has the inputs begin[i] .. begin[i + 1] - 1.
