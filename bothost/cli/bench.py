@@ -65,6 +65,9 @@ def _printing(function: Callable[..., dict[str, Any]]) -> Callable[..., None]:
 
     @functools.wraps(function)
     def printed(*args: Any, json: bool = False, **kwargs: Any) -> None:
+        for value in kwargs.values():
+            if isinstance(value, float):
+                options.finite(value)
         figures = function(*args, **kwargs)
         output.emit(figures, json, output.table([(key, _shown(value)) for key, value in _flat(figures)]))
 

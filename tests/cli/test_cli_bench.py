@@ -4,6 +4,8 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 FIGURES = {
     "decisions_per_s", "raw_echo_per_s", "ratio", "tables", "p50_ms", "p99_ms", "rss_mb",
     "rows_logged", "rows_expected", "echo_p50_ms", "echo_p99_ms",
@@ -29,7 +31,10 @@ def test_the_help_of_a_benchmark_has_no_boxes():
     assert result.returncode == 0 and "--json" in result.stdout and "─" not in result.stdout
 
 
-def test_an_unknown_benchmark_is_a_usage_error():
-    result = bothost("bench", "nothing")
-    assert result.returncode == 2
+@pytest.mark.parametrize(
+    ("args", "said"), [(["nothing"], "'nothing'"), (["search", "--ms", "nan"], "nan is not a finite number")]
+)
+def test_a_wrong_argument_is_a_usage_error(args, said):
+    result = bothost("bench", *args)
+    assert result.returncode == 2 and said in result.stderr
     assert "Traceback" not in result.stderr
