@@ -107,12 +107,12 @@ def _table(found: list[Replayed], model: str | None) -> str:
         if item.again is None:
             said = item.note
         elif model is not None:
-            said = f"distance {item.distance:.4f}"
+            said = f"{item.distance:.4f}"
         else:
             said = "exact" if item.exact else ", ".join(item.differences) or "the view differs"
         place = f"{item.seq}" + (f".{item.substep}" if item.substep else "")
         rows.append((item.id, place, item.phase, len(item.legal), item.logged.notation, again, said))
-    header = ("DECISION", "EVENT", "PHASE", "LEGAL", "LOGGED", "AGAIN", "")
+    header = ("DECISION", "EVENT", "PHASE", "LEGAL", "LOGGED", "AGAIN", "" if model is None else "DISTANCE")
     optional, names = ("PHASE", "LEGAL"), ("LOGGED", "AGAIN")
     return output.table(rows, header, optional=optional, names=names) if rows else "no decisions"
 

@@ -116,7 +116,7 @@ def _readable(run: TournamentRun, folder: Path) -> str:
     parts = [
         output.table([[output.printable(cell) for cell in row] for row in rows], header),
         *(["\n".join(lines)] if (lines := report.trouble(run)) else []),
-        "Wins of the row over the column, %, ± half a 95 % interval; * significant at 0.05 (Holm):",
+        "Wins of the row over the column, % ± half a 95 % interval;\n* significant at 0.05 (Holm):",
         output.table([[output.printable(text) for text, _ in row] for row in cross], cross_header),
         f"report: {folder / 'report.html'}",
     ]
