@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -125,11 +125,8 @@ class LoggedHands:
         done = json.loads((folder / DONE).read_text())
         self.offsets: npt.NDArray[np.int64] = np.array(done["offsets"], np.int64)
         """(hands + 1,): where each trajectory begins."""
-        size, precision = done["observations"]
-        shapes = ((size, precision), (done["num_actions"], np.bool_), (3, np.float32))
         self._observations, self._masks, self._rest = (
-            _mapped(folder / f"{name}.raw", dtype, (self.decisions, width))
-            for name, (width, dtype) in zip(FILES, shapes, strict=True)
+            _mapped(folder / file, kind, (self.decisions, width)) for file, kind, width in _columns(done)
         )
 
     def __len__(self) -> int:
@@ -263,10 +260,21 @@ def _mapped(file: Path, dtype: npt.DTypeLike, shape: tuple[int, int]) -> npt.NDA
 
 
 def _completed(folder: Path, encoder: HandEncoder) -> bool:
-    if not all((folder / name).exists() for name in (DONE, *(f"{name}.raw" for name in FILES))):
+    """Whether the folder has whole files of this encoding."""
+    try:
+        done = json.loads((folder / DONE).read_text())
+        rows, same = int(done["offsets"][-1]), all(done[name] == value for name, value in _layout(encoder).items())
+        sizes = [(folder / file).stat().st_size - rows * width * kind.itemsize for file, kind, width in _columns(done)]
+    except (OSError, ValueError, LookupError, TypeError):
         return False
-    done = json.loads((folder / DONE).read_text())
-    return all(done[name] == value for name, value in _layout(encoder).items())
+    return same and not any(sizes)
+
+
+def _columns(done: Mapping[str, Any]) -> list[tuple[str, np.dtype[Any], int]]:
+    """(file, type, numbers in a row) of the files that ``DONE`` describes."""
+    (size, precision), actions = done["observations"], done["num_actions"]
+    columns = ((size, precision), (actions, np.bool_), (3, np.float32))
+    return [(f"{name}.raw", np.dtype(kind), width) for name, (width, kind) in zip(FILES, columns, strict=True)]
 
 
 def _layout(encoder: HandEncoder) -> dict[str, Any]:

@@ -159,6 +159,14 @@ def test_an_encoding_that_was_cut_short_is_made_again(tmp_path, monkeypatch):
     assert LoggedHands.encoded(tmp_path, LeadEncoder(TASK), played()).decisions == whole
 
 
+@pytest.mark.parametrize("damaged", [("hands.json", "{"), ("hands.json", "[]"), ("rest.raw", "")])
+def test_damaged_files_are_made_again(tmp_path, damaged):
+    file, text = damaged
+    whole = LoggedHands.encoded(tmp_path, LeadEncoder(TASK), played()).decisions
+    (tmp_path / file).write_text(text)
+    assert LoggedHands.encoded(tmp_path, LeadEncoder(TASK), played()).decisions == whole > 0
+
+
 def test_a_batch_of_whole_hands_is_what_ppo_takes_and_joins_those_of_self_play(tmp_path):
     logged = LoggedHands.encoded(tmp_path / "a", LeadEncoder(TASK), played())
     options = PpoOptions(gae_lambda=1.0)
