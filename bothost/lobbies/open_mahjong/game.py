@@ -87,7 +87,8 @@ class Game:
         before = self._hand
         out: list[m.Output] = []
         if before is not None and before.name != name:
-            out.append(m.HandEnded(self.name, before.name, None, "aborted"))
+            scores = _missed_scores(info, before)
+            out.append(m.HandEnded(self.name, before.name, scores, "aborted" if scores is None else "normal"))
             before = self._hand = None
         if not any(picture.sizes):
             return out  # the next hand is not dealt yet
@@ -314,6 +315,19 @@ class Game:
         if not self._may_disconnect:
             return [m.Notice("a reconnect would delete the game: the lobby plays the rest of this hand for us")]
         return self._session.reconnect("a fresh snapshot is needed")
+
+
+def _missed_scores(info: wire.GameInfo, hand: HandTracker) -> tuple[float, ...] | None:
+    """The score of each seat in a hand that ended while we were away; None if the lobby does not show it."""
+    number = int(hand.name.rpartition(".")[2])
+    scores: dict[int, float] = {}
+    for player in info.players_info:
+        original = player.player_index if player.original_player_index is None else player.original_player_index
+        for change, hand_number in zip(player.score_history, player.round_number_history, strict=False):
+            if hand_number == number and change.lstrip("+-").isdecimal():
+                scores[original] = scores.get(original, 0.0) + float(change)
+    originals = hand.picture.originals
+    return tuple(scores[original] for original in originals) if scores.keys() >= set(originals) else None
 
 
 def _players(picture: Picture, info: wire.GameInfo) -> tuple[m.PlayerInfo, ...]:

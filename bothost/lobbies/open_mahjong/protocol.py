@@ -136,6 +136,10 @@ class PlayerInfo(Body, frozen=True):
     huapai_list: Tiles = ()
     has_draw_slot: bool = False
     tag_list: Words = ()
+    score_history: Words = ()
+    """The scores of the hands that are over, such as ``+08``."""
+    round_number_history: Annotated[tuple[Number, ...], Meta(max_length=64)] = ()
+    """The number of the hand for each of these scores."""
 
 
 class GameInfo(Body, frozen=True):

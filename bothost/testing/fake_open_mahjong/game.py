@@ -204,6 +204,7 @@ class Match:
             result |= {"hepai_player_index": winner, "hu_score": points, "hu_fan": names, "hepai_player_hand": tiles}
         for seat, change in zip(self.seats, changes, strict=True):
             seat.score += change
+            seat.history.append((self.round, change))
         last = self.round >= 4 * self.room["game_round"]
         self.tick += 1
         by_original = {str(seat.original): change for seat, change in zip(self.seats, changes, strict=True)}

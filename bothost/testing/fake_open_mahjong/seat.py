@@ -26,6 +26,8 @@ class Seat:
         self.user = user
         self.name = name
         self.score = 0
+        self.history: list[tuple[int, int]] = []
+        """(hand, score) of the hands that are over."""
         self.offline = False
         self.spared = False
         """Whether the next discard is left to the clock, because the player has only just gone offline."""
@@ -69,6 +71,8 @@ class Seat:
             "player_index": index,
             "original_player_index": self.original,
             "score": self.score,
+            "score_history": [f"{score:+03d}" for _, score in self.history],
+            "round_number_history": [hand for hand, _ in self.history],
             "has_draw_slot": self.slot,
             "tag_list": ["offline"] if self.offline else [],
         }

@@ -165,12 +165,31 @@ def test_coming_back_before_the_next_hand_is_dealt_waits_for_it():
     assert told(out, m.HandStarted)
 
 
-def test_a_hand_whose_end_we_missed_is_aborted():
+@pytest.mark.parametrize(
+    ("histories", "end"),
+    [
+        (("-08", "+32", "-16", "-8"), ("normal", (-8.0, 32.0, -16.0, -8.0))),
+        (("0", "0", "0", "0"), ("normal", (0.0, 0.0, 0.0, 0.0))),
+        (("-08", "+32", "-16", "--"), ("aborted", None)),
+        (("-08", "+32", "-16", "²"), ("aborted", None)),
+    ],
+)
+def test_the_scores_of_a_hand_whose_end_we_missed_are_read_from_the_next_position(histories, end):
+    """Seats change between the hands: a score belongs to the player."""
     bench = Bench().turn()
     bench.lose()
-    nothing = {f"p{i}": {"hand_tiles_count": 0} for i in range(4)}
-    out = bench.come_back(game_info(1, [], tick=9, current_round=5, **nothing))
-    assert [end.reason for end in told(out, m.HandEnded)] == ["aborted"]
+    players = {
+        f"p{(seat - 1) % 4}": {
+            "original_player_index": seat,
+            "score_history": ["+99", text],
+            "round_number_history": [7, 1],
+        }
+        for seat, text in enumerate(histories)
+    }
+    out = bench.come_back(game_info(0, [*HAND, 14], current_round=2, **players))
+    (ended,) = told(out, m.HandEnded)
+    assert (ended.reason, ended.scores) == end
+    assert told(out, m.HandStarted)
 
 
 def test_trap_indices_change_before_the_next_hand_begins():
