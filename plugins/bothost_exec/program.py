@@ -246,7 +246,7 @@ class Program:
         assert process.stdout is not None
         reason = ""
         try:
-            while line := await process.stdout.readline():
+            while (line := await process.stdout.readline()).endswith(b"\n"):  # half a line comes at the end alone
                 if process is not self._process:  # it was ended, and its pipe still holds lines
                     break
                 self._overdue = None

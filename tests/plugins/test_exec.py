@@ -143,6 +143,7 @@ def test_what_a_program_adds_is_kept(start: Callable[..., Exec]) -> None:
         ),
         ("sys.exit('\\n\\nno\\ttime')", r"exit code 1; last on stderr: no\\ttime$"),
         ("os.kill(os.getpid(), 9)", "exit code -9"),
+        ("sys.stdout.write('half'); sys.stdout.flush(); sys.exit('ouch')", "exit code 1; last on stderr: ouch$"),
         ("print('thinking')", "write debug output to stderr"),
         ('os.write(1, b\'{"type":"error","id":1,"message":"\\xe9"}\\n\')', "an invalid line .*utf-8"),
         ("print('x' * 200_000)", "more than 65536 bytes"),
