@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from bothost.cli import options, output
-from bothost.cli.status import ask_host, host_settings
+from bothost.cli.status import ask_host
 
 
 def command(config_file: options.Config = None, json: options.Json = False) -> None:
     """Tell the running host to take no new tables, finish the open ones, and end."""
-    answer, most = ask_host(config_file, "drain"), host_settings(config_file).drain_timeout_s
-    output.emit(answer, json, f"draining; it ends within {most:g} s (bothost status shows what is left)")
+    answer = ask_host(config_file, "drain")
+    ends = f"; it ends within {answer['at_most_s']:g} s" if "at_most_s" in answer else ""  # older hosts do not say
+    output.emit(answer, json, f"draining{ends} (bothost status shows what is left)")

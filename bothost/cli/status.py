@@ -38,12 +38,9 @@ def ask_host(config_file: Path | None, command: str, **arguments: str) -> dict[s
     """The answer of the running host. Raises UsageError if none runs, or if it refuses."""
     from bothost.host.control import ask
 
-    return ask(host_settings(config_file).data_dir, command, ANSWER_S, **arguments)
-
-
-def host_settings(config_file: Path | None) -> config.HostSettings:
-    """Return ``[host]``, or its defaults without a configuration, which `bothost demo` does not need."""
-    return options.settings(config_file).host if options.is_configured(config_file) else config.HostSettings()
+    # `bothost demo` needs no configuration.
+    host = options.settings(config_file).host if options.is_configured(config_file) else config.HostSettings()
+    return ask(host.data_dir, command, ANSWER_S, **arguments)
 
 
 def as_text(status: dict[str, Any]) -> str:

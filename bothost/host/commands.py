@@ -56,7 +56,7 @@ def tables(host: Host) -> Json:
 def drain(host: Host) -> Json:
     """Finish the open tables, then end."""
     host.drain()
-    return {"draining": True}
+    return {"draining": True, "at_most_s": host.settings.host.drain_timeout_s}
 
 
 def pause(host: Host, name: str) -> Json:

@@ -149,7 +149,7 @@ class Fleet:
     def _drain(self) -> Json:
         if not self.draining:
             self.interrupt()
-        return {"draining": True}
+        return {"draining": True, "at_most_s": self.settings.host.drain_timeout_s}
 
     async def forward(self, command: str, **arguments: str) -> Json:
         """The answer of the worker with the account or strategy. Raises UsageError if there is none."""

@@ -173,7 +173,8 @@ async def test_workers_play_and_one_command_reaches_them_all(tmp_path):
             assert "worker 2" in as_text(status)
             os.kill(status["workers"][1]["pid"], signal.SIGKILL)
             status = await until_all_connected(settings, restarts=1)
-            assert await asyncio.to_thread(ask, settings.host.data_dir, "drain") == {"draining": True}
+            said = await asyncio.to_thread(ask, settings.host.data_dir, "drain")
+            assert said == {"draining": True, "at_most_s": 20.0}
             assert await asyncio.wait_for(parent.wait(), 40) == 0
         finally:
             if parent.returncode is None:
