@@ -93,8 +93,7 @@ class Game:
         if not any(picture.sizes):
             return out  # the next hand is not dealt yet
         if name == self._ended:  # the lobby may still wait until everybody is ready
-            self._next_tick = tick
-            return [*out, m.SetTimer(NEXT, self._options.ready_after_s)]
+            return [*out, self._ready_after(tick)]
         game = rules.game(GAME, **self.rules)
         if before is None and tick == 0 and picture.untouched:
             self._hand = hand = HandTracker.begin(name, game, picture, tick)
@@ -182,6 +181,7 @@ class Game:
             return [
                 m.Notice(f"table {self.name}: a false win; the hand continues"),
                 *self.asking.withdraw("a false win"),
+                self._ready_after(result.action_tick),
             ]
         scores = hand.ended(result)
         out = [m.CancelTimer(ECHO), *hand.report(self.name)]
@@ -191,12 +191,15 @@ class Game:
         self._hand, self._ended = None, hand.name
         out.append(m.Remember({"table": self.name, "gamestate": self.id, "ended": hand.name}))
         if result.hu_class.startswith("hu") and result.next_status == "round_end_by_ready":
-            self._next_tick = result.action_tick
-            out.append(m.SetTimer(NEXT, self._options.ready_after_s))
+            out.append(self._ready_after(result.action_tick))
         return out
 
+    def _ready_after(self, tick: int) -> m.SetTimer:
+        """Say ready soon. After a win, also a false one, the lobby waits until everybody has read the fans."""
+        self._next_tick = tick
+        return m.SetTimer(NEXT, self._options.ready_after_s)
+
     def _ready_for_next(self) -> list[m.Output]:
-        """Say ready. After a win the lobby waits until everybody has read the fans."""
         if self._next_tick is None:
             return []
         tick, self._next_tick = self._next_tick, None

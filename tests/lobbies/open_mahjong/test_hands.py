@@ -258,6 +258,8 @@ def test_a_false_win_of_another_does_not_end_the_hand():
     result = {"hu_class": "hu_self", "hepai_player_index": 2, "hu_fan": ["错和"], "action_tick": 5}
     out = bench.hear("gamestate/guobiao/show_result", show_result_info=result)
     assert not told(out, m.HandEnded) and told(out, m.Notice)
+    (ready,) = said(bench.fire("next"))
+    assert (ready["action"], ready["action_tick"]) == ("ready", 5), "the others wait for us"
 
 
 def test_the_end_of_a_match_gives_the_room_up():
