@@ -219,7 +219,7 @@ class Mlp:
         """Add the gradients of PPO's objective to ``into``, laid out as the parameters; returns the objective's terms.
 
         These are means: policy, value, entropy, approximate KL divergence, clipped fraction. Raises ValueError for an
-        action that is not legal.
+        action that is not legal, TypeError if an array of ``into`` is not float32 and C-contiguous.
         """
 
 class ActionValues:
@@ -243,7 +243,10 @@ class ActionValues:
         """Values (m,) and the last hidden layer (m, width); keeps what ``backward`` needs."""
 
     def backward(self, values: FloatArray, representations: FloatArray, into: Sequence[FloatArray], /) -> None:
-        """Add the gradients of the parameters, given those of what the last ``forward`` returned."""
+        """Add the gradients of the parameters, given those of what the last ``forward`` returned.
+
+        Raises TypeError if an array of ``into`` is not float32 and C-contiguous.
+        """
 
 def network_kernels() -> list[str]: ...
 
