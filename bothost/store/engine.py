@@ -52,6 +52,7 @@ def parse_url(url: str) -> URL:
 
 _DAMAGED = "the file is damaged: move it and its -wal and -shm files away, then: bothost db restore BACKUP"
 _FULL = "make room on its disk; if there is room, see the system's log for a broken disk"
+_SERVER = "check that the server runs, and store.url"
 _ADVICE = {
     "readonly": "let this user write to the file and to its folder: SQLite needs both, even to read",
     "malformed": _DAMAGED,
@@ -59,6 +60,9 @@ _ADVICE = {
     "disk I/O error": _FULL,
     "disk is full": _FULL,
     "unable to open": "check that its folder exists, and let this user read and write both",
+    "password": "set $BOTHOST_STORE_PASSWORD, or [store] password",
+    "connection to server": _SERVER,
+    "resolve host": _SERVER,
 }
 """Words in a driver's message → what to do."""
 _URL_ADVICE = "use sqlite:///var/bothost.db or postgresql+psycopg://user@host/name"
@@ -86,6 +90,12 @@ def shown(url: str) -> str:
 def in_one_line(error: object) -> str:
     """A driver's message without its line ends and tabs."""
     return " ".join(str(error).split())
+
+
+def unavailable(where: object, error: object, *, advice: str = "") -> StoreUnavailable:
+    """The error of a database that cannot be used now. ``error``: the driver's."""
+    cause = in_one_line(error) or type(error).__name__
+    return StoreUnavailable(f"database {where}: {cause}", advice=advice or advice_on(cause))
 
 
 def advice_on(cause: str) -> str:
@@ -183,6 +193,4 @@ def reaching(settings: StoreSettings) -> Iterator[None]:
         cause = in_one_line(error.orig if isinstance(error, DataError) else error)
         raise UsageError(f"the database cannot hold this value: {cause}") from error
     except (DBAPIError, sa.exc.TimeoutError) as error:  # the latter: other threads use all connections
-        origin = error.orig if isinstance(error, DBAPIError) else error
-        cause = in_one_line(origin) or type(origin).__name__
-        raise StoreUnavailable(f"database {shown(settings.url)}: {cause}", advice=advice_on(cause)) from error
+        raise unavailable(shown(settings.url), error.orig if isinstance(error, DBAPIError) else error) from error

@@ -18,9 +18,9 @@ import structlog
 from psycopg import sql
 
 from bothost.config import StoreSettings
-from bothost.errors import StoreError, StoreUnavailable
+from bothost.errors import StoreError
 from bothost.store import partitions, schema
-from bothost.store.engine import full_url, in_one_line, shown, storable
+from bothost.store.engine import full_url, shown, storable, unavailable
 from bothost.store.models import COLUMNS, Key, metadata
 from bothost.store.postgres_connection import TimedConnection, connect
 from bothost.store.sinks import BadRow, Chunk
@@ -56,12 +56,12 @@ class PostgresSink:
         try:
             connection = connect(self._dsn, ANSWER_S, autocommit=True)
         except psycopg.Error as error:
-            raise StoreUnavailable(f"database {self._shown}: {in_one_line(error)}") from error
+            raise unavailable(self._shown, error) from error
         try:
             schema.check(_revision(connection), self._shown)
         except psycopg.Error as error:
             connection.close()
-            raise StoreUnavailable(f"database {self._shown}: {in_one_line(error)}") from error
+            raise unavailable(self._shown, error) from error
         except StoreError:
             connection.close()
             raise
@@ -125,7 +125,7 @@ class PostgresSink:
             return BadRow(f"{type(error).__name__}: {error}")
         if not isinstance(error, psycopg.errors.LockNotAvailable):
             self.close()
-        return StoreUnavailable(f"database {self._shown}: {in_one_line(error)}")
+        return unavailable(self._shown, error)
 
     def close(self) -> None:
         if self._connection is not None:

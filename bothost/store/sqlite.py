@@ -19,10 +19,10 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects import sqlite as dialect
 
-from bothost.errors import StoreError, StoreUnavailable
+from bothost.errors import StoreError
 from bothost.store import schema
 from bothost.store.checkpoint import LOG_PAGES_AT_MOST, Checkpointer
-from bothost.store.engine import bind_without_adapters, open_sqlite, set_up_sqlite
+from bothost.store.engine import bind_without_adapters, open_sqlite, set_up_sqlite, unavailable
 from bothost.store.sinks import BadRow, Chunk
 
 ROWS_PER_STEP = 64
@@ -50,14 +50,15 @@ class SqliteSink:
                 self._path, isolation_level=None, check_same_thread=False, cached_statements=STATEMENTS
             )
         except (OSError, sqlite3.Error) as error:
-            raise StoreUnavailable(f"database {self._path}: {error}", advice=_CREATE) from error
+            missing = isinstance(error, FileNotFoundError)
+            raise unavailable(self._path, error, advice=_CREATE if missing else "") from error
         try:
             set_up_sqlite(connection, synchronous=self._synchronous, busy_ms=1000)
             schema.check(_revision(connection), str(self._path))
             connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES_AT_MOST}")
         except sqlite3.Error as error:
             connection.close()
-            raise StoreUnavailable(f"database {self._path}: {error}") from error
+            raise unavailable(self._path, error) from error
         except StoreError:
             connection.close()
             raise
@@ -89,7 +90,7 @@ class SqliteSink:
         except (sqlite3.Error, OSError) as error:
             if not getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY"):
                 self.close()
-            raise StoreUnavailable(f"database {self._path}: {error}") from error
+            raise unavailable(self._path, error) from error
 
     def close(self) -> None:
         if self._checkpointer is not None:

@@ -60,7 +60,7 @@ def test_a_server_that_does_not_run_is_said_in_one_line(tmp_path):
     for reach in (lambda: Store.open(settings), lambda: DecisionLog.open(settings, "host", tmp_path)):
         with pytest.raises(StoreUnavailable, match="No such file or directory Is the server running") as caught:
             reach()
-        assert str(caught.value).isprintable()
+        assert str(caught.value).isprintable() and "check that the server runs" in caught.value.advice
 
 
 @pytest.mark.parametrize(("start", "words"), [(4096, "malformed"), (0, "not a database")])
