@@ -32,6 +32,8 @@ class Message(msgspec.Struct, frozen=True):
 
 class Choice(msgspec.Struct, frozen=True):
     message: Message
+    finish_reason: str | None = None
+    """``length``: the answer was cut off."""
 
 
 class Usage(msgspec.Struct, frozen=True):
@@ -125,8 +127,8 @@ class Client:
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         self._http = httpx.Client(headers=headers, follow_redirects=False, trust_env=False)
 
-    def complete(self, body: dict[str, Any], deadline: float) -> tuple[str, Usage]:
-        """Send a request. Returns the answer's text, which may be empty, and what it used.
+    def complete(self, body: dict[str, Any], deadline: float) -> tuple[str, Usage, bool]:
+        """Send a request. Returns the answer's text, which may be empty, what it used, and whether it was cut off.
 
         Raises Busy, PluginError, ProtocolError and TimeoutError.
         """
@@ -152,10 +154,10 @@ class Client:
             raise PluginError(NAME, message, advice=advice)
         try:
             completion = msgspec.json.decode(data, type=Completion)
-            text = completion.choices[0].message.content
+            choice = completion.choices[0]
         except (ValueError, IndexError, RecursionError) as error:
             raise ProtocolError("the endpoint's response is not a chat completion") from error
-        return text or "", completion.usage or self._most(body)
+        return choice.message.content or "", completion.usage or self._most(body), choice.finish_reason == "length"
 
     def _most(self, body: dict[str, Any]) -> Usage:
         """The most that a request can use: a token is at least a byte. Nothing unless there is a limit of the cost."""

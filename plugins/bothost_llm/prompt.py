@@ -6,6 +6,7 @@ lobby.
 
 from __future__ import annotations
 
+import contextlib
 import json
 from typing import Any
 
@@ -23,6 +24,8 @@ SYSTEM = (
 LONG = ("history", "events", "reveal")
 """Parts of a view that can be left out of a prompt."""
 MAX_REASON = 300
+MOST_BRACES = 20
+"""How many opening braces, from the end of a text, may be the beginning of the answer."""
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -79,15 +82,26 @@ def response_format(structured: str) -> Json | None:
     return {"type": "json_schema", "json_schema": {"name": "decision", "strict": True, "schema": schema}}
 
 
-def read(text: str, view: View, legal: ActionArray) -> tuple[int, str]:
-    """Parse an answer's action, one of ``legal``, and its reason. Raises ProtocolError."""
+def _last_answer(text: str) -> Answer | None:
+    """The last decision in a text. Models wrap JSON in a code fence, and some think aloud before, in braces, too."""
+    start = end = text.rfind("}") + 1
+    for _ in range(MOST_BRACES):
+        if (start := text.rfind("{", 0, start)) < 0:
+            break
+        with contextlib.suppress(ValueError, RecursionError):
+            return msgspec.json.decode(text[start:end], type=Answer)
+    return None
+
+
+def read(text: str, view: View, legal: ActionArray, *, cut: bool = False) -> tuple[int, str]:
+    """Parse an answer's action, one of ``legal``, and its reason. Raises ProtocolError. ``cut``: it was too long."""
+    advice = "it was cut off: raise max_answer_tokens" if cut else ""
     if not text:
-        raise ProtocolError("the model's answer is empty")
-    start, end = text.find("{"), text.rfind("}")  # models like to wrap JSON in a code fence
-    try:
-        answer = msgspec.json.decode(text[start : end + 1], type=Answer)
-    except (ValueError, RecursionError) as error:
-        raise ProtocolError("the model's answer is not a JSON object with an action", frame=text[:200]) from error
+        raise ProtocolError("the model's answer is empty", advice=advice)
+    answer = _last_answer(text)
+    if answer is None:
+        message = "the model's answer is not a JSON object with an action"
+        raise ProtocolError(message, frame=text[:200], advice=advice)
     try:
         action = view.parse(answer.action)
         if action in legal:

@@ -79,11 +79,11 @@ class Seat(Player):
         for attempt in range(1, options.attempts + 1):
             try:
                 self._pause(self._strategy.allowance.wait_s(deadline - time.monotonic()), deadline)
-                text, usage = self._strategy.client.complete(self._body(talk), deadline)
+                text, usage, cut = self._strategy.client.complete(self._body(talk), deadline)
                 used["prompt_tokens"] += max(0, usage.prompt_tokens)
                 used["completion_tokens"] += max(0, usage.completion_tokens)
                 used["cost"] += self._strategy.allowance.spent(usage)
-                action, reason = read(text, view, legal)
+                action, reason = read(text, view, legal, cut=cut)
             except Busy as error:
                 if attempt == options.attempts:
                     raise

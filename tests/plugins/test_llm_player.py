@@ -144,6 +144,15 @@ def test_a_second_attempt_may_succeed_and_both_are_paid(endpoint, decide):
     assert (used["attempts"], used["prompt_tokens"]) == (2, 200)
 
 
+@pytest.mark.parametrize(
+    "thought", ['<think>{maybe} d3, or {"action": "c4"}?</think>\n', "It is {", '{"action": "z9", "reason": "no"}\n']
+)
+def test_the_last_decision_of_a_model_that_thinks_aloud_counts(endpoint, decide, thought):
+    endpoint.script = says(f'{thought}{{"action": "d3", "reason": "a {{brace}}"}}')
+    decision = decide(attempts=1)
+    assert decision.action == start()[1].parse("d3") and decision.stats["reason"] == "a {brace}"
+
+
 DEEP = '{"a":' * 5000 + "1" + "}" * 5000
 
 
@@ -154,6 +163,14 @@ def test_answers_that_are_no_decision_are_refused(endpoint, decide, content):
     endpoint.script = says(content)
     with pytest.raises(ProtocolError):
         decide(attempts=1)
+
+
+def test_an_answer_that_was_cut_off_says_which_option_to_raise(endpoint, decide):
+    cut = {"choices": [{"message": {"content": None}, "finish_reason": "length"}]}
+    endpoint.script = lambda body: (200, {}, json.dumps(cut).encode())
+    with pytest.raises(ProtocolError, match="the model's answer is empty") as caught:
+        decide(attempts=1)
+    assert "max_answer_tokens" in caught.value.advice
 
 
 @pytest.mark.parametrize(
