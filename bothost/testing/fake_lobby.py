@@ -29,7 +29,7 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any, Literal, Self, TypeVar
 
 import msgspec
-from websockets.asyncio.server import Server, ServerConnection, serve
+from websockets.asyncio.server import Server, ServerConnection, broadcast, serve
 from websockets.exceptions import ConnectionClosed
 
 from bothost import rules
@@ -62,8 +62,6 @@ class Line:
         self.socket = socket
         self.player: str | None = None
         self._record = record
-        self.queue: asyncio.Queue[str | tuple[int, str]] = asyncio.Queue()
-        """Frames for the client. A pair (code, reason) closes the connection."""
 
     def note(self, direction: Literal["in", "out", "closed"], data: str) -> None:
         self._record(Recorded(time.monotonic(), self.number, self.player, direction, data))
@@ -80,19 +78,14 @@ class Line:
         self.note("out", data if isinstance(data, str) else data.decode(errors="replace"))
         await self.socket.send(data)
 
+    def push(self, text: str) -> None:
+        """Send a text frame without waiting, unless the connection is closed."""
+        self.note("out", text)
+        broadcast([self.socket], text)
+
     def abort(self) -> None:
         """Break the connection, without a close frame."""
         self.socket.transport.abort()
-
-    async def write(self) -> None:
-        """Send queued frames until the connection is closed."""
-        with contextlib.suppress(ConnectionClosed):
-            while True:
-                item = await self.queue.get()
-                if isinstance(item, str):
-                    await self.send(item)
-                else:
-                    await self.socket.close(*item)
 
 
 class FakeLobby:
@@ -130,7 +123,7 @@ class FakeLobby:
         self._numbers = itertools.count(1)
         self._server: Server | None = None
         self._alarm: asyncio.TimerHandle | None = None
-        self._scripts = BackgroundTasks()
+        self._tasks = BackgroundTasks()
         self._news = asyncio.Event()
 
     @property
@@ -160,7 +153,7 @@ class FakeLobby:
         if self._server is not None:
             for line in list(self.lines.values()):
                 line.abort()
-            self._scripts.cancel()
+            self._tasks.cancel()
             await stop_accepting(self._server)
             self._server.close()
             await self._server.wait_closed()
@@ -213,16 +206,14 @@ class FakeLobby:
     async def _connection(self, socket: ServerConnection) -> None:
         line = Line(next(self._numbers), socket, self._note)
         self.lines[line.number] = line
-        writer = asyncio.ensure_future(line.write())
         try:
             with contextlib.suppress(ConnectionClosed, asyncio.CancelledError):
                 if self._script is None:
                     await self._serve(line)
                 else:
-                    await self._scripts.spawn(self._script(line))
+                    await self._tasks.spawn(self._script(line))
         finally:
             del self.lines[line.number]
-            writer.cancel()
             line.note("closed", "")
             if self._script is None:
                 self.core.closed(line.number, time.monotonic())
@@ -247,9 +238,9 @@ class FakeLobby:
                 continue
             if isinstance(output, Send):
                 for text in self.outgoing(line, output.data.decode()):
-                    line.queue.put_nowait(text)
+                    line.push(text)
             elif self.closing(line):
-                line.queue.put_nowait((output.code, output.reason))
+                self._tasks.spawn(line.socket.close(output.code, output.reason))
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None

@@ -149,7 +149,7 @@ class FaultLobby(FakeLobby):
                 case "drop_after":
                     line.abort()
                 case "oversize_after":
-                    line.queue.put_nowait(" " * faults.oversize_bytes)
+                    line.push(" " * faults.oversize_bytes)
                 case "restart_after":
                     self._restart = asyncio.ensure_future(self.restart(faults.restart_down_s))
 
