@@ -57,7 +57,7 @@ PLOTTED = ("l1", "l1_train", "regret", "best_move")
 class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Options of the distillation."""
 
-    teacher: str = "deep-mc"
+    teacher: Annotated[str, Meta(min_length=1)] = "deep-mc"
     """Address of the strategy whose values the networks learn."""
     start: str = ""
     """Version whose parameters the training starts with, such as "doudizhu-mcts". Empty: random ones."""

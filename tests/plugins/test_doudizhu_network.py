@@ -12,8 +12,8 @@ import safetensors.torch
 import torch
 
 from bothost import Evaluator, TrainingRun, cli
-from bothost.errors import ModelError, UsageError
-from bothost.plugins import Plugins
+from bothost.errors import ConfigError, ModelError, UsageError
+from bothost.plugins import Plugins, check_options
 from bothost.plugins.weights import verify
 from bothost.rules import doudizhu, game
 from bothost.strategy import NoOptions
@@ -205,6 +205,11 @@ def test_a_distillation_that_is_resumed_after_its_end_learns_no_further(tmp_path
     first = distil(tmp_path, 64)
     again = distil(tmp_path, 64, resume=True)
     assert {**again, "minutes": 0} == {**first, "minutes": 0}
+
+
+def test_a_distillation_needs_a_teacher():
+    with pytest.raises(ConfigError, match=r"options\.teacher"):
+        check_options(Distiller, {"teacher": ""})
 
 
 def test_more_workers_make_the_same_chunks(tmp_path):
