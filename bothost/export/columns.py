@@ -20,32 +20,26 @@ SYMBOL = pa.dictionary(pa.int32(), pa.string())
 """Type of text with few distinct values."""
 
 
-class ColumnReader:
-    """Reads queries as columns, through the driver of the database."""
+def read_columns(store: Store, query: str, keys: Sequence[bytes], schema: pa.Schema) -> pa.RecordBatch:
+    """Run a query through the driver of the database, and return its columns in the order of the schema.
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    def read(self, query: str, keys: Sequence[bytes], schema: pa.Schema) -> pa.RecordBatch:
-        """Run a query, and return its columns in the order of the schema.
-
-        In the query, ``{keys}`` is replaced by placeholders for all keys, and ``{key}`` by one placeholder. Raises
-        StoreUnavailable while the database cannot be reached, and StoreError for values that do not fit the schema.
-        """
-        postgres = self._store.engine.dialect.name == "postgresql"
-        mark = "%s" if postgres else "?"
-        text = query.format(keys=", ".join([mark] * len(keys)), key=mark)
-        with self._store.begin() as connection, contextlib.closing(connection.connection.cursor()) as cursor:
-            try:  # not through SQLAlchemy, whose Row objects take twice as long
-                cursor.execute(text, [uuid.UUID(bytes=key) for key in keys] if postgres else list(keys))
-                rows = cursor.fetchall()
-            except self._store.engine.dialect.loaded_dbapi.Error as error:
-                raise StoreUnavailable(f"the log cannot be read: {error}") from error
-        columns: Sequence[Sequence[Any]] = list(zip(*rows, strict=True)) if rows else [()] * len(schema)
-        try:
-            return _batch([_column(c, field.type) for c, field in zip(columns, schema, strict=True)], schema)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, ValueError, TypeError) as error:
-            raise StoreError(f"the log holds a value of the wrong type: {error}") from error
+    In the query, ``{keys}`` is replaced by placeholders for all keys, and ``{key}`` by one placeholder. Raises
+    StoreUnavailable while the database cannot be reached, and StoreError for values that do not fit the schema.
+    """
+    postgres = store.engine.dialect.name == "postgresql"
+    mark = "%s" if postgres else "?"
+    text = query.format(keys=", ".join([mark] * len(keys)), key=mark)
+    with store.begin() as connection, contextlib.closing(connection.connection.cursor()) as cursor:
+        try:  # not through SQLAlchemy, whose Row objects take twice as long
+            cursor.execute(text, [uuid.UUID(bytes=key) for key in keys] if postgres else list(keys))
+            rows = cursor.fetchall()
+        except store.engine.dialect.loaded_dbapi.Error as error:
+            raise StoreUnavailable(f"the log cannot be read: {error}") from error
+    columns: Sequence[Sequence[Any]] = list(zip(*rows, strict=True)) if rows else [()] * len(schema)
+    try:
+        return _batch([_column(c, field.type) for c, field in zip(columns, schema, strict=True)], schema)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, ValueError, TypeError) as error:
+        raise StoreError(f"the log holds a value of the wrong type: {error}") from error
 
 
 def key_bytes(keys: pa.Array) -> npt.NDArray[np.uint8]:

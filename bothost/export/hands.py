@@ -11,11 +11,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from bothost.errors import StoreError
-from bothost.export.columns import KEY, SYMBOL, ColumnReader, hexadecimal
+from bothost.export.columns import KEY, SYMBOL, hexadecimal, read_columns
 from bothost.export.options import ExportOptions
 from bothost.store.consent import Consent, holds
 from bothost.store.query import players_of
 from bothost.store.reader import Key, decode_away
+from bothost.store.store import Store
 
 TIME = pa.timestamp("us", tz="UTC")
 
@@ -91,9 +92,9 @@ class HandPage:
         self.away = [decode_away(text) for text in found["away"].to_pylist()]
 
     @classmethod
-    def read(cls, reader: ColumnReader, keys: Sequence[Key], options: ExportOptions, consents: Consents) -> HandPage:
+    def read(cls, store: Store, keys: Sequence[Key], options: ExportOptions, consents: Consents) -> HandPage:
         """Read the hands with these keys. Missing hands are left out."""
-        found = reader.read(_QUERY, sorted({game_id for game_id, _ in keys}), _FETCHED)
+        found = read_columns(store, _QUERY, sorted({game_id for game_id, _ in keys}), _FETCHED)
         page = cls(found, options, consents)
         if page.keys == list(keys):
             return page

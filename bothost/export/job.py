@@ -14,15 +14,15 @@ import msgspec
 
 from bothost.errors import StoreError, UsageError
 from bothost.export.base import Exporter
-from bothost.export.columns import ColumnReader
 from bothost.export.folder import ExportFolder
 from bothost.export.hands import HandPage
 from bothost.export.options import ExportOptions
 from bothost.export.rows import Contents, schema_of, tables
-from bothost.export.views import Games, versions
+from bothost.export.views import versions
 from bothost.plugins.weights import sha256_of
 from bothost.store import schema
 from bothost.store.consent import recorded
+from bothost.store.logged_games import GameCache
 from bothost.store.query import NAMES, HandQuery
 from bothost.store.reader import iter_keys
 from bothost.store.store import Store
@@ -126,12 +126,12 @@ class _Run:
         options: ExportOptions,
         plan: dict[str, Any],
     ) -> None:
-        self._reader = ColumnReader(store)
+        self._store = store
         self._consents = recorded(store)
         self._folder = folder
         self._exporter = exporter
         self._options = options
-        self._games = Games()
+        self._games = GameCache()
         self._plan = plan
 
     def write(self, number: int, start: int, stop: int, progress: Progress) -> dict[str, Any]:
@@ -144,7 +144,7 @@ class _Run:
             keys = self._folder.keys(start, stop)
             done, size = start, OBSERVED_HANDS if self._options.rllib else PAGE_HANDS
             while page := list(islice(keys, size)):
-                hands = HandPage.read(self._reader, page, self._options, self._consents)
+                hands = HandPage.read(self._store, page, self._options, self._consents)
                 if len(hands) != len(page):
                     raise HandsDeleted("hands of this export were deleted from the log; start it again in a new folder")
                 self._note_games(hands, games)
@@ -160,7 +160,7 @@ class _Run:
 
         name = f"data/part-{number:05d}{self._exporter.suffix}"
         with self._folder.part(number, self._exporter.suffix) as file:
-            rows = tables(self._reader, pages(), self._options, self._games, contents)
+            rows = tables(self._store, pages(), self._options, self._games, contents)
             self._exporter.write(file, schema_of(self._options), rows, metadata)
         path = self._folder.path / name
         part = {
@@ -204,5 +204,5 @@ class _Run:
     def _note_games(self, hands: HandPage, games: dict[str, Any]) -> None:
         for name, rules in hands.games:
             if name not in games:
-                game = self._games.of(name, rules).game
+                game = self._games.get(name, rules)
                 games[name] = None if game is None else versions(game)

@@ -29,8 +29,9 @@ from bothost.errors import StoreError, UsageError
 from bothost.export.folder import naming
 from bothost.export.options import ExportOptions
 from bothost.export.rllib import observation, view_blocks
-from bothost.export.views import Decoder, Games
+from bothost.export.views import Decoder
 from bothost.rules.game import Game, Json
+from bothost.store.logged_games import GameCache
 from bothost.store.query import HandQuery
 from bothost.store.reader import NOT_PLAYED, Timeline, iter_hands, iter_timelines, played
 from bothost.store.records import DecisionRecord
@@ -68,14 +69,14 @@ def export_episodes(
     out = out.absolute()  # Minari cannot use a relative path
     out.parent.mkdir(parents=True, exist_ok=True)
     left_out: Counter[str] = Counter()
-    games = Games()
+    games = GameCache()
     datasets: dict[tuple[str, str], _Dataset] = {}
     with naming(out), tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as folder:
         done = 0
         for timeline in iter_timelines(store, iter_hands(store, query)):
             record = timeline.hand.game
             key = record.game, record.rules
-            decoder = games.of(*key)
+            decoder = Decoder(games.get(*key))
             try:
                 episode = _episode(timeline, decoder, _chosen(decoder.game, blocks))
             except (StoreError, ValueError) as error:

@@ -14,8 +14,9 @@ import numpy as np
 import pyarrow as pa
 
 from bothost.export.hands import HandPage
-from bothost.export.views import Decoder, Games
+from bothost.export.views import Decoder
 from bothost.rules.game import FloatArray, Game
+from bothost.store.logged_games import GameCache
 
 FIELDS = [
     pa.field("eps_id", pa.string()),
@@ -34,7 +35,7 @@ ROUNDING = 1e-5
 """How much more than 1 a probability in float32 may be."""
 
 
-def columns_of(page: HandPage, hands: list[int], arrays: dict[str, pa.Array], games: Games) -> dict[str, pa.Array]:
+def columns_of(page: HandPage, hands: list[int], arrays: dict[str, pa.Array], games: GameCache) -> dict[str, pa.Array]:
     """Return the columns for rows. ``hands``: the index of each row's hand; a hand's decisions are in order."""
     names = ("played", "view", "legal", "policy", "action")
     columns: dict[str, list[Any]] = {name: arrays[name].to_pylist() for name in names}
@@ -44,7 +45,7 @@ def columns_of(page: HandPage, hands: list[int], arrays: dict[str, pa.Array], ga
         if columns["played"][row]:
             episodes.setdefault(hand, []).append(row)
     for hand, members in episodes.items():
-        _fill(rows, members, page, hand, columns, games.of(*page.games[hand]))
+        _fill(rows, members, page, hand, columns, Decoder(games.get(*page.games[hand])))
     return {field.name: pa.array([row.get(field.name) for row in rows], field.type) for field in FIELDS}
 
 

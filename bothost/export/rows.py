@@ -15,12 +15,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bothost.export import rllib
-from bothost.export.columns import KEY, SYMBOL, ColumnReader, hexadecimal, key_bytes
+from bothost.export.columns import KEY, SYMBOL, hexadecimal, key_bytes, read_columns
 from bothost.export.hands import FIELDS as HAND_FIELDS
 from bothost.export.hands import TIME, HandPage
 from bothost.export.options import ExportOptions
-from bothost.export.views import Games
+from bothost.export.views import Decoder
+from bothost.store.logged_games import GameCache
 from bothost.store.reader import NOT_PLAYED, Key
+from bothost.store.store import Store
 
 TABLE_ROWS = 32_768
 TABLE_BYTES = 64 << 20
@@ -102,13 +104,13 @@ class Contents:
 
 
 def tables(
-    reader: ColumnReader, pages: Iterator[HandPage], options: ExportOptions, games: Games, contents: Contents
+    store: Store, pages: Iterator[HandPage], options: ExportOptions, games: GameCache, contents: Contents
 ) -> Iterator[pa.Table]:
     """Yield the decisions of pages of hands in tables of about ``TABLE_ROWS`` rows or ``TABLE_BYTES`` bytes."""
     schema = schema_of(options)
     waiting: list[pa.RecordBatch] = []
     for page in pages:
-        batch = batch_of(reader, page, options, games, contents)
+        batch = batch_of(store, page, options, games, contents)
         if batch is not None:
             waiting.append(batch)
         if sum(b.num_rows for b in waiting) >= TABLE_ROWS or sum(b.nbytes for b in waiting) >= TABLE_BYTES:
@@ -119,11 +121,11 @@ def tables(
 
 
 def batch_of(
-    reader: ColumnReader, page: HandPage, options: ExportOptions, games: Games, contents: Contents
+    store: Store, page: HandPage, options: ExportOptions, games: GameCache, contents: Contents
 ) -> pa.RecordBatch | None:
     """Return the decisions of some hands, by game, seat, seq, substep, attempt and role; None if there are none."""
     keys = sorted({game_id for game_id, _ in page.keys})
-    found = read_decisions(reader, keys, raw=options.raw)
+    found = read_decisions(store, keys, raw=options.raw)
     hands = _numbers(found, {key: i for i, key in enumerate(page.keys)})
     if (hands < 0).any():  # the query may exclude another seat of ours
         found, hands = found.filter(pa.array(hands >= 0)), hands[hands >= 0]
@@ -135,7 +137,7 @@ def batch_of(
     made = columns | page.columns(hands)
     made |= {"id": hexadecimal(columns["id"]), "at": columns["at_us"]}
     if options.view_json:
-        decoders = [games.of(*game) for game in page.games]
+        decoders = [Decoder(games.get(*game)) for game in page.games]
         views = columns["view"].to_pylist()
         texts = [decoders[i].json(view) for i, view in zip(hands.tolist(), views, strict=True)]
         contents.undecoded += texts.count(None)
@@ -150,7 +152,7 @@ def batch_of(
     return pa.RecordBatch.from_arrays([made[name] for name in schema.names], schema=schema)
 
 
-def read_decisions(reader: ColumnReader, game_ids: Sequence[bytes], *, raw: bool) -> pa.RecordBatch:
+def read_decisions(store: Store, game_ids: Sequence[bytes], *, raw: bool) -> pa.RecordBatch:
     """Read the exported columns of all decisions of some games, in order. ``raw``: with the frames of the requests."""
     fetched = pa.schema([*_FETCHED, *([pa.field("raw", pa.binary())] if raw else [])])
     names = ", ".join(f'd."{name}"' for name in fetched.names)
@@ -158,7 +160,7 @@ def read_decisions(reader: ColumnReader, game_ids: Sequence[bytes], *, raw: bool
         f"SELECT {names}, {_DROPPED_SQL} FROM decisions d WHERE d.game_id IN ({{keys}}) "
         "ORDER BY d.game_id, d.seat, d.seq, d.substep, d.attempt, d.role"
     )
-    return reader.read(query, game_ids, fetched.append(_DROPPED))
+    return read_columns(store, query, game_ids, fetched.append(_DROPPED))
 
 
 def _played(columns: dict[str, pa.Array], hands: npt.NDArray[np.int64]) -> pa.Array:

@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 
 from bothost.rules.game import Game, View
-from bothost.store.logged_games import GameCache
 
 _encode = msgspec.json.Encoder().encode
 
@@ -39,21 +38,6 @@ class Decoder:
                 return None
         view = self.view(data)
         return None if view is None else _encode(view.to_json()).decode()
-
-
-class Games:
-    """Decoders by game and rules, made when first needed."""
-
-    def __init__(self) -> None:
-        self._games = GameCache()
-        self._decoders: dict[tuple[str, str], Decoder] = {}
-
-    def of(self, game: str, rules: str) -> Decoder:
-        """Return the decoder of a game with these rules (JSON)."""
-        key = game, rules
-        if key not in self._decoders:
-            self._decoders[key] = Decoder(self._games.get(*key))
-        return self._decoders[key]
 
 
 def versions(game: Game) -> dict[str, Any]:

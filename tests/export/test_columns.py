@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bothost.config import StoreSettings
 from bothost.errors import StoreError, StoreUnavailable
-from bothost.export.columns import KEY, SYMBOL, ColumnReader
+from bothost.export.columns import KEY, SYMBOL, read_columns
 from bothost.store import Store
 from bothost.store import schema as store_schema
 
@@ -55,7 +55,7 @@ def fill(driver, values):
 def test_every_value_comes_back(database, values):
     store, driver = database
     fill(driver, values)
-    batch = ColumnReader(store).read(QUERY, [], SCHEMA)
+    batch = read_columns(store, QUERY, [], SCHEMA)
     assert batch.schema == SCHEMA
     for number, (name, (kind, _)) in enumerate(KINDS.items()):
         assert [_raw(kind, value) for value in batch[name].to_pylist()] == [row[number] for row in values], name
@@ -89,14 +89,14 @@ def test_values_that_do_not_belong_are_refused(database, column, value):
     store, driver = database
     fill(driver, [tuple(value if name == column else None for name in SCHEMA.names)])
     with pytest.raises(StoreError):
-        ColumnReader(store).read(QUERY, [], SCHEMA)
+        read_columns(store, QUERY, [], SCHEMA)
 
 
 def test_lists_cut_short_are_refused_even_where_two_make_up_a_whole_one(database):
     store, driver = database
     fill(driver, [tuple(b"12" if name == "actions" else None for name in SCHEMA.names)] * 2)
     with pytest.raises(StoreError, match="not a multiple of 4 bytes"):
-        ColumnReader(store).read(QUERY, [], SCHEMA)
+        read_columns(store, QUERY, [], SCHEMA)
 
 
 @pytest.mark.parametrize("column", ["text", "role"])
@@ -105,7 +105,7 @@ def test_text_that_is_no_utf8_is_refused(database, column):
     fill(driver, [(None,) * len(SCHEMA)])
     driver.execute(f"UPDATE sample SET {column} = CAST(x'ff41' AS TEXT)")
     with pytest.raises(StoreError):
-        ColumnReader(store).read(QUERY, [], SCHEMA)
+        read_columns(store, QUERY, [], SCHEMA)
 
 
 def test_nulls_where_none_may_be_are_refused(database):
@@ -113,9 +113,9 @@ def test_nulls_where_none_may_be_are_refused(database):
     fill(driver, [(None,) * len(SCHEMA)])
     strict = pa.schema([field.with_nullable(field.name != "real") for field in SCHEMA])
     with pytest.raises(StoreError, match="no real"):
-        ColumnReader(store).read(QUERY, [], strict)
+        read_columns(store, QUERY, [], strict)
 
 
 def test_a_query_that_the_database_refuses_is_an_outage(database):
     with pytest.raises(StoreUnavailable, match="no such table"):
-        ColumnReader(database[0]).read("SELECT 1 FROM missing", [], pa.schema([SCHEMA.field(0)]))
+        read_columns(database[0], "SELECT 1 FROM missing", [], pa.schema([SCHEMA.field(0)]))
