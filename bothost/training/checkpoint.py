@@ -155,7 +155,7 @@ def load_model(file: Path, model: torch.nn.Module) -> None:
     """Load the parameters of a safetensors file. Raises ModelError if they do not fit the model."""
     parameters = parameters_of(file)
     if not _fits(parameters, model):
-        raise _no_start(file, "it is of another network")
+        raise _unusable(file, "it is of another network")
     model.load_state_dict(parameters)
 
 
@@ -170,12 +170,12 @@ def parameters_of(file: Path) -> dict[str, torch.Tensor]:
     try:
         return safetensors.torch.load_file(file)
     except (OSError, safetensors.SafetensorError, ValueError) as error:
-        raise _no_start(file, error) from error
+        raise _unusable(file, error) from error
 
 
-def _no_start(file: Path, why: object) -> ModelError:
-    advice = "start with fresh parameters, or with another file"
-    return ModelError(f"{file} is not a model to start with: {why}", advice=advice)
+def _unusable(file: Path, why: object) -> ModelError:
+    advice = "start with another version, or train again into another folder"
+    return ModelError(f"{file} cannot be used here: {why}", advice=advice)
 
 
 def _checkpoints(folder: Path) -> list[Path]:

@@ -17,12 +17,11 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-import safetensors.torch
 from msgspec import Meta
 
 from bothost.errors import UsageError
 from bothost.strategy import ReportProgress, TrainingRun
-from bothost.training import roles
+from bothost.training import checkpoint, roles
 from bothost.training.checkpoint import Progress
 from bothost.training.devices import Device, check_device
 from bothost.training.distributed import shares
@@ -201,7 +200,7 @@ class Coordinator(SelfPlayLearner):
     def _opponent(self, versions: ModelPool, version: int) -> PendingCall:
         """Publish a past version, unless it is published already."""
         if version not in self._published:
-            parameters = safetensors.torch.load_file(versions.path(version))
+            parameters = checkpoint.parameters_of(versions.path(version))
             answer = self.pool.ask("publish", version, {name: tensor.numpy() for name, tensor in parameters.items()})
             self._receive(self.pool, answer)
             self._published[version] = answer

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import safetensors.torch
 import torch
 
-from bothost.training.checkpoint import save_tensors
+from bothost.training.checkpoint import load_model, save_tensors
 
 
 class ModelPool:
@@ -38,8 +37,8 @@ class ModelPool:
         building.replace(self.path(version))
 
     def load(self, version: int, model: torch.nn.Module) -> None:
-        """Load that version into ``model``."""
-        model.load_state_dict(safetensors.torch.load_file(self.path(version)))
+        """Load that version into ``model``. Raises ModelError if its file is damaged or missing."""
+        load_model(self.path(version), model)
 
     def draw(self, rng: np.random.Generator, newest_share: float) -> int:
         """Draw the newest version with probability ``newest_share``, otherwise any version, equally likely."""

@@ -140,6 +140,15 @@ def test_what_cannot_be_begun_or_resumed_is_refused_with_the_fix(tmp_path):
         run(tmp_path / "a", OPTIONS, resume=True)
 
 
+def test_a_damaged_opponent_is_named(tmp_path):
+    with pytest.raises(Stop):
+        run(tmp_path, report=stop_at(2))
+    for file in (tmp_path / "pool").iterdir():
+        file.write_bytes(file.read_bytes()[:100])
+    with pytest.raises(ModelError, match=r"v00000.\.safetensors cannot be used here"):
+        run(tmp_path, resume=True)
+
+
 def test_an_unfinished_checkpoint_is_passed_over(tmp_path):
     model = Net()
     optimizer = torch.optim.Adam(model.parameters())
