@@ -18,6 +18,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
+import os
 import random
 import sqlite3
 import sys
@@ -124,7 +125,6 @@ class Chaos:
         self.folder = folder
         self.store = store
         self.rng = rng
-        self.database: Database = SqliteDatabase(store) if sqlite_path(store.url) else PostgresDatabase(store)
         self.recoveries: list[float] = []
         self.struck: Counter[str] = Counter()
         self.processes = hosts
@@ -257,7 +257,8 @@ class Chaos:
         self.recoveries.append(await self.until_all_played(line) - now)
 
     async def _take_database_away(self) -> None:
-        async with self.database.away(self.rng):
+        path = sqlite_path(self.store.url)
+        async with postgres_away(self.store.url) if path is None else sqlite_away(path, self.rng):
             await asyncio.sleep(self.rng.uniform(0.3, 4.0))
 
     async def _restart_lobby(self) -> None:
@@ -309,61 +310,45 @@ def locker(file: Path) -> int | None:
     return None
 
 
-class SqliteDatabase:
-    """Locked by another process, or moved away."""
-
-    def __init__(self, store: StoreSettings) -> None:
-        path = sqlite_path(store.url)
-        assert path is not None
-        self.path = path
-
-    @contextlib.asynccontextmanager
-    async def away(self, rng: random.Random) -> AsyncIterator[None]:
-        """Out of reach for the length of the block."""
-        if rng.random() < 0.5:
-            elsewhere = self.path.with_suffix(".away")
-            self.path.rename(elsewhere)
-            try:
-                yield
-            finally:
-                elsewhere.rename(self.path)
-            return
-        with contextlib.closing(sqlite3.connect(self.path, timeout=10.0, isolation_level=None)) as connection:
-            connection.execute("BEGIN EXCLUSIVE")
-            yield
-            connection.execute("ROLLBACK")
-
-
-class PostgresDatabase:
-    """All connections are ended and none is allowed, as in a restart of the server."""
-
-    def __init__(self, store: StoreSettings) -> None:
-        self._store = store
-        url = sa.make_url(store.url)
-        self._name = str(url.database)
-        self._elsewhere = sa.create_engine(
-            url.set(drivername="postgresql+psycopg", database="postgres"), isolation_level="AUTOCOMMIT"
-        )
-
-    @contextlib.asynccontextmanager
-    async def away(self, rng: random.Random) -> AsyncIterator[None]:
-        """Out of reach for the length of the block."""
-        await asyncio.to_thread(self._allow, False)
+@contextlib.asynccontextmanager
+async def sqlite_away(path: Path, rng: random.Random) -> AsyncIterator[None]:
+    """A database that is locked by another process, or moved away, for the length of the block."""
+    if rng.random() < 0.5:
+        elsewhere = path.with_suffix(".away")
+        os.rename(path, elsewhere)
         try:
             yield
         finally:
-            await asyncio.to_thread(self._allow, True)
+            os.rename(elsewhere, path)
+        return
+    with contextlib.closing(sqlite3.connect(path, timeout=10.0, isolation_level=None)) as connection:
+        connection.execute("BEGIN EXCLUSIVE")
+        yield
+        connection.execute("ROLLBACK")
 
-    def _allow(self, allowed: bool) -> None:
-        with self._elsewhere.connect() as connection:
-            name = connection.dialect.identifier_preparer.quote(self._name)
+
+@contextlib.asynccontextmanager
+async def postgres_away(url: str) -> AsyncIterator[None]:
+    """A database whose connections are ended, and that allows none for the length of the block, as in a restart."""
+    target = sa.make_url(url)
+    elsewhere = sa.create_engine(
+        target.set(drivername="postgresql+psycopg", database="postgres"), isolation_level="AUTOCOMMIT"
+    )
+
+    def allow(allowed: bool) -> None:
+        with elsewhere.connect() as connection:
+            name = connection.dialect.identifier_preparer.quote(str(target.database))
             connection.execute(sa.text(f"ALTER DATABASE {name} WITH ALLOW_CONNECTIONS {str(allowed).lower()}"))
             if not allowed:
                 end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = :name"
-                connection.execute(sa.text(end), {"name": self._name}).all()
+                connection.execute(sa.text(end), {"name": target.database}).all()
 
-
-Database = SqliteDatabase | PostgresDatabase
+    await asyncio.to_thread(allow, False)
+    try:
+        yield
+    finally:
+        await asyncio.to_thread(allow, True)
+        elsewhere.dispose()
 
 
 def rows_of(store: StoreSettings) -> Counter[tuple[int, int]]:
