@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
-import signal
 import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -154,7 +153,7 @@ class LocalProcess(Process):
     def begin(self) -> None:
         # Importing torch takes seconds: the server that all children are forked from does it once.
         context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(["bothost.training.roles", "torch._dynamo"])
+        context.set_forkserver_preload(["bothost.training.uninterrupted", "bothost.training.roles", "torch._dynamo"])
         self._pipe, theirs = context.Pipe()
         self._child = context.Process(target=_serve, args=(theirs, self._role, self._setup), daemon=True)
         self._child.start()
@@ -217,7 +216,6 @@ class LocalProcesses(Processes):
 
 def _serve(pipe: Connection, role: Role, setup: Setup) -> None:
     """Run the calls that arrive on the pipe until it is closed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the coordinator handles Ctrl-C
     os.environ["GLOO_SOCKET_IFNAME"] = "lo"
     acting: Any = None
     with contextlib.suppress(EOFError, BrokenPipeError):

@@ -134,6 +134,30 @@ def test_killed_processes_change_nothing(whole, tmp_path):
     assert same(whole, tmp_path / "run") and steady(whole) == steady(tmp_path / "run")
 
 
+class Reader:
+    """What ``Early`` became in another process."""
+
+    def __init__(self, setup):
+        self.setup = setup
+
+    def read(self):
+        return self.setup, None
+
+
+class Early:
+    """Becomes the handler of Ctrl-C when a process reads it, before its role exists."""
+
+    timeout_s = 60.0
+
+    def __reduce__(self):
+        return signal.getsignal, (signal.SIGINT,)
+
+
+def test_processes_ignore_ctrl_c_from_their_first_moment():
+    with LocalProcesses() as processes:
+        assert processes.start(Reader, Early()).ask("read").receive() == signal.SIG_IGN
+
+
 def test_when_all_is_over_no_process_is_left():
     setup = roles.Setup.of(TASK, PhaseNet, OPTIONS, "cpu", 60.0)
     with LocalProcesses() as processes:
