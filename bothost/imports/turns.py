@@ -97,7 +97,8 @@ def _play_cards(state: State, seat: int, said: Any) -> None:
     if view.phase == "bid":
         words = [f"bid{int(said)}"]
     elif said:
-        words = NUMBERING.readings([int(card) for card in said], state.game)
+        cards = [int(card) for card in said]
+        words = NUMBERING.readings(cards, state.game) if all(card in DECK for card in cards) else []
     else:
         words = ["pass"]
     for word in words:

@@ -100,6 +100,33 @@ def test_dou_dizhu(bidding):
         assert found.players[0].name == "ada" and found.players[0].bot
 
 
+def test_one_hand_of_dou_dizhu_may_be_unknown():
+    told, state = doudizhu_match(1)
+    for entry in told["logs"][::2]:
+        if (asked := entry["output"]["content"].get("2")) and isinstance(asked, dict):
+            asked.pop("own", None)
+    assert match(told).deal == state.deal
+
+
+@pytest.mark.parametrize(
+    ("seat", "response", "said"),
+    [("2", [], "seat 2 is not asked"), ("0", [99], "not legal there"), ("0", [-1], "not legal there")],
+)
+def test_a_response_of_dou_dizhu_that_cannot_be_is_named(seat, response, said):
+    told, _ = doudizhu_match(3)
+    told["logs"][1] = {seat: {"verdict": "OK", "response": response}}
+    with pytest.raises(ValueError, match=said):
+        match(told)
+
+
+def test_a_square_that_is_not_on_the_board_is_named():
+    told = reversi_match()
+    for square in ({"x": 8, "y": 0}, {"x": -1, "y": 0}, "0 8"):
+        told["logs"][1]["0"]["response"] = square
+        with pytest.raises(ValueError, match="there is no square"):
+            match(told)
+
+
 def test_reversi_and_one_document_over_many_lines(tmp_path: Path):
     path = tmp_path / "match.json"
     path.write_text(json.dumps(reversi_match(), indent=1))
