@@ -12,7 +12,6 @@ Rows are interleaved from 1,000 hands, as a host with 1,000 tables writes them.
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 import sqlite3
 import statistics
@@ -148,6 +147,5 @@ def _logged(
 
 
 def _delete(path: Path) -> None:
-    for end in ("", "-wal", "-shm"):
-        if os.path.exists(f"{path}{end}"):
-            os.unlink(f"{path}{end}")
+    for file in path.parent.glob(f"{path.name}*"):  # also -wal and -shm
+        file.unlink()
