@@ -106,14 +106,14 @@ class Asking:
             return [*out, m.RequestWithdrawn(self._table, ask.request, "another claim went first")]
         return [*out, m.ServerActedForUs(self._table, ask.request, done or "pass")]
 
-    def hand_ended(self, *, we_won: bool) -> list[m.Output]:
+    def hand_ended(self, *, we_won: bool, other_won: bool) -> list[m.Output]:
         ask, self.open = self.open, None
         if ask is None:
             return []
-        if not ask.answer:
-            return [m.ServerActedForUs(self._table, ask.request, "pass" if ask.claim else None)]
-        if we_won or (ask.claim and ask.answer == "pass"):
+        if ask.answer and (we_won or (ask.claim and ask.answer == "pass")):
             return [m.MoveAcknowledged(self._table, ask.request)]
+        if not ask.answer and not (ask.claim and other_won):
+            return [m.ServerActedForUs(self._table, ask.request, "pass" if ask.claim else None)]
         return [m.RequestWithdrawn(self._table, ask.request, "the hand ended without our move")]
 
     def withdraw(self, reason: str) -> list[m.Output]:

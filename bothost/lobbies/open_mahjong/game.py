@@ -186,7 +186,8 @@ class Game:
         scores = hand.ended(result)
         out = [m.CancelTimer(ECHO), *hand.report(self.name)]
         winner = result.hepai_player_index
-        out += self.asking.hand_ended(we_won=winner is not None and hand.seat_of(winner) == hand.seat)
+        we_won = winner is not None and hand.seat_of(winner) == hand.seat
+        out += self.asking.hand_ended(we_won=we_won, other_won=winner is not None and not we_won)
         out.append(m.HandEnded(self.name, hand.name, scores))
         self._hand, self._ended = None, hand.name
         out.append(m.Remember({"table": self.name, "gamestate": self.id, "ended": hand.name}))

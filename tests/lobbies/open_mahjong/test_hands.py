@@ -253,6 +253,14 @@ def test_trap_a_win_that_another_win_overtook_is_not_acknowledged():
     assert told(out, m.RequestWithdrawn) and not told(out, m.MoveAcknowledged)
 
 
+def test_a_claim_that_we_had_no_time_for_is_withdrawn_when_another_wins():
+    bench = Bench().opened(tile=41)
+    bench.ask_claims(1, ["peng", "pass"], 41, 3)
+    result = {"hu_class": "hu_second", "hepai_player_index": 2, "hu_fan": [], "action_tick": 4}
+    out = bench.hear("gamestate/guobiao/show_result", show_result_info=result)
+    assert told(out, m.RequestWithdrawn) and not told(out, m.ServerActedForUs)
+
+
 def test_a_false_win_of_another_does_not_end_the_hand():
     bench = Bench().turn()
     result = {"hu_class": "hu_self", "hepai_player_index": 2, "hu_fan": ["错和"], "action_tick": 5}
