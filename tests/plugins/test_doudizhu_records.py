@@ -61,7 +61,7 @@ def test_an_evaluator_values_the_leaves_of_a_collection():
     [
         ({"preset": "eight-cards"}, "preset"),
         ({"search": {"explore": 1}}, "no option"),
-        ({"search": {"exploration": -1}}, "out of range"),
+        ({"search": {"exploration": -1}}, "is not within"),
         ({"search": {"leaf": "evaluator"}}, "needs an evaluator"),
     ],
 )
