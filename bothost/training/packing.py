@@ -6,6 +6,7 @@ rollout are sent as bits, and so are the legal actions.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ Bytes = npt.NDArray[np.uint8]
 
 
 class PackedRollout(NamedTuple):
-    """T decisions in each of N environments; see ``Rollout`` for fields without a description."""
+    """T decisions in each of N environments. From ``actions`` on the fields are those of ``Rollout``, in its order."""
 
     binary: Bool
     """(observation_size,): elements of the observation that are 0 or 1 throughout."""
@@ -46,42 +47,31 @@ class PackedRollout(NamedTuple):
 
 def pack(rollout: Rollout) -> PackedRollout:
     """Pack a rollout. The result shares no memory with it."""
-    observations = rollout.observations
+    observations, masks, actions, *others = rollout
     binary = ((observations == 0) | (observations == 1)).all(axis=(0, 1))
     return PackedRollout(
         binary,
         np.packbits(observations[:, :, binary] == 1, axis=2),
         observations[:, :, ~binary],
-        np.packbits(rollout.masks, axis=2),
-        rollout.masks.shape[2],
-        rollout.actions.astype(np.int32),
-        rollout.log_probs.copy(),
-        rollout.values.copy(),
-        rollout.rewards.copy(),
-        rollout.dones.copy(),
-        rollout.last_values.copy(),
-        rollout.final_leads.copy(),
-        rollout.steps,
+        np.packbits(masks, axis=2),
+        masks.shape[2],
+        actions.astype(np.int32),
+        *_copies(others),
     )
 
 
 def unpack(packed: PackedRollout) -> Rollout:
     """Unpack a rollout into new memory."""
-    observations = np.empty((*packed.actions.shape, len(packed.binary)), np.float32)
-    observations[:, :, packed.binary] = _booleans(packed.bits, int(packed.binary.sum()))
-    observations[:, :, ~packed.binary] = packed.numbers
-    return Rollout(
-        observations,
-        _booleans(packed.masks, packed.num_actions).astype(np.bool_),
-        packed.actions.astype(np.int64),
-        packed.log_probs.copy(),
-        packed.values.copy(),
-        packed.rewards.copy(),
-        packed.dones.copy(),
-        packed.last_values.copy(),
-        packed.final_leads.copy(),
-        packed.steps,
-    )
+    binary, bits, numbers, masks, num_actions, actions, *others = packed
+    observations = np.empty((*actions.shape, len(binary)), np.float32)
+    observations[:, :, binary] = _booleans(bits, int(binary.sum()))
+    observations[:, :, ~binary] = numbers
+    legal = _booleans(masks, num_actions).astype(np.bool_)
+    return Rollout(observations, legal, actions.astype(np.int64), *_copies(others))
+
+
+def _copies(fields: Iterable[Any]) -> list[Any]:
+    return [field.copy() if isinstance(field, np.ndarray) else field for field in fields]
 
 
 def _booleans(packed: Bytes, count: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
