@@ -36,7 +36,7 @@ from bothost.web.players import Browser, Names
 from bothost.web.request_body import body
 from bothost.web.review import Reviews, installed, reviewers
 from bothost.web.site import Site
-from bothost.web.stream import Places, stream, told
+from bothost.web.stream import Places, error_json, stream
 from bothost.web.viewers import COOKIE, SESSION_S, Viewer, Viewers
 
 STATIC = Path(__file__).parent / "static"
@@ -270,4 +270,4 @@ async def _failed(request: Request, error: Exception) -> Response:
     assert isinstance(error, BothostError)
     asked = isinstance(error, UsageError | ModelError | StrategyNotFound)  # for what does not exist, or cannot be done
     status = 503 if isinstance(error, StoreUnavailable) else 400 if asked else 500
-    return JSONResponse(told(error), status)
+    return JSONResponse(error_json(error), status)

@@ -29,7 +29,7 @@ DATABASE_ERRORS = (StoreUnavailable, SchemaOutdated)
 log = structlog.get_logger("bothost.web")
 
 
-def told(error: BothostError) -> Json:
+def error_json(error: BothostError) -> Json:
     """What a browser reads about an error."""
     if not isinstance(error, DATABASE_ERRORS):
         return {"error": str(error), "advice": error.advice}
@@ -114,7 +114,7 @@ def stream(
                 except StopAsyncIteration:
                     return
                 except BothostError as error:  # the headers are sent: the stream itself must say it
-                    problem = {**told(error), "passes": isinstance(error, StoreUnavailable)}
+                    problem = {**error_json(error), "passes": isinstance(error, StoreUnavailable)}
                     yield b"data: " + msgspec.json.encode(problem) + b"\n\n"
                     return
                 yield b"data: " + msgspec.json.encode(message) + b"\n\n"
