@@ -141,11 +141,12 @@ def test_another_players_question_cannot_be_answered():
 def test_the_server_moves_when_grant_and_bank_are_spent():
     lobby, players, table = started(grant_ms=1000, bank_ms=2000, lag_ms=100)
     player = asked(players)
+    first = player.views[table.name].legal()[0]
     lobby.sleep(3.05)
     assert not told(player, m.ServerActedForUs)
     lobby.sleep(0.1)
     (acted,) = told(player, m.ServerActedForUs)
-    assert table.rules.game.parse(acted.action) == table.hand.state.actions[0][1]
+    assert table.rules.game.parse(acted.action) == table.hand.state.actions[0][1] == first
 
 
 def test_thinking_beyond_the_grant_costs_the_bank():

@@ -72,9 +72,16 @@ def test_whoever_is_late_is_told_at_the_end_of_the_hand_and_not_before():
 
 
 def test_robots_play_themselves():
-    lobby, players, _ = started(count=1, acts=True, robots_after_s=0.0)
+    lobby, players, table = started(count=1, acts=True, game="doudizhu", robots_after_s=0.0)
     lobby.run()
     assert played_for(players[0]) == [()]
+    state = table.hand.state
+    again, own = state.game.state_from_deal(state.deal), [seat.robot for seat in table.hand.seats].index(False)
+    first = []
+    for seat, action in state.actions:
+        first += [action == again.legal(seat)[0]] if seat != own else []
+        again.apply(seat, action)
+    assert not all(first), "they draw their moves"
 
 
 def test_whoever_missed_the_end_of_a_hand_is_told_for_whom_the_server_moved():
