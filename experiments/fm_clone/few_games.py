@@ -14,7 +14,7 @@ import itertools
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -116,9 +116,7 @@ def _measured(told: argparse.Namespace, cells: Sequence[dict[str, Any]], until: 
                         "games": size,
                         "player": player,
                         "draw": draw,
-                        "top1": found.top1,
-                        "log_loss": found.log_loss,
-                        "decisions": found.decisions,
+                        **asdict(found),
                         "cpu_s": round(time.process_time() - began, 2),
                     }
 

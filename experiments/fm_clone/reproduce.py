@@ -11,7 +11,7 @@ import json
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -244,9 +244,7 @@ class Study:
             "games": size,
             "player": player,
             "seed": seed,
-            "top1": found.top1,
-            "log_loss": found.log_loss,
-            "decisions": found.decisions,
+            **asdict(found),
         }
 
     def _learnt(self, method: Learner, crowd: bool, size: int, player: str, seed: int) -> Any:
