@@ -98,12 +98,11 @@ def serve(strategy: Strategy, lines: BinaryIO, out: BinaryIO, *, name: str) -> N
                     say(_answer(table, message))
                 except Exception as error:  # the host falls back, and the program lives
                     say(protocol.Error(id=message.id, message=f"{type(error).__name__}: {error}"))
-            elif isinstance(table, str):
-                pass
             elif isinstance(message, protocol.Close):
-                del tables[message.table]
-                table.player.close()
-            elif strategy.wants_events:
+                tables.pop(message.table, None)
+                if isinstance(table, _Table):
+                    table.player.close()
+            elif isinstance(table, _Table) and strategy.wants_events:
                 table.news.append(message.event)
     finally:
         for table in tables.values():
