@@ -50,8 +50,9 @@ def table(
 ) -> str:
     """Aligned columns, two spaces apart; no lines, so that it can be piped. Chinese characters are two columns wide.
 
-    If a table is wider than the terminal, cells continue on the next line, between words. If that is not enough, the
-    ``optional`` columns are left out, in their order. Long words in the columns ``names`` are cut.
+    If a table is wider than the terminal, ``optional`` columns without a cell are left out, and cells continue on the
+    next line, between words. If that is not enough, the other ``optional`` columns are left out, in their order. Long
+    words in the columns ``names`` are cut.
     """
     from rich.cells import cell_len, set_cell_size
 
@@ -72,10 +73,12 @@ def _fitted(
     """The columns to show and their widths. The one with the most to spare shrinks first."""
     spare = [width - _least(column, column[0] in names) for column, width in zip(columns, widths, strict=True)]
     over = sum(widths) + 2 * (len(widths) - 1) - room
-    if over > sum(spare) and optional:
-        nth = [column[0] for column in columns].index(optional[0])
+    empty = [name for name, *cells in columns if name in optional and not any(cells)]
+    least = [*empty, *optional] if over > sum(spare) else empty if over > 0 else []
+    if least:
+        nth = [column[0] for column in columns].index(least[0])
         columns, widths = ([*items[:nth], *items[nth + 1 :]] for items in (columns, widths))
-        return _fitted(columns, widths, room, optional[1:], names)
+        return _fitted(columns, widths, room, [name for name in optional if name != least[0]], names)
     widths = list(widths)
     for _ in range(min(over, sum(spare))):
         nth = spare.index(max(spare))

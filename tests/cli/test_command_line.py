@@ -390,6 +390,12 @@ def test_a_table_fits_the_terminal_and_no_word_or_number_is_split(capsys, monkey
     assert at(40)[1:3] == [["018f", "小明,", "carol", "the", "+1,234", "2", "h"], ["fourth"]]
     assert at(36, optional=("AGE",))[-1] == ["0190", "bartholomew-the-great", "-5"]
     assert at(36, optional=("AGE",), names=("NAMES",))[-1] == ["0190", "bartholomew-the-…", "-5", "3", "h"]
+    rows, header = [("0190", "bartholomew-the-great", "", "3 h")], ("ID", "NAMES", "LATE", "AGE")
+    assert at(35, optional=("AGE", "LATE"), names=("NAMES",)) == [
+        ["ID", "NAMES", "AGE"],
+        ["0190", "bartholomew-the-great", "3", "h"],
+    ]
+    assert at(40, optional=("AGE", "LATE"))[0] == ["ID", "NAMES", "LATE", "AGE"]
     rows, header = [("2026-11-26 22:02", "a few words")], ("SINCE (UTC)", "WHY")
     assert at(26)[1:] == [["2026-11-26", "22:02", "a", "few"], ["words"]]
     header = ()
