@@ -13,7 +13,6 @@ from gymnasium import spaces
 from bothost.envs.actions import ActionSet, MaskArray, Numbering, block_of, box_of, game_of
 from bothost.errors import PluginError, UsageError
 from bothost.plugins import Plugins
-from bothost.plugins.address import StrategySource, resolve
 from bothost.rules import FloatArray, Game, State, View
 from bothost.strategy import Budget, Player, Strategy, Table
 
@@ -50,7 +49,7 @@ class SeatEnv(gymnasium.Env[FloatArray, int]):
         block: str | None = None,
         actions: Numbering = "ids",
         illegal_reward: float | None = -1.0,
-        plugins: StrategySource | None = None,
+        plugins: Plugins | None = None,
         render_mode: str | None = None,
     ) -> None:
         self.game = game_of(game)
@@ -190,9 +189,7 @@ class _Hand:
                 self.players[seat].observe(news)
 
 
-def _strategies(
-    game: Game, opponents: str | Strategy | Sequence[str | Strategy], plugins: StrategySource
-) -> list[Strategy]:
+def _strategies(game: Game, opponents: str | Strategy | Sequence[str | Strategy], plugins: Plugins) -> list[Strategy]:
     """One strategy for each seat but the learner's; equal addresses share one."""
     others = game.num_seats - 1
     wanted = [opponents] * others if isinstance(opponents, str | Strategy) else list(opponents)
@@ -201,7 +198,7 @@ def _strategies(
             f"{len(wanted)} opponents for {others} seats",
             advice="name one for each other seat, or one address for all",
         )
-    made = {address: resolve(plugins, address).make() for address in wanted if isinstance(address, str)}
+    made = {address: plugins.resolve(address).make() for address in wanted if isinstance(address, str)}
     strategies = [made[each] if isinstance(each, str) else each for each in wanted]
     for strategy in strategies:
         if not strategy.supports(game):

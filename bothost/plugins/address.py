@@ -8,9 +8,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
@@ -20,29 +20,15 @@ from bothost.plugins import weights
 from bothost.plugins.discover import Failure
 from bothost.strategy import Evaluator, Model, Strategy, Trainer
 
+if TYPE_CHECKING:
+    from bothost.plugins.manager import Plugins
+
 AliasResolver = Callable[[str, str], Model | str | None]
 """(strategy, alias or version) → model of the registry, or the name of a version that comes with the strategy's
 package; None: the registry knows no such alias."""
 
 EXEC = "exec"
 CHAMPION = "champion"
-
-
-class StrategySource(Protocol):
-    """Where addresses are resolved. :class:`bothost.plugins.Plugins` implements it."""
-
-    aliases: AliasResolver | None
-    folder: Path | None
-
-    @property
-    def strategies(self) -> Mapping[str, type[Strategy]]:
-        """Strategy classes by name."""
-        ...
-
-    @property
-    def failures(self) -> Sequence[Failure]:
-        """Plugins that did not load."""
-        ...
 
 
 class Resolved(msgspec.Struct, frozen=True):
@@ -71,7 +57,7 @@ class Resolved(msgspec.Struct, frozen=True):
 
 
 def resolve(
-    plugins: StrategySource, address: str, options: Mapping[str, Any] | None = None, where: Path | None = None
+    plugins: Plugins, address: str, options: Mapping[str, Any] | None = None, where: Path | None = None
 ) -> Resolved:
     """Resolve an address and check the options against the strategy's schema.
 
@@ -97,9 +83,7 @@ def resolve(
     return Resolved(address, strategy, settled, model, level, evaluators_of(plugins, strategy, settled))
 
 
-def evaluators_of(
-    plugins: StrategySource, strategy: type[Strategy] | type[Trainer], options: Any
-) -> dict[str, Resolved]:
+def evaluators_of(plugins: Plugins, strategy: type[Strategy] | type[Trainer], options: Any) -> dict[str, Resolved]:
     """Resolve the options that hold addresses of evaluators. Raises ConfigError with the option as its key."""
     out = {}
     for option in strategy.evaluators:
@@ -119,13 +103,13 @@ def evaluators_of(
     return out
 
 
-def trainer_evaluators(plugins: StrategySource, trainer: type[Trainer], options: Any) -> dict[str, Evaluator]:
+def trainer_evaluators(plugins: Plugins, trainer: type[Trainer], options: Any) -> dict[str, Evaluator]:
     """Make the evaluators that the trainer's options name: option → evaluator. Raises ConfigError."""
     found = {option: resolved.make() for option, resolved in evaluators_of(plugins, trainer, options).items()}
     return cast(dict[str, Evaluator], found)
 
 
-def start_of(plugins: StrategySource, trainer: type[Trainer], options: Any) -> Model | None:
+def start_of(plugins: Plugins, trainer: type[Trainer], options: Any) -> Model | None:
     """Resolve the version that a training begins with. Raises ConfigError with the option as its key."""
     if not trainer.starts_with_version or not options.start:
         return None
@@ -134,7 +118,7 @@ def start_of(plugins: StrategySource, trainer: type[Trainer], options: Any) -> M
     return _of_option(plugins, trainer, "start", address).model
 
 
-def _of_option(plugins: StrategySource, owner: type[Strategy] | type[Trainer], option: str, address: str) -> Resolved:
+def _of_option(plugins: Plugins, owner: type[Strategy] | type[Trainer], option: str, address: str) -> Resolved:
     try:
         return resolve(plugins, address)
     except BothostError as error:
@@ -224,7 +208,7 @@ def _command(address: str, text: str) -> list[str]:
 
 
 def _version(
-    plugins: StrategySource, strategy: type[Strategy], alias: str, where: Path | None
+    plugins: Plugins, strategy: type[Strategy], alias: str, where: Path | None
 ) -> tuple[Model | None, str | None]:
     wanted = alias or CHAMPION
     level = alias if alias in strategy.levels else None

@@ -6,7 +6,7 @@ import contextlib
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
@@ -116,7 +116,8 @@ class Plugins:
     @cached_property
     def exporters(self) -> Mapping[str, type[Any]]:
         """Exporter classes by name."""
-        return self._classes("exporter", "bothost_exporters", _exporter_problems)
+        check = partial(_class_problems, methods=(), base="bothost.export.base.Exporter")
+        return self._classes("exporter", "bothost_exporters", check)
 
     @cached_property
     def commands(self) -> dict[str, Any]:
@@ -301,10 +302,6 @@ def _adapter_problems(adapter: Any) -> Iterator[tuple[str, str]]:
             return
         for wrong in problems(msgspec.to_builtins(declared), type(declared)):
             yield f"{adapter.__qualname__}.capabilities.{wrong.key}: {wrong.message}", wrong.advice or advice
-
-
-def _exporter_problems(exporter: Any) -> Iterator[tuple[str, str]]:
-    yield from _class_problems(exporter, (), "bothost.export.base.Exporter")
 
 
 def _class_problems(
