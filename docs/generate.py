@@ -65,7 +65,7 @@ def cli_page() -> str:
     out = ["# Command line", NOTE, "`bothost NOUN [VERB]`. Every command takes `--help`."]
     out.append(
         "Exit codes: 0 clean, 1 failed, 2 usage, 75 lobby or database unreachable, 77 credentials refused, "
-        "78 configuration or schema, 130 Ctrl-C. "
+        "78 configuration or schema, 130 Ctrl-C, 141 the reader of a pipe went away. "
         "With `--json` an error is one JSON object on stderr."
     )
     for words, command in commands():

@@ -4,7 +4,8 @@ A noun is one module of this package, imported when it is run. It has ``app`` (a
 ``command`` (a function). Plugins add nouns through the hook ``bothost_commands``.
 
 Errors are one message with its fix on stderr and an exit code (see ``bothost.errors``): 0 clean, 1 failed, 2 usage,
-75 unreachable, 77 credentials refused, 78 configuration. Under ``--json`` they are one JSON object on stderr.
+75 unreachable, 77 credentials refused, 78 configuration. Under ``--json`` they are one JSON object on stderr. If the
+reader of stdout goes away, the command ends silently with 141, as if by SIGPIPE.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from __future__ import annotations
 import gc
 import importlib
 import os
+import select
+import signal
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -155,10 +158,23 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
     except typer.Abort:  # Ctrl-C at a prompt
         return 130
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit) as error:  # for a closed pipe, typer exits with code 1
+        broken = error if isinstance(error, BrokenPipeError) else error.__context__
+        if not isinstance(broken, BrokenPipeError):
+            raise
+        if not _reader_is_gone():
+            return output.report(broken, as_json=as_json)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # avoid an error when stdout is flushed at exit
-        return 0
+        return 128 + signal.SIGPIPE
     except Exception as error:
         return output.report(error, as_json=as_json)
     finally:
         os.umask(previous)
+
+
+def _reader_is_gone() -> bool:
+    """Whether stdout or stderr is a pipe that nobody reads any more."""
+    poll = select.poll()
+    for number in (1, 2):
+        poll.register(number, 0)
+    return any(event & select.POLLERR for _, event in poll.poll(0))
