@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 import time
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bothost.config import Settings
+from bothost.config import Settings, nearest
 from bothost.errors import UsageError
 from bothost.store.query import HandQuery, id_range
+
+if TYPE_CHECKING:
+    from bothost.store import Store
 
 Since = Annotated[str | None, typer.Option(help="Started at or after: a date, a time, or an age such as 7d or 12h.")]
 Until = Annotated[str | None, typer.Option(help="Started before: a date, a time, or an age such as 7d or 12h.")]
@@ -87,3 +90,13 @@ def only_lobby(settings: Settings) -> str:
         found = f"the configuration has {', '.join(names)}" if names else "the configuration has none"
         raise UsageError(f"which lobby? {found}", advice="name one with --lobby")
     return names[0]
+
+
+def check_lobby(store: Store, settings: Settings, name: str) -> None:
+    """Raise UsageError if the configuration has no lobby of this name and no logged hand is of it."""
+    from bothost.store.reader import logged_lobbies
+
+    configured = [lobby.name for lobby in settings.lobbies]
+    if name not in configured and name not in (logged := logged_lobbies(store)):
+        advice = nearest(name, dict.fromkeys([*configured, *logged]))
+        raise UsageError(f"no lobby {name!r} is configured or in the log", advice=advice)

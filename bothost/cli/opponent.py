@@ -39,6 +39,7 @@ def note(
         if delete is not None:
             notes.delete(store, where, player, delete)
         if text is not None:
+            hands.check_lobby(store, settings, where)
             notes.add(store, where, player, text)
         _emit(notes.listed(store, lobbies=[where], players=[player]), json)
 

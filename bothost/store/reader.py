@@ -445,3 +445,9 @@ def counts(store: Store) -> dict[str, int]:
             str(table.name): connection.execute(sa.select(sa.func.count()).select_from(table)).scalar() or 0
             for table in TABLE_OF.values()
         }
+
+
+def logged_lobbies(store: Store) -> list[str]:
+    """Return the names of the lobbies of logged hands, sorted."""
+    with store.begin() as connection:
+        return list(connection.execute(sa.select(games.c.lobby).distinct().order_by(games.c.lobby)).scalars())

@@ -310,13 +310,18 @@ def test_consent_is_recorded_listed_revoked_and_forgotten(config, hands, capsys)
     assert told("consent")[1] == "no consent is recorded\n"
     code, _, err = told("consent", "guest-7")
     assert code == 2 and "which lobby?" in err and "--lobby" in err
-    config.write_text(
-        config.read_text() + '[[lobby]]\nname = "home"\nadapter = "embedded"\nurl = "ws://127.0.0.1:1/ws"\n'
-    )
+    away = '[[lobby]]\nname = "away"\nadapter = "embedded"\nurl = "ws://127.0.0.1:1/ws"\n'
+    before = config.read_text()
+    config.write_text(before + away.replace("away", "home"))
     code, out, _ = told("consent", "guest-7", "--reason", "a letter")
     assert code == 0 and re.search(r"guest-7 +home +granted +20\d\d-.* +a letter\n", out)
     assert told("consent", "evil\x1b[31m", "--lobby", "home")[0] == 2
+    code, _, err = told("consent", "guest-8", "--lobby", "hom", "--revoke")
+    assert code == 2 and "no lobby 'hom'" in err and "did you mean 'home'?" in err
+    config.write_text(before + away)
     assert told("consent", "guest-8", "--lobby", "away", "--revoke")[0] == 0
+    assert told("consent", "guest-7", "--lobby", "home")[0] == 0, "the log has hands of this lobby"
+    config.write_text(before + away.replace("away", "home"))
     found = json.loads(told("consent", "--json")[1])
     assert [(one["player"], one["lobby"], one["kind"]) for one in found] == [
         ("guest-8", "away", "revoked"),

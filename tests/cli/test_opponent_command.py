@@ -85,7 +85,9 @@ def test_a_note_is_deleted_by_its_number_and_with_the_player(hand, capsys):
             assert connection.exec_driver_sql("SELECT count(*) FROM chat").scalar() == 0
 
 
-@pytest.mark.parametrize("argv", [["bob", ""], ["bob", "x" * 2001], ["bob", "text", "--delete", "1"]])
+@pytest.mark.parametrize(
+    "argv", [["bob", ""], ["bob", "x" * 2001], ["bob", "text", "--delete", "1"], ["bob", "text", "--lobby", "hom"]]
+)
 def test_what_is_no_note_is_refused(hand, capsys, argv):
     assert main(["opponent", "note", *argv]) == 2
     assert "fix:" in capsys.readouterr().err
