@@ -73,8 +73,12 @@ def as_text(status: dict[str, Any]) -> str:
         for m in status["models"]
     ]
     results = [
-        (name, output.counted(r["hands"], "hand"), f"mean score {r['mean_score']:+.3f}")
-        for name, r in status["results"].items()
+        (
+            *(s[key] for key in ("game", "strategy", "version")),
+            output.counted(s["hands"], "hand"),
+            f"mean score {s['mean_score']:+.3f}",
+        )
+        for s in status.get("scores", [])
     ]
     bad = [(s["address"], _trouble(s)) for s in status["strategies"] if s["quarantined"] or s["hung_threads"]]
     return "\n\n".join(output.table(part) for part in (rows, accounts, models, results, bad) if part)

@@ -62,12 +62,13 @@ class Counters:
         self.aborted = 0
         self.fallbacks: Counter[str] = Counter()
         """By reason."""
-        self.results: dict[str, tuple[int, float]] = {}
-        """Strategy → (hands with a result, sum of its scores)."""
+        self.results: dict[tuple[str, str, str], tuple[int, float]] = {}
+        """(game, address, version) → (hands with a result, sum of its scores)."""
 
-    def result(self, strategy: str, score: float) -> None:
-        hands, total = self.results.get(strategy, (0, 0.0))
-        self.results[strategy] = (hands + 1, total + score)
+    def result(self, game: str, strategy: Loaded, score: float) -> None:
+        key = game, strategy.address, strategy.version
+        hands, total = self.results.get(key, (0, 0.0))
+        self.results[key] = (hands + 1, total + score)
 
 
 class SessionRunner:
@@ -270,7 +271,7 @@ class SessionRunner:
             if event.scores is None:
                 self.counters.aborted += 1
             elif 0 <= hand.seat < len(event.scores):
-                self.counters.result(hand.actor.plan.strategy.name, event.scores[hand.seat])
+                self.counters.result(hand.view.game.name, hand.actor.plan.strategy, event.scores[hand.seat])
             if self.observer is not None:
                 self.observer.closed(hand, event.scores)
             closed = TableClosed(hand.actor.table, hand.game_id.hex(), event.reason, event.scores)

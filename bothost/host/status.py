@@ -24,7 +24,11 @@ def status_of(host: Host) -> Json:
         "hands": counters.hands,
         "aborted": counters.aborted,
         "fallbacks": dict(counters.fallbacks),
-        "results": results_of(counters.results),
+        "results": _by_name(counters.results),
+        "scores": [
+            {"game": game, "strategy": address, "version": version, "hands": hands, "mean_score": total / hands}
+            for (game, address, version), (hands, total) in sorted(counters.results.items())
+        ],
         "strategies": [
             {
                 "address": loaded.address,
@@ -44,9 +48,14 @@ def status_of(host: Host) -> Json:
     }
 
 
-def results_of(results: Mapping[str, tuple[int, float]]) -> Json:
-    """Strategy → number of hands and mean score."""
-    return {name: {"hands": hands, "mean_score": total / hands} for name, (hands, total) in sorted(results.items())}
+def _by_name(results: Mapping[tuple[str, str, str], tuple[int, float]]) -> Json:
+    """Name of a strategy → number of hands and mean score, of all its games, levels and versions together."""
+    found: dict[str, tuple[int, float]] = {}
+    for (_, address, _), (hands, total) in sorted(results.items()):
+        name = address.partition(":")[0]
+        before = found.get(name, (0, 0.0))
+        found[name] = before[0] + hands, before[1] + total
+    return {name: {"hands": hands, "mean_score": total / hands} for name, (hands, total) in found.items()}
 
 
 def _observed(host: Host) -> Json:

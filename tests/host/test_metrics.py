@@ -20,6 +20,7 @@ from bothost.host.health import health
 from bothost.host.latency import BOUNDS_S, Latency
 from bothost.host.metrics_server import serving
 from bothost.host.status import status_of
+from bothost.testing.hosting import RandomStrategy
 
 ROOT = Path(__file__).parents[2]
 ANY_PORT = MetricsSettings(port=0)
@@ -70,6 +71,22 @@ async def test_fallbacks_are_told_by_reason(kit):
         text = generate_latest(metrics.registry(host)).decode()
     assert re.search(r'^bothost_fallbacks_total\{reason="error"\} [1-9]', text, re.M)
     assert re.search(r'^bothost_strategy_quarantined\{strategy="test-failing",version="1"\} 1', text, re.M)
+
+
+async def test_status_counts_scores_by_game_address_and_version(kit):
+    class Levelled(RandomStrategy):
+        name, levels = "test-levelled", ("weak", "strong")
+
+    addresses = ("test-levelled:weak", "test-levelled:strong")
+    routes = (RouteSettings(strategy=addresses[0], account="ada"), RouteSettings(strategy=addresses[1]))
+    async with kit.lobby(), kit.running(kit.settings(routes=routes), kit.module("levels", Levelled)) as host:
+        await kit.until(lambda: host.runner.counters.hands >= 6)
+        status = status_of(host)
+    assert {(row["strategy"], row["version"]) for row in status["scores"]} == {(each, "1") for each in addresses}
+    assert {row["game"] for row in status["scores"]} == {"doudizhu"}
+    hands = sum(row["hands"] for row in status["scores"])
+    assert status["results"]["test-levelled"]["hands"] == hands > 0
+    assert re.search(r"doudizhu +test-levelled:weak +1 +\d+ hands? +mean score", as_text(status))
 
 
 async def test_health_fails_while_nothing_is_connected_and_is_well_while_draining(kit):
