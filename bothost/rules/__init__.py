@@ -185,6 +185,9 @@ def _require_native(name: str) -> None:
     register_test_games()
     if name in _native.games(testing=True):
         return
-    near = difflib.get_close_matches(name, games(), n=1)
-    advice = f"did you mean {near[0]!r}?" if near else f"known games: {', '.join(games())}"
+    known = games()
+    members = {each.partition(":")[2].partition("(")[0]: each for each in known if ":" in each}
+    spellings = {**members, **{each: each for each in known}}
+    near = difflib.get_close_matches(name, spellings, n=1)
+    advice = f"did you mean {spellings[near[0]]!r}?" if near else f"known games: {', '.join(known)}"
     raise UsageError(f"no game is called {name!r}", advice=advice)

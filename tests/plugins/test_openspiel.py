@@ -99,13 +99,16 @@ def test_names_that_are_refused(name, message):
 def test_a_game_without_a_family_has_no_members():
     with pytest.raises(UsageError, match="no game is called 'othello:big'"):
         rules.game("othello:big")
-    register_game(GameFactory("letters:", lambda name: name.upper(), members=("letters:a",)))
+    register_game(GameFactory("letters:", lambda name: name.upper(), members=("letters:a", "letters:upper(n=3)")))
     try:
         assert rules.game("letters:b") == "B"
         assert "letters:a" in rules.games()
         assert "letters:" not in rules.games()
         with pytest.raises(UsageError, match="no game is called 'letters'"):
             rules.game("letters")
+        with pytest.raises(UsageError) as caught:
+            rules.game("upper")
+        assert caught.value.advice == "did you mean 'letters:upper(n=3)'?"
     finally:
         rules.forget_game("letters:")
 
