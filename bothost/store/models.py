@@ -12,7 +12,7 @@ tables are WITHOUT ROWID.
 from __future__ import annotations
 
 import uuid
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 import sqlalchemy as sa
@@ -57,281 +57,154 @@ metadata = sa.MetaData(
 )
 
 
-def _column(name: str, kind: Any, *, null: bool = False) -> sa.Column[Any]:
-    return sa.Column(name, kind, nullable=null)
+_BY_NAME: dict[str, Any] = {
+    **dict.fromkeys(("id", "game_id", "decision_id", "key"), Key),
+    **dict.fromkeys(("seed", "state_hash"), sa.BigInteger),
+    "seat": sa.SmallInteger,
+}
+_BY_TYPE: dict[Any, Any] = {int: sa.Integer, float: sa.Double, bytes: sa.LargeBinary}
 
 
-games = sa.Table(
+def _column(name: str, kind: Any) -> sa.Column[Any]:
+    """A column for values of the Python type ``kind``. Times, keys, seats and seeds are known by their names."""
+    kinds = get_args(kind)
+    null = type(None) in kinds
+    sql = sa.BigInteger if name.endswith("_us") else _BY_NAME.get(name)
+    return sa.Column(name, sql or _BY_TYPE.get(kinds[0] if null else kind, sa.Text), nullable=null)
+
+
+def _table(
+    name: str,
+    columns: dict[str, Any] | type[msgspec.Struct],
+    *,
+    key: tuple[str, ...],
+    indexes: tuple[sa.Index, ...] = (),
+    wide: bool = False,
+    comment: str | None = None,
+) -> sa.Table:
+    """``columns`` has the Python type of each column, or is the type of the records that are the rows."""
+    if not isinstance(columns, dict):
+        columns = {field.name: field.type for field in msgspec.structs.fields(columns)}
+    made = [_column(column, kind) for column, kind in columns.items()]
+    parts = [*made, sa.PrimaryKeyConstraint(*key), *indexes]
+    return sa.Table(name, metadata, *parts, sqlite_with_rowid=wide, comment=comment)
+
+
+games = _table(
     "games",
-    metadata,
-    _column("game_id", Key),
-    _column("host", sa.Text),
-    _column("lobby", sa.Text),
-    _column("account", sa.Text),
-    _column("table", sa.Text),
-    _column("hand", sa.Text),
-    _column("game", sa.Text),
-    _column("rules", sa.Text),
-    _column("format_version", sa.Integer),
-    _column("seat", sa.SmallInteger),
-    _column("players", sa.Text),
-    _column("seed", sa.BigInteger),
-    _column("strategy", sa.Text),
-    _column("strategy_version", sa.Text),
-    _column("model_sha256", sa.Text, null=True),
-    _column("config_hash", sa.Text),
-    _column("attributes", sa.Text),
-    _column("started_us", sa.BigInteger),
-    sa.PrimaryKeyConstraint("game_id", "seat"),
+    GameRecord,
+    key=("game_id", "seat"),
     # A restarted host looks up its hands by name. Not unique: lobbies may use names again.
-    sa.Index(None, "lobby", "account", "table", "hand"),
+    indexes=(sa.Index(None, "lobby", "account", "table", "hand"),),
+    wide=True,
 )
-
-game_ends = sa.Table(
-    "game_ends",
-    metadata,
-    _column("game_id", Key),
-    _column("seat", sa.SmallInteger),
-    _column("reason", sa.Text),
-    _column("scores", sa.Text, null=True),
-    _column("ended_us", sa.BigInteger),
-    _column("away", sa.Text, null=True),
-    sa.PrimaryKeyConstraint("game_id", "seat"),
-    sqlite_with_rowid=False,
-)
-
-events = sa.Table(
-    "events",
-    metadata,
-    _column("game_id", Key),
-    _column("seat", sa.SmallInteger),
-    _column("seq", sa.Integer),
-    _column("events", sa.Text),
-    sa.PrimaryKeyConstraint("game_id", "seat", "seq"),
-    sqlite_with_rowid=False,
-)
-
-snapshots = sa.Table(
-    "snapshots",
-    metadata,
-    _column("game_id", Key),
-    _column("seat", sa.SmallInteger),
-    _column("seq", sa.Integer),
-    _column("view", sa.Text),
-    _column("at_us", sa.BigInteger),
-    sa.PrimaryKeyConstraint("game_id", "seat", "seq", "at_us"),
-)
-
-decisions = sa.Table(
+game_ends = _table("game_ends", GameEndRecord, key=("game_id", "seat"))
+events = _table("events", EventsRecord, key=("game_id", "seat", "seq"))
+snapshots = _table("snapshots", SnapshotRecord, key=("game_id", "seat", "seq", "at_us"), wide=True)
+decisions = _table(
     "decisions",
-    metadata,
-    _column("id", Key),
-    _column("game_id", Key),
-    _column("seat", sa.SmallInteger),
-    _column("seq", sa.Integer),
-    _column("substep", sa.Integer),
-    _column("attempt", sa.Integer),
-    _column("role", sa.Text),
-    _column("host", sa.Text),
-    _column("lobby", sa.Text),
-    _column("table", sa.Text),
-    _column("request_id", sa.Text),
-    _column("game", sa.Text),
-    _column("phase", sa.Text),
-    _column("state_hash", sa.BigInteger),
-    _column("view", sa.LargeBinary),
-    _column("legal", sa.LargeBinary),
-    _column("policy", sa.LargeBinary, null=True),
-    _column("action_values", sa.LargeBinary, null=True),
-    _column("value", sa.Double, null=True),
-    _column("action", sa.Integer),
-    _column("notation", sa.Text),
-    _column("strategy", sa.Text),
-    _column("strategy_version", sa.Text),
-    _column("model_sha256", sa.Text, null=True),
-    _column("encoder_version", sa.Integer, null=True),
-    _column("stats", sa.Text, null=True),
-    _column("fallback", sa.Text, null=True),
-    _column("budget_ms", sa.Double, null=True),
-    _column("elapsed_ms", sa.Double),
-    _column("config_hash", sa.Text),
-    _column("seed", sa.BigInteger),
-    _column("raw", sa.LargeBinary, null=True),
-    _column("at_us", sa.BigInteger),
-    sa.PrimaryKeyConstraint("game_id", "seat", "seq", "substep", "attempt", "role"),
-    sa.Index(None, "id"),  # BRIN on PostgreSQL; declaring that here would import its dialect in every process
-    sa.Index("ix_decisions_fallback", "game_id", "seat", sqlite_where=sa.text("fallback IS NOT NULL")),
+    DecisionRecord,
+    key=("game_id", "seat", "seq", "substep", "attempt", "role"),
+    indexes=(
+        sa.Index(None, "id"),  # BRIN on PostgreSQL; declaring that here would import its dialect in every process
+        sa.Index("ix_decisions_fallback", "game_id", "seat", sqlite_where=sa.text("fallback IS NOT NULL")),
+    ),
+    wide=True,
 )
-
-outcomes = sa.Table(
+outcomes = _table(
     "outcomes",
-    metadata,
-    _column("decision_id", Key),
-    _column("kind", sa.Text),
-    _column("detail", sa.Text, null=True),
-    _column("at_us", sa.BigInteger),
-    sa.PrimaryKeyConstraint("decision_id", "kind", "at_us"),
+    OutcomeRecord,
+    key=("decision_id", "kind", "at_us"),
     # The migration declares it for PostgreSQL; here that would import its dialect in every process.
-    sa.Index("ix_outcomes_rejected", "decision_id", sqlite_where=sa.text("kind = 'rejected'")),
-    sqlite_with_rowid=False,
+    indexes=(sa.Index("ix_outcomes_rejected", "decision_id", sqlite_where=sa.text("kind = 'rejected'")),),
 )
+chat = _table("chat", ChatRecord, key=("game_id", "seat", "id"))
 
-chat = sa.Table(
-    "chat",
-    metadata,
-    _column("id", Key),
-    _column("game_id", Key),
-    _column("seat", sa.SmallInteger),
-    _column("player", sa.Text),
-    _column("text", sa.Text),
-    _column("at_us", sa.BigInteger),
-    sa.PrimaryKeyConstraint("game_id", "seat", "id"),
-    sqlite_with_rowid=False,
-)
-
-notes = sa.Table(
+notes = _table(
     "notes",
-    metadata,
-    _column("lobby", sa.Text),
-    _column("player", sa.Text),
-    _column("number", sa.Integer),
-    _column("text", sa.Text),
-    _column("at_us", sa.BigInteger),
-    sa.PrimaryKeyConstraint("lobby", "player", "number"),
-    sqlite_with_rowid=False,
+    {"lobby": str, "player": str, "number": int, "text": str, "at_us": int},
+    key=("lobby", "player", "number"),
     comment="What an operator noted about an opponent.",
 )
-
-memos = sa.Table(
+memos = _table(
     "memos",
-    metadata,
-    _column("lobby", sa.Text),
-    _column("account", sa.Text),
-    _column("memo", sa.Text),
-    _column("at_us", sa.BigInteger),
-    sa.PrimaryKeyConstraint("lobby", "account"),
-    sqlite_with_rowid=False,
+    {"lobby": str, "account": str, "memo": str, "at_us": int},
+    key=("lobby", "account"),
     comment="What adapters asked to remember for an account; the one table whose rows are replaced.",
 )
-
-leases = sa.Table(
+leases = _table(
     "leases",
-    metadata,
-    _column("lobby", sa.Text),
-    _column("account", sa.Text),
-    _column("holder", sa.Text),
-    _column("expires_us", sa.BigInteger),
-    sa.PrimaryKeyConstraint("lobby", "account"),
-    sqlite_with_rowid=False,
+    {"lobby": str, "account": str, "holder": str, "expires_us": int},
+    key=("lobby", "account"),
     comment="Which host may connect an account, and until when by the database's clock.",
 )
 
-models = sa.Table(
+models = _table(
     "models",
-    metadata,
-    _column("strategy", sa.Text),
-    _column("version", sa.Text),
-    _column("sha256", sa.Text),
-    _column("files", sa.Text),
-    _column("encoder_version", sa.Integer, null=True),
-    _column("lineage", sa.Text),
-    _column("created_us", sa.BigInteger),
-    sa.PrimaryKeyConstraint("strategy", "version"),
-    sa.Index("ix_models_strategy_sha256", "strategy", "sha256", unique=True),
-    sa.Index(None, "sha256"),
+    {
+        "strategy": str,
+        "version": str,
+        "sha256": str,
+        "files": str,
+        "encoder_version": int | None,
+        "lineage": str,
+        "created_us": int,
+    },
+    key=("strategy", "version"),
+    indexes=(sa.Index("ix_models_strategy_sha256", "strategy", "sha256", unique=True), sa.Index(None, "sha256")),
+    wide=True,
 )
-
-model_files = sa.Table(
+model_files = _table(
     "model_files",
-    metadata,
-    _column("sha256", sa.Text),
-    _column("part", sa.Integer),
-    _column("content", sa.LargeBinary),
-    sa.PrimaryKeyConstraint("sha256", "part"),
+    {"sha256": str, "part": int, "content": bytes},
+    key=("sha256", "part"),
+    wide=True,
     comment="The content of models' files by its sha256, in parts: every host of this database can fetch it.",
 )
-
-model_aliases = sa.Table(
+model_aliases = _table(
     "model_aliases",
-    metadata,
-    _column("strategy", sa.Text),
-    _column("alias", sa.Text),
-    _column("number", sa.Integer),
-    _column("version", sa.Text, null=True),
-    _column("sha256", sa.Text, null=True),
-    _column("share", sa.Double, null=True),
-    _column("kind", sa.Text),
-    _column("reason", sa.Text),
-    _column("at_us", sa.BigInteger),
-    sa.PrimaryKeyConstraint("strategy", "alias", "number"),
-    sqlite_with_rowid=False,
+    {
+        "strategy": str,
+        "alias": str,
+        "number": int,
+        "version": str | None,
+        "sha256": str | None,
+        "share": float | None,
+        "kind": str,
+        "reason": str,
+        "at_us": int,
+    },
+    key=("strategy", "alias", "number"),
     comment="Insert-only: an alias stands for what its highest number says.",
 )
-
-consents = sa.Table(
+consents = _table(
     "consents",
-    metadata,
-    _column("lobby", sa.Text),
-    _column("player", sa.Text),
-    _column("number", sa.Integer),
-    _column("kind", sa.Text),
-    _column("reason", sa.Text),
-    _column("at_us", sa.BigInteger),
-    sa.PrimaryKeyConstraint("lobby", "player", "number"),
-    sqlite_with_rowid=False,
+    {"lobby": str, "player": str, "number": int, "kind": str, "reason": str, "at_us": int},
+    key=("lobby", "player", "number"),
     comment="Insert-only: whether a player may be imitated is what the highest number says.",
 )
 
-ratings = sa.Table(
+ratings = _table(
     "ratings",
-    metadata,
-    _column("scope", sa.Text),
-    _column("game", sa.Text),
-    _column("contestant", sa.Text),
-    _column("mu", sa.Double),
-    _column("sigma", sa.Double),
-    _column("hands", sa.Integer),
-    _column("last_us", sa.BigInteger),
-    sa.PrimaryKeyConstraint("scope", "game", "contestant"),
-    sqlite_with_rowid=False,
+    {"scope": str, "game": str, "contestant": str, "mu": float, "sigma": float, "hands": int, "last_us": int},
+    key=("scope", "game", "contestant"),
     comment="What the ladder knows now; its rows are replaced, and can be made again from the log.",
 )
-
-rating_history = sa.Table(
+rating_history = _table(
     "rating_history",
-    metadata,
-    _column("scope", sa.Text),
-    _column("game", sa.Text),
-    _column("contestant", sa.Text),
-    _column("hands", sa.Integer),
-    _column("mu", sa.Double),
-    _column("sigma", sa.Double),
-    _column("at_us", sa.BigInteger),
-    sa.PrimaryKeyConstraint("scope", "game", "contestant", "hands"),
-    sqlite_with_rowid=False,
+    {"scope": str, "game": str, "contestant": str, "hands": int, "mu": float, "sigma": float, "at_us": int},
+    key=("scope", "game", "contestant", "hands"),
 )
-
-rating_pairs = sa.Table(
+rating_pairs = _table(
     "rating_pairs",
-    metadata,
-    _column("scope", sa.Text),
-    _column("game", sa.Text),
-    _column("contestant", sa.Text),
-    _column("opponent", sa.Text),
-    _column("hands", sa.Integer),
-    _column("wins", sa.Double),
-    sa.PrimaryKeyConstraint("scope", "game", "contestant", "opponent"),
-    sqlite_with_rowid=False,
+    {"scope": str, "game": str, "contestant": str, "opponent": str, "hands": int, "wins": float},
+    key=("scope", "game", "contestant", "opponent"),
     comment="Head to head, each pair once; a draw is half a win.",
 )
-
-rated = sa.Table(
+rated = _table(
     "rated",
-    metadata,
-    _column("scope", sa.Text),
-    _column("key", Key),
-    sa.PrimaryKeyConstraint("scope", "key"),
-    sqlite_with_rowid=False,
+    {"scope": str, "key": bytes},
+    key=("scope", "key"),
     comment="Hands and deals that the ladder has counted.",
 )
 
