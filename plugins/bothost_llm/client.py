@@ -5,6 +5,7 @@ No message and no error contains the key.
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import threading
 import time
@@ -125,7 +126,11 @@ class Client:
         self._options = options
         self._key = key
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        self._http = httpx.Client(headers=headers, follow_redirects=False, trust_env=False)
+        self._http = httpx.AsyncClient(headers=headers, follow_redirects=False, trust_env=False, timeout=None)
+        # Only a task can be given up as a whole: a timeout of a socket restarts with every byte.
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="llm-player", daemon=True)
+        self._thread.start()
 
     def complete(self, body: dict[str, Any], deadline: float) -> tuple[str, Usage, bool]:
         """Send a request. Returns the answer's text, which may be empty, what it used, and whether it was cut off.
@@ -134,15 +139,10 @@ class Client:
         """
         import httpx
 
-        left = deadline - time.monotonic()
-        if left <= 0:
-            raise TimeoutError("the model did not answer in time")
         try:
-            with self._http.stream(
-                "POST", f"{self._options.url.rstrip('/')}/chat/completions", json=body, timeout=left
-            ) as response:
-                data = self._read(response, deadline)
-        except httpx.TimeoutException:
+            asking = self._post(body, deadline - time.monotonic())
+            response, data = asyncio.run_coroutine_threadsafe(asking, self._loop).result()
+        except TimeoutError:
             raise TimeoutError("the model did not answer in time") from None
         except httpx.HTTPError as error:
             raise Busy(f"the endpoint cannot be reached ({type(error).__name__})", 0.5) from None
@@ -176,18 +176,28 @@ class Client:
             text = text.replace(self._key, "…")
         return f": {printable(text[:MAX_REASON])}"
 
-    def _read(self, response: httpx.Response, deadline: float) -> bytes:
-        data = bytearray()
-        for chunk in response.iter_bytes():
-            data += chunk
-            if len(data) > self._options.max_answer_bytes:
-                raise ProtocolError(f"the response is longer than {self._options.max_answer_bytes} bytes")
-            if time.monotonic() > deadline:  # httpx's own timeout restarts with every chunk
-                raise TimeoutError("the model did not answer in time")
-        return bytes(data)
+    async def _post(self, body: dict[str, Any], seconds: float) -> tuple[httpx.Response, bytes]:
+        url = f"{self._options.url.rstrip('/')}/chat/completions"
+        async with asyncio.timeout(seconds), self._http.stream("POST", url, json=body) as response:
+            data = bytearray()
+            async for chunk in response.aiter_bytes():
+                data += chunk
+                if len(data) > self._options.max_answer_bytes:
+                    raise ProtocolError(f"the response is longer than {self._options.max_answer_bytes} bytes")
+            return response, bytes(data)
+
+    async def _end(self) -> None:
+        asking = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in asking:
+            task.cancel()
+        await asyncio.gather(*asking, return_exceptions=True)
+        await self._http.aclose()
 
     def close(self) -> None:
-        self._http.close()
+        asyncio.run_coroutine_threadsafe(self._end(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
 
 
 def _retry_after(response: httpx.Response) -> float:

@@ -23,7 +23,7 @@ NO_CLOCK = Budget(deadline=math.inf)
 
 
 class Endpoint:
-    """Answers with what ``script`` returns: (status, headers, body) for the request's JSON."""
+    """Answers with what ``script`` returns: (status, headers, body) for the request's JSON. Status 0: the body only."""
 
     def __init__(self):
         self.requests = []
@@ -36,10 +36,11 @@ class Endpoint:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 endpoint.requests.append((self.path, dict(self.headers), body))
                 status, headers, data = endpoint.script(body)
-                self.send_response(status)
-                for name, value in headers.items():
-                    self.send_header(name, value)
-                self.end_headers()
+                if status:
+                    self.send_response(status)
+                    for name, value in headers.items():
+                        self.send_header(name, value)
+                    self.end_headers()
                 try:
                     for chunk in [data] if isinstance(data, bytes) else data:
                         self.wfile.write(chunk)
@@ -207,12 +208,14 @@ def test_a_decision_without_time_asks_nothing(endpoint, decide):
     assert not endpoint.requests
 
 
-def test_a_response_that_trickles_is_given_up_too(endpoint, decide):
+@pytest.mark.parametrize("status", [200, 0], ids=["body", "headers"])
+def test_a_response_that_trickles_is_given_up_too(endpoint, decide, status):
     def trickle():
+        yield b"" if status else b"HTTP/1.1 200 OK\r\nX: "
         while not endpoint.stop.wait(0.02):
             yield b" "
 
-    endpoint.script = lambda body: (200, {}, trickle())
+    endpoint.script = lambda body: (status, {}, trickle())
 
     def given_up():
         with pytest.raises(TimeoutError):
