@@ -43,18 +43,15 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 def problems(data: Any, struct: type[msgspec.Struct], *, key: str = "", dec_hook: Hook | None = None) -> list[Problem]:
     """Return all errors of ``data`` as a ``struct``, in the order of the data; [] if it is valid."""
-    found = list(_walk_struct(data, struct, key, dec_hook))
+    found = list(_walk(data, struct, key, dec_hook))
     if not found:
         found = list(_convert(data, struct, key, dec_hook))
     return found
 
 
-def _walk_struct(data: Any, struct: type[msgspec.Struct], key: str, hook: Hook | None) -> Iterable[Problem]:
+def _walk_struct(data: dict[Any, Any], struct: type[msgspec.Struct], key: str, hook: Hook | None) -> Iterable[Problem]:
     info = _type_info(struct)
     assert isinstance(info, inspect.StructType)
-    if not isinstance(data, dict):
-        yield Problem(key, f"expected a table, got {_kind(data)}", data)
-        return
     hints = _type_hints(struct)
     fields = {field.encode_name: field for field in info.fields}
     for name, value in data.items():
@@ -69,29 +66,24 @@ def _walk_struct(data: Any, struct: type[msgspec.Struct], key: str, hook: Hook |
 
 
 def _walk(value: Any, annotation: Any, key: str, hook: Hook | None) -> Iterable[Problem]:
-    parts = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
-    for part in parts if isinstance(value, list) else ():
-        if get_origin(part) is tuple and get_args(part)[1:] == (Ellipsis,):
+    for part in get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,):
+        inner = get_args(part)
+        if isinstance(value, list) and (get_origin(part) is list or inner[1:] == (Ellipsis,)):
             for index, element in enumerate(value):
-                yield from _walk(element, get_args(part)[0], f"{key}[{index}]", hook)
+                yield from _walk(element, inner[0], f"{key}[{index}]", hook)
             return
-    info = _type_info(annotation)
-    members = info.types if isinstance(info, inspect.UnionType) else (info,)
-    for member in members:
-        if isinstance(member, inspect.StructType) and isinstance(value, dict):
-            yield from _walk_struct(value, member.cls, key, hook)
-            return
-        item = getattr(member, "item_type", None)
-        if isinstance(item, inspect.StructType) and isinstance(value, list):
-            for index, element in enumerate(value):
-                yield from _walk_struct(element, item.cls, f"{key}[{index}]", hook)
-            return
-        of = getattr(member, "value_type", None)
-        if isinstance(of, inspect.StructType) and isinstance(value, dict):
+        if isinstance(value, dict) and get_origin(part) is dict and _is_struct(inner[1]):
             for name, element in value.items():
-                yield from _walk_struct(element, of.cls, _join(key, str(name)), hook)
+                yield from _walk(element, inner[1], _join(key, str(name)), hook)
+            return
+        if isinstance(value, dict) and _is_struct(part):
+            yield from _walk_struct(value, part, key, hook)
             return
     yield from _convert(value, annotation, key, hook)
+
+
+def _is_struct(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, msgspec.Struct)
 
 
 def _convert(value: Any, annotation: Any, key: str, hook: Hook | None) -> Iterable[Problem]:
@@ -152,12 +144,6 @@ def _plain(text: str, value: Any) -> str:
     if shown and ", got" not in text:
         text += shown
     return text[:1].lower() + text[1:]
-
-
-def _kind(data: Any) -> str:
-    return {list: "a list", str: "text", bool: "true or false", int: "a number", float: "a number"}.get(
-        type(data), type(data).__name__
-    )
 
 
 def _join(key: str, name: str) -> str:
