@@ -51,7 +51,7 @@ class Journal:
         if self.path is None:
             return []
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        file = self._file = self.path.open("ab")
+        file = self._file = self.path.open("a+b")
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # until it is closed
         except BlockingIOError:
@@ -60,17 +60,10 @@ class Journal:
         if not file.tell():
             file.write(msgspec.json.encode(self.header) + b"\n")
             return []
-        done, valid = self._read()
-        file.truncate(valid)  # without a line that was cut
-        return done
-
-    def _read(self) -> tuple[list[DealResult], int]:
-        assert self.path is not None
-        lines = self._lines()
+        file.seek(0)
         try:
-            first, end = next(lines)
-            header = msgspec.json.decode(first, type=Header)
-        except (StopIteration, ValueError):
+            header, deals = read(file)
+        except ValueError:
             raise UsageError(f"{self.path} is not a match journal", advice=OTHER) from None
         if header != self.header:
             raise UsageError(
@@ -78,24 +71,9 @@ class Journal:
                 f"seed {header.seed})",
                 advice=f"{OTHER}, or delete this one",
             )
-        done = []
-        for line, line_end in lines:
-            try:
-                done.append(msgspec.json.decode(line, type=DealResult))
-            except ValueError:
-                break
-            end = line_end
-        return done, end
-
-    def _lines(self) -> Iterator[tuple[bytes, int]]:
-        """Complete lines, each with the offset after it."""
-        assert self.path is not None
-        offset = 0
-        with self.path.open("rb") as file:
-            for line in file:
-                offset += len(line)
-                if line.endswith(b"\n"):
-                    yield line, offset
+        start, done = file.tell(), list(deals)
+        file.truncate(done[-1][1] if done else start)  # without a line that was cut
+        return [deal for deal, _ in done]
 
     def append(self, result: DealResult) -> None:
         if self._file is not None:
@@ -108,3 +86,24 @@ class Journal:
             os.fsync(self._file.fileno())
             self._file.close()
             self._file = None
+
+
+def read(file: IO[bytes]) -> tuple[Header, Iterator[tuple[DealResult, int]]]:
+    """The header of a journal, and its deals, each with the offset after it. They end where a line was cut.
+
+    Raises ValueError for a file without a header.
+    """
+    first = file.readline()
+    if not first.endswith(b"\n"):
+        raise ValueError("its first line was cut")
+    return msgspec.json.decode(first, type=Header), _deals(file)
+
+
+def _deals(file: IO[bytes]) -> Iterator[tuple[DealResult, int]]:
+    for line in file:
+        try:
+            deal = msgspec.json.decode(line, type=DealResult)
+        except ValueError:
+            return
+        if line.endswith(b"\n"):
+            yield deal, file.tell()

@@ -10,11 +10,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import msgspec
-
 from bothost import rules
 from bothost.arena.figures import figures_for
-from bothost.arena.journal import Header
+from bothost.arena.journal import read
 from bothost.arena.lineup import Lineup, lineups
 from bothost.arena.match import DealResult
 from bothost.errors import BothostError, UsageError
@@ -43,7 +41,7 @@ def outcomes(path: Path) -> Iterator[Outcome]:
     """Yield the deals of a journal, without a truncated last line. Raises UsageError for other files."""
     with path.open("rb") as file:
         try:
-            header = msgspec.json.decode(file.readline(), type=Header)
+            header, deals = read(file)
             game = rules.game(header.game, **json.loads(header.rules))
             seats = lineups(game, len(header.contestants))
         except (BothostError, ValueError, TypeError) as error:
@@ -53,11 +51,7 @@ def outcomes(path: Path) -> Iterator[Outcome]:
         if len(set(contestants)) < len(contestants):
             return
         identity = header.game, header.rules, *header.contestants, header.seed, header.ms
-        for line in file:
-            try:
-                deal = msgspec.json.decode(line, type=DealResult)
-            except ValueError:
-                return
+        for deal, _ in deals:
             if len(deal.hands) != len(seats):
                 raise UsageError(f"{path}: deal {deal.deal} does not have the {len(seats)} hands of its lineups")
             scores = _scores(game, deal, seats, len(contestants))

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import sqlalchemy as sa
 
-from bothost.ladder.outcome import Outcome, teams_of
+from bothost.ladder.outcome import Outcome, marked, teams_of
 from bothost.store.models import game_ends, games, rated
 from bothost.store.query import players_of
 from bothost.store.ratings import Contestant, Scope, hand_key
@@ -50,7 +50,7 @@ class LoggedOutcomes:
         hands = self._hands()
         while some := list(islice(hands, HANDS_AT_ONCE)):
             named = {id(hand): _names(hand) for hand in some}
-            known = self._counted([key for keys in named.values() for key in keys])
+            known = marked(self._store, self._scope, [key for keys in named.values() for key in keys])
             for hand in some:
                 outcome = self._one(hand, named[id(hand)], known)
                 if outcome is not None:
@@ -98,11 +98,6 @@ class LoggedOutcomes:
             if len(rows) < PAGE:
                 return
             after = rows[-1].game_id, rows[-1].seat
-
-    def _counted(self, keys: list[bytes]) -> set[bytes]:
-        query = sa.select(rated.c.key).where(rated.c.scope == self._scope, rated.c.key.in_(keys))
-        with self._store.begin() as connection:
-            return set(connection.execute(query).scalars())
 
     def _outcome(self, hand: Hand, ended: list[Any]) -> tuple[str, Outcome | None]:
         """Return the reason to exclude the hand, and its outcome or None."""

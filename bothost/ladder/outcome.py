@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import msgspec
+import sqlalchemy as sa
 
-from bothost.store.ratings import Contestant
+from bothost.store.models import rated
+from bothost.store.ratings import Contestant, Scope
+from bothost.store.store import Store
 
 LANDLORD = Contestant("role", "landlord")
 """Rated together with the landlord's player, because one landlord plays two peasants."""
+
+KEYS_AT_ONCE = 1000
+"""Keys of one query."""
 
 Team = tuple[Contestant, ...]
 
@@ -29,6 +35,17 @@ class Outcome(msgspec.Struct, frozen=True):
     def ranks(self) -> list[int]:
         """Rank of each team, from 1. Equal scores share a rank."""
         return [1 + sum(other > score for other in self.scores) for score in self.scores]
+
+
+def marked(store: Store, scope: Scope, keys: Sequence[bytes]) -> set[bytes]:
+    """Return those of the keys that are marked as counted."""
+    query = sa.select(rated.c.key).where(rated.c.scope == scope)
+    known: set[bytes] = set()
+    with store.begin() as connection:
+        for start in range(0, len(keys), KEYS_AT_ONCE):
+            some = keys[start : start + KEYS_AT_ONCE]
+            known.update(connection.execute(query.where(rated.c.key.in_(some))).scalars())
+    return known
 
 
 def teams_of(

@@ -8,14 +8,14 @@ Source: Weng and Lin, "A Bayesian approximation method for online ranking" (JMLR
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any
 
 import sqlalchemy as sa
 
 from bothost.errors import StoreError, UsageError
-from bothost.ladder.outcome import Outcome
+from bothost.ladder.outcome import Outcome, marked
 from bothost.store import models
 from bothost.store.ratings import Contestant, Rating, Scope, all_ratings
 from bothost.store.store import Store
@@ -23,7 +23,6 @@ from bothost.store.store import Store
 BATCH = 2_000
 KEPT = 10
 """The first points of a history are all kept; later ones whenever the number of hands grew by a tenth."""
-T = TypeVar("T")
 Place = tuple[str, Contestant]
 """A game and a contestant."""
 
@@ -58,7 +57,8 @@ class Ladder:
     def count(self, outcomes: Iterable[Outcome], on_counted: Callable[[int], None] = lambda done: None) -> int:
         """Count outcomes that were not counted before. Returns the number of those with teams."""
         counted = 0
-        for batch in _batches(outcomes, BATCH):
+        waiting = iter(outcomes)
+        while batch := list(islice(waiting, BATCH)):
             fresh = self._fresh(batch)
             changes = _Changes()
             for outcome in fresh:
@@ -71,13 +71,7 @@ class Ladder:
 
     def _fresh(self, batch: list[Outcome]) -> list[Outcome]:
         """Return the outcomes whose first key is not marked as counted."""
-        table = models.rated
-        known: set[bytes] = set()
-        keys = [outcome.keys[0] for outcome in batch]
-        with self._store.begin() as connection:
-            for some in _batches(keys, 500):
-                query = sa.select(table.c.key).where(table.c.scope == self._scope, table.c.key.in_(some))
-                known.update(connection.execute(query).scalars())
+        known = marked(self._store, self._scope, [outcome.keys[0] for outcome in batch])
         fresh = []
         for outcome in batch:
             if outcome.keys[0] not in known:
@@ -181,12 +175,6 @@ class _Changes:
             {"scope": scope, "game": game, "contestant": a.key, "opponent": b.key, "hands": hands, "wins": wins}
             for (game, a, b), (hands, wins) in self._pairs.items()
         ]
-
-
-def _batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    waiting = iter(items)
-    while batch := list(islice(waiting, size)):
-        yield batch
 
 
 def _columns(rating: Rating) -> dict[str, Any]:
