@@ -12,6 +12,7 @@ import typer
 
 from bothost.cli import hand_query as hands
 from bothost.cli import options, output
+from bothost.config import find
 from bothost.errors import UsageError
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ def command(
     from bothost.cli.registry import opened
     from bothost.plugins import require
     from bothost.retrain.job import Tools
+    from bothost.retrain.on_ray import OnRay
     from bothost.retrain.task import Request, trainer_of
 
     minute = _minute(at)
@@ -85,7 +87,7 @@ def command(
     request = asked()
     with opened(settings) as registry:
         tools = Tools(plugins, registry.store, registry)
-        elsewhere = None if ray is None else _on_ray(ray, config, ray_cores)
+        elsewhere = None if ray is None else OnRay(ray, find(config), ray_cores)
         match = (lambda: promoted(tools, name, deals, alpha, config)) if promote else None
         folder = settings.host.data_dir / "retrain"
         if watch:
@@ -118,13 +120,6 @@ def once(
     if promote is not None:
         result["promotion"] = promote()
     return result
-
-
-def _on_ray(address: str, config: Path | None, cores: int) -> Learn:
-    from bothost.config import find
-    from bothost.retrain.on_ray import OnRay
-
-    return OnRay(address, find(config), cores)
 
 
 def promoted(tools: Tools, name: str, deals: int, alpha: float, config: Path | None) -> dict[str, Any]:
@@ -200,6 +195,8 @@ def _folder(folder: Path, request: Request) -> Path:
 
 def _text(result: dict[str, Any]) -> str:
     lines = [f"{result['strategy']}:{result['version']} is the challenger, from {result['rows']:,} decisions"]
+    if left_out := result["figures"].get("left_out_hands"):
+        lines.append(f"  left out: {output.counted(left_out, 'hand')} of other rules than the training's")
     if "promotion" in result:
         lines.append(result["promotion"]["reason"])
     else:

@@ -114,7 +114,7 @@ class HandEncoder(Protocol):
         ...
 
     def __call__(self, hand: Trajectory) -> Encoded | None:
-        """None if the hand is of another game or encoder version."""
+        """None if the hand is of another game, other rules or another encoder version."""
         ...
 
 
@@ -125,6 +125,8 @@ class LoggedHands:
         done = json.loads((folder / DONE).read_text())
         self.offsets: npt.NDArray[np.int64] = np.array(done["offsets"], np.int64)
         """(hands + 1,): where each trajectory begins."""
+        self.left_out: int = done.get("left_out", 0)
+        """Number of trajectories that the encoder does not take."""
         self._observations, self._masks, self._rest = (
             _mapped(folder / file, kind, (self.decisions, width)) for file, kind, width in _columns(done)
         )
@@ -150,7 +152,8 @@ class LoggedHands:
         folder of its own. Raises UsageError where there is nothing to learn from."""
         train, val = (cls.encoded(folder / split, encoder, games.trajectories(split)) for split in ("train", "val"))
         if not len(train):
-            raise UsageError("the dataset has no scored hand of this game", advice="play more, or ask for other hands")
+            what = "scored hand by the rules of this training" if train.left_out else "scored hand of this game"
+            raise UsageError(f"the dataset has no {what}", advice="play more, or ask for other hands")
         return train, val
 
     def batch(self, model: torch.nn.Module, options: PpoOptions, rng: np.random.Generator, samples: int) -> Batch:
@@ -240,8 +243,9 @@ class LeadEncoder:
 
     def __call__(self, hand: Trajectory) -> Encoded | None:
         task = self.task
-        block = hand.game.blocks[task.observation] if hand.game.name == task.game.name else None
-        if block is None or block.version != task.game.blocks[task.observation].version or len(hand.scores) != 2:
+        if (hand.game.name, hand.game.rules) != (task.game.name, task.game.rules) or len(hand.scores) != 2:
+            return None
+        if hand.game.blocks[task.observation].version != task.game.blocks[task.observation].version:
             return None
         observations = np.empty((len(hand.steps), task.observation_size), np.float32)
         scores = np.empty((len(hand.steps), 2), np.float32)
@@ -286,12 +290,15 @@ def _layout(encoder: HandEncoder) -> dict[str, Any]:
 def _encode(folder: Path, encoder: HandEncoder, hands: Iterable[Trajectory]) -> None:
     """Write the arrays of each hand to the files of the folder, and last ``DONE``, which is whole or not there."""
     (folder / DONE).unlink(missing_ok=True)
-    offsets = [0]
+    offsets, left_out = [0], 0
     with ExitStack() as stack:
         observations, masks, rest = (stack.enter_context((folder / f"{name}.raw").open("wb")) for name in FILES)
         for hand in hands:
-            encoded = encoder(hand) if hand.steps else None
+            if not hand.steps:
+                continue
+            encoded = encoder(hand)
             if encoded is None:
+                left_out += 1
                 continue
             steps = len(hand.steps)
             legal = legal_masks(encoded.choices or [step.legal for step in hand.steps], encoder.num_actions)
@@ -304,5 +311,5 @@ def _encode(folder: Path, encoder: HandEncoder, hands: Iterable[Trajectory]) -> 
             numbers.tofile(rest)
             offsets.append(offsets[-1] + steps)
     building = folder / f".{DONE}"
-    building.write_text(json.dumps({"offsets": offsets, **_layout(encoder)}))
+    building.write_text(json.dumps({"offsets": offsets, "left_out": left_out, **_layout(encoder)}))
     building.replace(folder / DONE)

@@ -56,7 +56,12 @@ class MahjongPpoTrainer(Trainer):
         hands, held_out = LoggedHands.of_splits(run.out.parent / "encoded", MahjongHands(), games)
         learner, progress = train(options, run, report, start=begin, extra=hands.extra_batch(options.logged_share))
         evaluation = held_out.evaluation(ModelPool(run.out / "pool"), MahjongNet(look_ahead=options.look_ahead))
-        more = {"logged_decisions": hands.decisions, "logged_share": options.logged_share, "evaluation": evaluation}
+        more = {
+            "logged_decisions": hands.decisions,
+            "logged_share": options.logged_share,
+            "left_out_hands": hands.left_out,
+            "evaluation": evaluation,
+        }
         return publish(learner, progress, run, more)
 
 

@@ -224,6 +224,7 @@ class PhasePpoTrainer(Trainer):
             **progress.figures(),
             "logged_decisions": hands.decisions,
             "logged_share": options.logged_share,
+            "left_out_hands": hands.left_out,
             "evaluation": evaluation,
         }
         publish_one(run, progress, model, graph(version), version, figures, play)

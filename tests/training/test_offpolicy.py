@@ -184,6 +184,9 @@ def test_a_batch_of_whole_hands_is_what_ppo_takes_and_joins_those_of_self_play(t
     assert least.samples in np.diff(logged.offsets)
 
 
-def test_hands_of_another_game_are_passed_over(tmp_path):
-    other = [Trajectory(rules.game("othello"), "0", 0, (1.0, -1.0), next(played(1)).steps)]
-    assert len(LoggedHands.encoded(tmp_path / "a", LeadEncoder(TASK), iter(other))) == 0
+@pytest.mark.parametrize("other", [rules.game("othello"), rules.game("pairing", preset="four-phase")])
+def test_hands_of_another_game_or_of_other_rules_are_left_out_and_counted(tmp_path, other):
+    strange = Trajectory(other, "0", 0, (1.0, -1.0), next(played(1)).steps)
+    for _ in range(2):  # the second time from the completed files
+        logged = LoggedHands.encoded(tmp_path / "a", LeadEncoder(TASK), iter([*played(2), strange]))
+        assert (len(logged), logged.left_out) == (2, 1)
