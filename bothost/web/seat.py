@@ -119,7 +119,7 @@ class Seat:
         self.ask, self.asked_at = ask, now
 
     def shown(self, now: float) -> Json:
-        """What the player's page draws: this seat's view, nothing else."""
+        """What the player's page draws: this seat's view; at the end of the hand also those of the others."""
         view = self.view
         legal = view.legal().tolist() if view is not None and self.ask is not None else []
         return {
@@ -129,6 +129,7 @@ class Seat:
             "seat": self.seat,
             "names": self.names,
             "view": None if view is None else drawn(view),
+            "views": self._views(),
             "legal": [{"action": action, "notation": view.notation(action)} for action in legal] if view else [],
             "ask": None if self.ask is None else self.ask.id,
             "left_ms": self._left_ms(now),
@@ -137,6 +138,13 @@ class Seat:
             "acted": self.acted,
             "chat": self.chat,
         }
+
+    def _views(self) -> dict[int, Json] | None:
+        """The views of all seats once the deal is revealed at the end of the hand; None before."""
+        if self.view is None or self.scores is None or (record := self.view.record()) is None:
+            return None
+        state = self.game.replay(*record)
+        return {seat: drawn(state.view(seat)) for seat in range(self.game.num_seats)}
 
     def _left_ms(self, now: float) -> float | None:
         if self.ask is None or self.ask.grant_ms is None:

@@ -24,8 +24,8 @@ FRAME_KEYS = {
     *("silent", "seat", "names", "view", "left_ms", "chat"),
 }
 PLAY_KEYS = {
-    *("state", "game", "table", "seat", "names", "view", "legal", "ask", "left_ms", "scores", "notice", "id", "review"),
-    *("left", "ended", "chat", "acted"),
+    *("state", "game", "table", "seat", "names", "view", "views", "legal", "ask", "left_ms", "scores", "notice", "id"),
+    *("review", "left", "ended", "chat", "acted"),
 }
 
 
@@ -168,8 +168,13 @@ def check_person(timeline, positions, person):
     assert len(shown) >= 2
     for frame in person.frames:
         assert set(frame) == PLAY_KEYS
+    assert shown[-1]["views"] is not None
     for frame in shown:
         view = frame["view"]
+        if frame["views"] is not None:  # the deal is revealed
+            assert frame["scores"] is not None
+            for other, whole in enumerate(positions[-1]):
+                assert frame["views"][str(other)].items() >= without_events(whole).items()
         if (win := view.pop("win", None)) is not None:  # public: the event is everybody's
             assert timeline.hand.scores[win["seat"]] == max(timeline.hand.scores)
         assert frame["seat"] == seat and view in own

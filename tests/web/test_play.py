@@ -368,6 +368,7 @@ def test_a_whole_hand_by_clicking(page, served, site, game, monkeypatch):
     page.wait_for_selector(".board", timeout=60_000)
     play_out(page, game)
     assert page.locator(".turn-note").inner_text() in ("You won.", "You lost.", "A draw.")
+    assert page.locator(".board :is(.card, .tile).back").count() == 0  # nothing is hidden any more
     page.get_by_role("link", name="review this hand").click(timeout=60_000)
     page.wait_for_selector(".steps")
     timeline = next(iter_timelines(site.store, iter_hands(site.store)))

@@ -99,7 +99,7 @@ export function Board({ position, legal, onAct, t }) {
       <header><span class="badge">${t(WINDS[seat])}</span><strong>${players[seat]}</strong></header>
       ${others.length && onAct ? html`<div class="actions">${others.map((action) => html`<button type="button" class=${`act${action.notation === "pass" ? "" : " primary"}`}
         onClick=${() => onAct(action)}>${capital(describe(action.notation, t))}</button>`)}</div>` : null}
-      <div class="tiles" role="group" aria-label=${t("Your hand")}>
+      <div class="tiles" role="group" aria-label=${t(legal ? "Your hand" : "hand")}>
         ${tiles.map((tile, i) => html`<${Tile} key=${i} tile=${tile} onClick=${act(tile)} t=${t} />`)}
         ${shown.length ? null : html`<${Hidden} count=${view.hand_sizes[seat]} t=${t} />`}
         ${drawn ? html`<span class="drawn"><${Tile} tile=${drawn} onClick=${act(drawn)} t=${t} /></span>` : null}

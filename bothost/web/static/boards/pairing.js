@@ -61,7 +61,7 @@ export function Board({ position, legal, onAct, t }) {
       ${act && CHOOSE[view.phase] && html`<p>${t(CHOOSE[view.phase])}</p>`}
       ${phases.length && act ? html`<div class="actions">${phases.map((action) => html`<button type="button" class="act primary" onClick=${() => act(action)}>${capital(describe(action.notation, t))}</button>`)}</div>` : null}
       ${hidden(hands[seat]) ? html`<${Backs} count=${hands[seat].length} label=${t("hand")} />`
-        : html`<${Cards} names=${hands[seat]} moves=${moves} selected=${view.selected} onAct=${act} label=${t("Your hand")} t=${t} />`}
+        : html`<${Cards} names=${hands[seat]} moves=${moves} selected=${view.selected} onAct=${act} label=${t(legal ? "Your hand" : "hand")} t=${t} />`}
     <//>
   </div>`;
 }

@@ -155,7 +155,7 @@ function Game({ id, onTitle, t }) {
     <div class="columns"><div>
       <div class="turn-note"><p role="status">${turn && !over && others.length > 0 && html`<span class="count">${others.join(" · ")}</span> `}${turn}</p>
         <${Clock} leftMs=${shown.left_ms} t=${t} /></div>
-      <div class="place" ref=${place} tabindex="-1">${shown.view && html`<${Board} position=${{ seat: shown.seat, view: shown.view, players: names }} legal=${legal} onAct=${legal.length ? act : undefined} t=${t} />`}</div></div>
+      <div class="place" ref=${place} tabindex="-1">${shown.view && html`<${Board} position=${{ seat: shown.seat, view: shown.view, views: shown.views ?? undefined, players: names }} legal=${legal} onAct=${legal.length ? act : undefined} t=${t} />`}</div></div>
       <aside>${over ? html`<${Over} shown=${shown} names=${names} t=${t} />`
         : html`${shown.view && html`<${Hint} id=${id} game=${shown.game} ask=${shown.ask} describe=${board.describe} t=${t} />`}
           <div class="actions"><button class="act" onClick=${leave}>${t("Leave")}</button></div>`}
