@@ -35,6 +35,8 @@ Positive = Annotated[float, Meta(gt=0)]
 NotNegative = Annotated[float, Meta(ge=0)]
 Levels = Annotated[tuple[Share, ...], Meta(min_length=1)]
 """When a training's levels are taken, weakest first, as parts of its samples."""
+HUGE_PARAMETER = 1e6
+"""A few layers with parameters of this size overflow float32, and their outputs are no numbers."""
 Clock = Callable[[], float]
 """Returns seconds: ``time.monotonic``, or ``time.process_time`` to ignore other work on the machine."""
 
@@ -217,12 +219,15 @@ def check_levels(levels: Levels) -> None:
 
 
 def check_finite(model: torch.nn.Module, iteration: int, figures: Iterable[float] = ()) -> None:
-    """Raise ModelError if a parameter or a figure is not a finite number. What is on disk is still sound."""
-    parameters = all(bool(parameter.isfinite().all()) for parameter in model.parameters())
+    """Raise ModelError if a parameter or a figure is not a finite number, or a parameter is huge.
+
+    What is on disk is still sound.
+    """
+    parameters = all(bool((parameter.abs() < HUGE_PARAMETER).all()) for parameter in model.parameters())
     if not (parameters and all(map(math.isfinite, figures))):
+        what = "figures are no longer finite numbers" if parameters else "parameters are no longer sound numbers"
         raise ModelError(
-            f"the training diverged in iteration {iteration}: "
-            f"its {'figures' if parameters else 'parameters'} are no longer finite numbers",
+            f"the training diverged in iteration {iteration}: its {what}",
             advice="lower the learning rate, and begin anew or --resume from the last checkpoint",
         )
 
