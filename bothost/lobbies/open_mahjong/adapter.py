@@ -43,7 +43,7 @@ class OpenMahjong(LobbyAdapter):
         super().__init__(account, options)
         self._session = Session(account, options, self._session_ended)
         self._seeker = Seeker(self._session, options)
-        self._chat = Chat(account, options.chat_url)
+        self._chat = Chat(account, options)
         self._table: WaitingRoom | Game | None = None
         self._listing = False
         self._known: tuple[str, ...] = ()

@@ -14,7 +14,7 @@ from bothost import messages as m
 from bothost.lobbies.base import Account
 from bothost.lobbies.frames import MAX_CHAT, NOT_JSON, plain_text
 from bothost.lobbies.open_mahjong import protocol as wire
-from bothost.lobbies.open_mahjong.options import CHAT
+from bothost.lobbies.open_mahjong.options import CHAT, OpenMahjongOptions
 
 FIRST_CONN = 1 << 20
 """Numbers of chat sockets start here, those of the game server at 1."""
@@ -37,13 +37,13 @@ _decode = msgspec.json.Decoder(Said).decode
 class Chat:
     """The chat of one player: logs in, joins the room of our table, says and hears."""
 
-    def __init__(self, account: Account, url: str) -> None:
-        """``url``: of the chat server, or a path on the lobby's host; empty: no chat."""
+    def __init__(self, account: Account, options: OpenMahjongOptions) -> None:
         self._account = account
-        self._url = _address(account.url, url) if url else ""
+        self._url = _address(account.url, options.chat_url) if options.chat_url else ""
+        self._answer_s = options.answer_timeout_s
         self._conn = FIRST_CONN
         self._stage = "closed"
-        """closed → opening → login → ready"""
+        """closed → opening → login → ready; lost: until the next try"""
         self._login = wire.LoginInfo(user_id=0)
         self._table = ""
         self._joined = 0
@@ -77,8 +77,14 @@ class Chat:
         return [m.CancelTimer(CHAT), m.CloseSocket(self._conn)]
 
     def timed_out(self) -> list[m.Output]:
-        """Try again after a loss."""
+        """The server did not answer the login, or it is time to try again after a loss."""
+        if self._stage == "login":
+            return [m.CloseSocket(self._conn), *self._lost()]
         return self._open() if self._stage == "lost" else []
+
+    def _lost(self) -> list[m.Output]:
+        self._stage, self._joined = "lost", 0
+        return [m.Notice("the chat server is not reached", "warning"), m.SetTimer(CHAT, RETRY_S)]
 
     def feed(self, item: m.SocketOpened | m.SocketClosed | m.SocketFailed | m.Frame) -> list[m.Output]:
         """Something happened on a chat socket."""
@@ -86,11 +92,11 @@ class Chat:
             return []
         if isinstance(item, m.SocketOpened):
             self._stage = "login"
-            return [self._send("login", username=self._login.username, userkey=self._login.userkey)]
+            login = self._send("login", username=self._login.username, userkey=self._login.userkey)
+            return [login, m.SetTimer(CHAT, self._answer_s)]
         if isinstance(item, m.Frame):
             return self._frame(item.data)
-        self._stage, self._joined = "lost", 0
-        return [m.Notice("the chat server is not reached", "warning"), m.SetTimer(CHAT, RETRY_S)]
+        return self._lost()
 
     def _frame(self, data: str | bytes) -> list[m.Output]:
         try:
@@ -106,7 +112,7 @@ class Chat:
             return [*out, m.Notice(f"the chat server says: {said.content}", "warning")]
         if said.responseType == "Tips" and self._stage == "login":
             self._stage = "ready"
-            return self._join()
+            return [m.CancelTimer(CHAT), *self._join()]
         if said.responseType == "Tips" and said.roomId and said.roomId == _room(self._table):
             self._joined = said.roomId
             waiting, self._waiting = self._waiting, []

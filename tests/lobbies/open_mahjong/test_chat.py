@@ -77,6 +77,18 @@ def test_logging_in_with_the_key_of_the_game_server_then_the_room():
     assert join == {"type": "joinRoom", "data": {"roomId": 1}}
 
 
+def test_a_login_without_an_answer_is_given_up_and_tried_again():
+    bench = ChatBench().sit()
+    (timer,) = told(bench.feed(m.SocketOpened(bench.chat)), m.SetTimer)
+    out = bench.feed(m.TimerFired(timer.name))
+    assert m.CloseSocket(bench.chat) in out and told(out, m.Notice)
+    (timer,) = told(out, m.SetTimer)
+    (again,) = told(bench.feed(m.TimerFired(timer.name)), m.OpenSocket)
+    assert again.conn > FIRST_CONN
+    bench.feed(m.SocketOpened(again.conn))
+    assert m.CancelTimer(timer.name) in bench.hear_chat("Tips", "ok")
+
+
 def test_what_is_said_waits_for_the_room():
     bench = ChatBench().sit()
     assert bench.feed(m.Say(ROOM, "hello\x1b[31m")) == []
