@@ -7,7 +7,7 @@ import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache, partial
-from itertools import compress, pairwise
+from itertools import compress, groupby, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,7 +48,7 @@ class Dataset:
         self.strategy = strategy
         self._games = GameCache()
         try:
-            self._manifest: Mapping[str, Any] = dict(json.loads(self._info.read_bytes()))
+            self.manifest: Mapping[str, Any] = dict(json.loads(self._info.read_bytes()))
         except (OSError, ValueError, TypeError) as error:
             raise _damaged(self._info, error) from error
 
@@ -82,43 +82,26 @@ class Dataset:
         return self.folder / "meta" / "info.json"
 
     @property
-    def manifest(self) -> Mapping[str, Any]:
-        return self._manifest
-
-    @property
     def sha256(self) -> str:
         """Hash of the manifest, which has the hashes of the files. The lineage of a model names it."""
         return hashlib.sha256(self._info.read_bytes()).hexdigest()
 
     def trajectories(self, split: str = "train") -> Iterator[Trajectory]:
         """The scored hands of a split. Memory does not grow with their number."""
-        steps: list[_Step] = []
-        first: _Hand | None = None
-        for rows in self._batches():
-            for hand, begin, end in rows.hands():
-                if first is not None and hand.key != first.key:
-                    yield from self._trajectory(first, steps)
-                    steps = []
-                    first = None
-                first = first or hand
-                if (
-                    first.split == split
-                    and first.scores is not None
-                    and (game := self._games.get(*first.game)) is not None
-                ):
+        parts = ((rows, *part) for rows in self._batches() for part in rows.hands())
+        for _, of_hand in groupby(parts, key=lambda part: part[1].key):  # a hand may continue in the next batch
+            steps: list[_Step] = []
+            for rows, hand, begin, end in of_hand:
+                game = self._games.get(*hand.game)
+                if hand.split == split and hand.scores is not None and game is not None:
                     steps += ((rows.attempts[row], self._step(game, rows, row)) for row in range(begin, end))
-        if first is not None:
-            yield from self._trajectory(first, steps)
-
-    def _trajectory(self, hand: _Hand, steps: list[_Step]) -> Iterator[Trajectory]:
-        game = self._games.get(*hand.game)
-        made = tuple(compress((step for _, step in steps), played([attempt for attempt, _ in steps])))
-        if made and game is not None and hand.scores is not None:
-            yield Trajectory(game, *hand.key, tuple(hand.scores), made)
+            made = tuple(compress((step for _, step in steps), played([attempt for attempt, _ in steps])))
+            if made and game is not None and hand.scores is not None:
+                yield Trajectory(game, *hand.key, tuple(hand.scores), made)
 
     def _batches(self) -> Iterator[_Rows]:
         """The live decisions."""
-        for entry in self._manifest["files"]:
+        for entry in self.manifest["files"]:
             path = self.folder / "data" / Path(str(entry["file"])).name
             try:
                 with pq.ParquetFile(path) as file:

@@ -9,7 +9,7 @@ as away.
 from __future__ import annotations
 
 import hashlib
-from collections import Counter, OrderedDict, deque
+from collections import Counter, deque
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
@@ -25,19 +25,17 @@ from bothost.rules.game import Game
 from bothost.store.consent import Consent, Sitter, recorded, sitters
 from bothost.store.logged_games import GameCache
 from bothost.store.query import HandQuery
-from bothost.store.reader import TOGETHER_US, LoggedHand, Timeline, iter_hands, iter_timelines
+from bothost.store.reader import LoggedHand, Timeline, iter_hands, iter_timelines, together
 from bothost.store.rebuild import Move, moves_of
 from bothost.store.records import DecisionRecord
 from bothost.store.store import Store
 from bothost.strategy import PlayerMove
 
-WINDOW_HANDS = 1000
-"""Hands to look back and ahead for the rows of our other accounts at the same hand."""
+MOST_IDS = 1000
+"""Most ids of players among which the nearest to an unknown one is looked for."""
 
 _log = structlog.get_logger("bothost.retrain")
 Json = dict[str, Any]
-Place = tuple[str, str, str]
-"""Lobby, table and hand: identifies a hand at its lobby."""
 
 
 class Players:
@@ -45,27 +43,28 @@ class Players:
 
     def __init__(self, store: Store, query: HandQuery | None = None) -> None:
         """``query``: conditions on hands, except game and players; default: all hands."""
-        self._store = store
+        self.store = store
         self._query = msgspec.structs.replace(query or HandQuery(), closed=True, players=())
         self.games = GameCache()
         self._passes: dict[tuple[str, tuple[str, ...], str | None], Json] = {}
 
     def players(self, game: str) -> dict[str, int]:
         """See :class:`bothost.PlayerLog`."""
-        records = recorded(self._store)
+        records = recorded(self.store)
         counted: Counter[str] = Counter()
-        for hand, siblings, away in _with_siblings(self._hands(game)):
-            first = all(hand.game.seat < seat for seat in siblings)
-            for sitter in sitters(hand.game, records):
-                own = sitter.seat == hand.game.seat
-                if sitter.consents and (own or (first and sitter.seat not in siblings | away)):
-                    counted[sitter.names[0]] += 1
+        for ours in together(self._hands(game)):
+            seats, away = _seats(ours)
+            for hand in ours:
+                for sitter in sitters(hand.game, records):
+                    unseen = hand.game.seat == min(seats) and sitter.seat not in seats | away
+                    if sitter.consents and (sitter.seat == hand.game.seat or unseen):
+                        counted[sitter.names[0]] += 1
         return dict(counted.most_common())
 
     def moves(self, game: str, players: Collection[str] = (), *, split: str | None = None) -> Iterator[PlayerMove]:
         """See :class:`bothost.PlayerLog`."""
         wanted = frozenset(players)
-        records = recorded(self._store)
+        records = recorded(self.store)
         for player in sorted(wanted):
             self._require(game, player, records)
         found = _Pass(self, wanted, records)
@@ -77,21 +76,17 @@ class Players:
 
     def thinking_ms(self, game: str, players: Collection[str]) -> Iterator[float]:
         """See :class:`bothost.PlayerLog`."""
-        words = recorded(self._store)
+        words = recorded(self.store)
         for player in sorted(players):
             self._require(game, player, words)
-        return thinking_ms(self._store, msgspec.structs.replace(self._query, games=(game,)), players)
+        return thinking_ms(self.store, msgspec.structs.replace(self._query, games=(game,)), players)
 
     def lineage(self) -> Json:
         """See :class:`bothost.PlayerLog`."""
         return {"query": msgspec.to_builtins(self._query), "read": list(self._passes.values())}
 
-    def timelines(self, hands: Iterator[LoggedHand]) -> Iterator[Timeline]:
-        """Everything of these hands."""
-        return iter_timelines(self._store, hands)
-
     def _hands(self, game: str) -> Iterator[LoggedHand]:
-        return iter_hands(self._store, msgspec.structs.replace(self._query, games=(game,)))
+        return iter_hands(self.store, msgspec.structs.replace(self._query, games=(game,)))
 
     def _require(self, game: str, player: str, records: Mapping[tuple[str, str], Consent]) -> None:
         """Raise UsageError unless the player has a logged hand and agreed."""
@@ -106,7 +101,7 @@ class Players:
                     lobby = hand.game.lobby
                 elif sitter.shown == player:
                     shown.add(sitter.names[0])
-                elif lobby is None and len(ids) < WINDOW_HANDS:
+                elif lobby is None and len(ids) < MOST_IDS:
                     ids.add(sitter.names[0])
         if lobby is not None:
             advice = f"once they have: bothost games consent {player} --lobby {lobby}"
@@ -128,25 +123,26 @@ class _Pass:
         self._wanted = wanted
         self._records = records
         self._split = ExportOptions().split_of
-        self._done: OrderedDict[tuple[Place, int], int] = OrderedDict()
-        """Seats of the last hands whose moves were read, and when these hands started."""
         self._left_out: Counter[str] = Counter()
         self._hands = self._moves = 0
         self._digest = hashlib.sha256()
         self._whole = False
 
     def run(self, hands: Iterator[LoggedHand], split: str | None) -> Iterator[PlayerMove]:
-        chosen: deque[tuple[dict[int, Sitter], frozenset[int], str]] = deque()
+        chosen: deque[tuple[dict[int, Sitter], set[int], frozenset[int], str]] = deque()
 
         def asked() -> Iterator[LoggedHand]:
-            for hand, siblings, away in _with_siblings(hands):
-                part = self._split(*_place(hand))
-                seats = {s.seat: s for s in self._sitters(hand) if s.seat not in siblings}
-                if seats and split in (None, part):
-                    chosen.append((seats, away, part))
-                    yield hand
+            for ours in together(hands):
+                own, away = _seats(ours)
+                part = self._split(ours[0].game.lobby, ours[0].game.table, ours[0].game.hand)
+                done: set[int] = set()
+                for hand in ours:
+                    seats = {s.seat: s for s in self._sitters(hand) if s.seat not in own - {hand.game.seat}}
+                    if seats and split in (None, part):
+                        chosen.append((seats, done, away, part))
+                        yield hand
 
-        for timeline in self._log.timelines(asked()):
+        for timeline in iter_timelines(self._log.store, asked()):
             yield from self._hand(timeline, *chosen.popleft())
         self._whole = True
 
@@ -166,10 +162,11 @@ class _Pass:
                 yield sitter
 
     def _hand(
-        self, timeline: Timeline, seats: dict[int, Sitter], away: Collection[int], split: str
+        self, timeline: Timeline, seats: dict[int, Sitter], done: set[int], away: Collection[int], split: str
     ) -> Iterator[PlayerMove]:
+        """The moves of these seats, except those that are ``done``: another row of ours at the hand had them."""
         hand = timeline.hand
-        seats = {seat: sitter for seat, sitter in seats.items() if not self._was_read(hand, seat)}
+        seats = {seat: sitter for seat, sitter in seats.items() if seat not in done}
         game = self._log.games.get(hand.game.game, hand.game.rules)
         if not seats or game is None:
             self._left_out["hands seen twice" if game is not None else "hands of a game that is not known here"] += 1
@@ -182,7 +179,7 @@ class _Pass:
                 _log.warning("hand_left_out", game_id=hand.game.game_id.hex(), reason=error.detail)
             return
         self._left_out.update(why for _, why in moves if why)
-        self._remember(hand, seats)
+        done.update(seats)
         scores = None if hand.scores is None else tuple(hand.scores)
         game_id, started = hand.game.game_id.hex(), hand.game.started_us
         chosen = [move for move, why in moves if not why]
@@ -193,16 +190,6 @@ class _Pass:
             sitter = seats[move.seat]
             name = next((name for name in sitter.names if name in self._wanted), sitter.names[0])
             yield PlayerMove(game, game_id, split, name, move.seat, move.view, move.legal, move.action, started, scores)
-
-    def _was_read(self, hand: LoggedHand, seat: int) -> bool:
-        started = self._done.get((_place(hand), seat))
-        return started is not None and abs(hand.game.started_us - started) <= TOGETHER_US
-
-    def _remember(self, hand: LoggedHand, seats: Collection[int]) -> None:
-        for seat in seats:
-            self._done[_place(hand), seat] = hand.game.started_us
-        while len(self._done) > WINDOW_HANDS:
-            self._done.popitem(last=False)
 
 
 class _LeftOut(Exception):
@@ -269,35 +256,6 @@ def _check(game: Game, timeline: Timeline, move: Move, decision: DecisionRecord)
         raise _LeftOut("hands whose views are not those that were logged", where)
 
 
-def _place(hand: LoggedHand) -> Place:
-    return hand.game.lobby, hand.game.table, hand.game.hand
-
-
-def _with_siblings(hands: Iterator[LoggedHand]) -> Iterator[tuple[LoggedHand, frozenset[int], frozenset[int]]]:
-    """Yield each hand, our other seats at it in the log, and the seats that any of ours saw away."""
-    before: deque[LoggedHand] = deque()
-    ahead: deque[LoggedHand] = deque()
-    near: dict[Place, list[LoggedHand]] = {}
-
-    def take() -> None:
-        if (hand := next(hands, None)) is not None:
-            ahead.append(hand)
-            near.setdefault(_place(hand), []).append(hand)
-
-    for _ in range(WINDOW_HANDS):
-        take()
-    while ahead:
-        hand = ahead.popleft()
-        others = [
-            other
-            for other in near[_place(hand)]
-            if other.game.seat != hand.game.seat and abs(other.game.started_us - hand.game.started_us) <= TOGETHER_US
-        ]
-        yield hand, frozenset(other.game.seat for other in others), hand.away.union(*(other.away for other in others))
-        before.append(hand)
-        take()
-        if len(before) > WINDOW_HANDS:
-            old = before.popleft()
-            near[_place(old)].remove(old)
-            if not near[_place(old)]:
-                del near[_place(old)]
+def _seats(ours: list[LoggedHand]) -> tuple[frozenset[int], frozenset[int]]:
+    """Our seats at a hand, and the seats that any of them saw away."""
+    return frozenset(hand.game.seat for hand in ours), frozenset().union(*(hand.away for hand in ours))
