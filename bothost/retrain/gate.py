@@ -40,12 +40,9 @@ class GateSettings(msgspec.Struct, frozen=True, kw_only=True):
     alpha: float = 0.05
     """Highest probability that a challenger passes although it is no better."""
     seed: int = 0
-    ms: float | None = None
-    """Milliseconds per decision. None: no clock."""
     workers: int = 1
     game: str | None = None
     """None: the strategy's only game."""
-    rules: Json = {}
     options: Json = {}
     """Options of play of both."""
 
@@ -99,12 +96,11 @@ def play(
     """Play the match of two addresses. With a journal, an interrupted match continues."""
     spec = MatchSpec(
         game=game,
-        rules=settings.rules,
+        rules={},
         contestants=(challenger, champion),
         options=(settings.options, settings.options),
         deals=settings.deals,
         seed=settings.seed,
-        ms=settings.ms,
         workers=settings.workers,
         sequential=True,
         luck_adjusted=has_luck(game),

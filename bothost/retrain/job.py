@@ -36,7 +36,6 @@ from bothost.retrain.task import (
     Learn,
     Request,
     RetrainTask,
-    Site,
     last_checkpoint,
     learn,
     trainer_of,
@@ -98,10 +97,9 @@ def retrain(tools: Tools, request: Request, out: Path, report: ReportProgress, e
             lease.check()
             report(done, note, total)
 
-        site = Site(tools.plugins, lambda: nullcontext(tools.store))
         task = RetrainTask(request=asked, folder=out.resolve(), dataset_sha256=dataset.sha256, start=start)
         try:
-            learnt = (elsewhere or partial(learn, site))(task, watched)
+            learnt = (elsewhere or partial(learn, tools.plugins, lambda: nullcontext(tools.store)))(task, watched)
         except UsageError:
             if last_checkpoint(out / TRAINING) is None:  # then the next attempt sees what was played meanwhile
                 shutil.rmtree(out)

@@ -1,5 +1,7 @@
 """Run trainings on a Ray cluster. Each training is one actor, on any node with room for it.
 
+If the actor's process dies, the training starts again from its last checkpoint.
+
 The local process holds the lease, writes the dataset and registers the model. Only the training runs on the cluster.
 All nodes need the job's folder and the configuration under the same paths. They need the database only for trainers
 that read the log themselves. No secret is sent: each node uses the environment that it was started with.
@@ -9,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,14 +19,16 @@ from typing import Any
 from bothost.config import load
 from bothost.errors import UsageError
 from bothost.plugins import Plugins
-from bothost.retrain.elsewhere import until_learnt
-from bothost.retrain.task import DATASET, Learnt, RetrainTask, Site, learn
+from bothost.retrain.task import DATASET, TRAINING, Learnt, RetrainTask, last_checkpoint, learn
 from bothost.store.store import Store
 from bothost.strategy import ReportProgress
+from bothost.training.processes import ATTEMPTS, WorkerDied
 from bothost.training.ray_cluster import connect, value_of
 
 HERE = "local"
 """Used instead of an address: start Ray on this machine and stop it at the end."""
+LOOK_S = 1.0
+"""Seconds between two checks of a training."""
 
 
 class Trainee:
@@ -40,7 +45,7 @@ class Trainee:
                 raise UsageError(f"{_node()} does not see {path}", advice=advice)
         settings = load(config)
         plugins = Plugins.load(settings.host.plugins_dir)
-        return learn(Site(plugins, partial(Store.open, settings.store)), task, self._report)
+        return learn(plugins, partial(Store.open, settings.store), task, self._report)
 
     def progress(self) -> tuple[int, str, int | None]:
         """The last progress report of the trainer. Called while ``learn`` runs."""
@@ -51,7 +56,7 @@ class Trainee:
 
 
 class RayRunning:
-    """A running task. Implements ``Running``."""
+    """A running task."""
 
     def __init__(self, config: Path, task: RetrainTask, cores: int) -> None:
         import ray
@@ -64,9 +69,10 @@ class RayRunning:
         self._asked = self._actor.progress.remote()
         self._name = f"the training of {task.request.strategy}"
         self.progress: tuple[int, str, int | None] = (0, "waiting for a free node of the cluster", None)
+        """The last progress report of the trainer: done, note and total."""
 
     def look(self, seconds: float) -> Learnt | None:
-        """See ``Running``."""
+        """Wait up to ``seconds`` for the result; None if it is not finished. Raises WorkerDied or the task's error."""
         import ray
 
         if ray.wait([self._learnt], timeout=seconds)[0]:
@@ -78,7 +84,7 @@ class RayRunning:
         return None
 
     def stop(self) -> None:
-        """See ``Running``."""
+        """End the process if it is alive."""
         import ray
 
         with contextlib.suppress(ray.exceptions.RayError):
@@ -86,6 +92,29 @@ class RayRunning:
 
     def _value(self, reference: Any) -> Any:
         return value_of(reference, self._name, None)
+
+
+def until_learnt(start: Callable[[], RayRunning], task: RetrainTask, report: ReportProgress) -> Learnt:
+    """Start a task with ``start`` and watch it until it finishes. Start it again whenever its process dies.
+
+    Raises WorkerDied if it died ``ATTEMPTS`` times without a new checkpoint, or any error of the task or of ``report``.
+    The task is stopped in that case.
+    """
+    losses, reached = 0, last_checkpoint(task.folder / TRAINING)
+    while True:
+        running = start()
+        try:
+            while (learnt := running.look(LOOK_S)) is None:
+                report(*running.progress)
+            return learnt
+        except WorkerDied:
+            now = last_checkpoint(task.folder / TRAINING)
+            losses = losses + 1 if now == reached else 1
+            reached = now
+            if losses == ATTEMPTS:
+                raise
+        finally:
+            running.stop()
 
 
 class OnRay:

@@ -56,22 +56,22 @@ class Learnt(msgspec.Struct, frozen=True):
     """What the trainer read from the log itself, if it does."""
 
 
-class Site(msgspec.Struct, frozen=True):
-    """What a process needs to run a task."""
-
-    plugins: Plugins
-    open_store: Callable[[], AbstractContextManager[Store]]
-    """Opens the database. Called only if the trainer reads the log itself."""
-
-
 Learn = Callable[[RetrainTask, ReportProgress], Learnt]
 """Runs a task, in this process or another. Continues an interrupted one."""
 
 
-def learn(site: Site, task: RetrainTask, report: ReportProgress) -> Learnt:
-    """Run the task in this process, from its last checkpoint if there is one."""
+def learn(
+    plugins: Plugins,
+    open_store: Callable[[], AbstractContextManager[Store]],
+    task: RetrainTask,
+    report: ReportProgress,
+) -> Learnt:
+    """Run the task in this process, from its last checkpoint if there is one.
+
+    ``open_store`` opens the database. It is called only if the trainer reads the log itself.
+    """
     request = task.request
-    strategy: type[Strategy] = require(site.plugins, site.plugins.strategies, "strategy", request.strategy)
+    strategy: type[Strategy] = require(plugins, plugins.strategies, "strategy", request.strategy)
     trainer = trainer_of(strategy)
     settled = check_options(trainer, request.options)
     if trainer.starts_with_version and settled.start:
@@ -80,7 +80,7 @@ def learn(site: Site, task: RetrainTask, report: ReportProgress) -> Learnt:
     dataset = Dataset(task.folder / DATASET, strategy.name)
     if dataset.sha256 != task.dataset_sha256:
         raise UsageError(f"{dataset.folder} is not the dataset that the job was started with")
-    with site.open_store() if trainer.learns_from_log else nullcontext() as store:
+    with open_store() if trainer.learns_from_log else nullcontext() as store:
         log = None if store is None else _players(store, request, dataset)
         run = TrainingRun(
             out=task.folder / TRAINING,
@@ -90,7 +90,7 @@ def learn(site: Site, task: RetrainTask, report: ReportProgress) -> Learnt:
             command=request.command,
             log=log,
             players=request.query.players if log is not None else (),
-            evaluators=trainer_evaluators(site.plugins, trainer, settled),
+            evaluators=trainer_evaluators(plugins, trainer, settled),
         )
         figures = checked_figures(trainer, trainer(settled).retrain(run, dataset, task.start, report))
         return Learnt(figures, None if log is None else log.lineage())

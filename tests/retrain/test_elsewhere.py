@@ -8,12 +8,11 @@ from contextlib import nullcontext
 import pytest
 
 from bothost.errors import ConfigError, PluginError, StrategyNotFound, UsageError
-from bothost.retrain import elsewhere, on_ray
-from bothost.retrain.elsewhere import until_learnt
+from bothost.retrain import on_ray
 from bothost.retrain.forget import forget
 from bothost.retrain.job import Request, retrain
-from bothost.retrain.on_ray import OnRay, Trainee
-from bothost.retrain.task import TRAINING, RetrainTask, Site, learn
+from bothost.retrain.on_ray import OnRay, Trainee, until_learnt
+from bothost.retrain.task import TRAINING, RetrainTask, learn
 from bothost.store.query import HandQuery
 from bothost.training.processes import ATTEMPTS, WorkerDied
 from bothost.training.ray_cluster import connect
@@ -39,8 +38,8 @@ REQUEST = Request(
 class Dying:
     """Does a task in this process, and is lost after so many updates of its own."""
 
-    def __init__(self, site, task, updates):
-        self.site, self.task, self.updates = site, task, updates
+    def __init__(self, tools, task, updates):
+        self.tools, self.task, self.updates = tools, task, updates
         self.progress = (0, "", None)
         self.stopped = False
 
@@ -52,7 +51,7 @@ class Dying:
                 if self.updates < 0:
                     raise WorkerDied("killed")
 
-        return learn(self.site, self.task, report)
+        return learn(self.tools.plugins, lambda: nullcontext(self.tools.store), self.task, report)
 
     def stop(self):
         self.stopped = True
@@ -64,13 +63,13 @@ def test_a_lost_training_goes_on_to_the_same_model_from_the_champion_that_it_beg
 
     def in_pieces(task, report):
         def start():
-            begun.append(Dying(Site(tools.plugins, lambda: nullcontext(tools.store)), task, 1))
+            begun.append(Dying(tools, task, 1))
             return begun[-1]
 
         return until_learnt(start, task, report)
 
     def killed(task, report):
-        Dying(Site(tools.plugins, lambda: nullcontext(tools.store)), task, 0).look(1.0)
+        Dying(tools, task, 0).look(1.0)
 
     with pytest.raises(WorkerDied):  # the whole job is lost, and somebody else is champion when it is resumed
         retrain(tools, REQUEST, tmp_path / "pieces", SILENT, killed)
@@ -139,7 +138,7 @@ def test_a_watcher_that_ends_the_job_stops_the_training(tmp_path, any_settings, 
         until_learnt(
             lambda: running, RetrainTask(request=REQUEST, folder=tmp_path, dataset_sha256="", start=None), report
         )
-    assert running.stopped and elsewhere.LOOK_S > 0
+    assert running.stopped and on_ray.LOOK_S > 0
 
 
 def test_a_node_without_the_folder_or_with_another_dataset_says_so(tools, tmp_path, monkeypatch):
@@ -152,9 +151,8 @@ def test_a_node_without_the_folder_or_with_another_dataset_says_so(tools, tmp_pa
     assert "storage" in caught.value.advice
 
     def stop(task, report):
-        site = Site(tools.plugins, lambda: nullcontext(tools.store))
         other = RetrainTask(request=task.request, folder=task.folder, dataset_sha256="0" * 64, start=None)
-        return learn(site, other, report)
+        return learn(tools.plugins, lambda: nullcontext(tools.store), other, report)
 
     with pytest.raises(UsageError, match="not the dataset"):
         retrain(tools, REQUEST, tmp_path / "job", SILENT, stop)
