@@ -27,6 +27,7 @@ __all__ = [
     "Json",
     "NativeView",
     "Oracle",
+    "PlayerModel",
     "Search",
     "State",
     "VecEnv",
@@ -44,6 +45,7 @@ __all__ = [
 
 NativeView = _native.View
 Oracle = _native.Oracle
+PlayerModel = _native.PlayerModel
 Search = _native.Search
 othello_perft = _native.othello_perft
 
@@ -138,8 +140,10 @@ def vec_env(game: Game, n: int, seed: int = 0) -> VecEnv:
     return make(n, seed)
 
 
-def search(root: View, seed: int = 0, **options: Any) -> Search:
+def search(root: View, seed: int = 0, players: PlayerModel | None = None, **options: Any) -> Search:
     """A tree search from a view whose seat is asked: information-set UCT over sampled full states.
+
+    ``players``: a model of how players of this game move, such as :class:`bothost.rules.doudizhu.PlayerModel`.
 
     All options have defaults:
 
@@ -168,7 +172,7 @@ def search(root: View, seed: int = 0, **options: Any) -> Search:
     """
     if not isinstance(root, _native.View):
         raise UsageError(f"{root.game.name} cannot be searched", advice="use a game of the native core")
-    return Search(root, seed, options)
+    return Search(root, seed, options, players)
 
 
 def legal_many(views: Sequence[View]) -> tuple[ActionArray, npt.NDArray[np.int64]]:

@@ -30,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bothost.native import _native, native_state, native_view
-from bothost.rules.game import Rows, State, View
+from bothost.rules.game import FloatArray, Rows, State, View
 
 RANKS = "3456789TJQKA2BR"
 NUM_RLCARD_ACTIONS = 27472
@@ -146,14 +146,35 @@ def rule_choice(view: View) -> tuple[int, str]:
     return _native.doudizhu_rule_choice(native_view(view, "Dou Dizhu"))
 
 
-def log_likelihood(view: View, deal: State, *, exponent: float = 0.6) -> float:
+class PlayerModel(_native.DoudizhuPlayers):
+    """How a player moves: the probability of each legal play, by a small network.
+
+    Arrays of float32: ``position`` (195, 32), ``bias`` (32,), ``move`` (141, 32), ``output`` (32,), ``linear`` (141,).
+    A position has the first 162 cells of the block ``compact`` and those of ``situation``, a move those of
+    ``move_analysis`` but the last. The logit of a move is ``output`` · relu(``position``ᵀ p + ``bias`` + ``move``ᵀ m) +
+    ``linear`` · m. Raises ValueError for other shapes and for numbers that are not finite.
+    """
+
+    def __init__(
+        self, position: FloatArray, bias: FloatArray, move: FloatArray, output: FloatArray, linear: FloatArray
+    ) -> None:
+        super().__init__([position, bias, move, output, linear])
+
+    def probabilities(self, view: View) -> FloatArray:
+        """Of each legal play of the asked seat, float32. Raises ValueError if it is not asked for a play."""
+        return super().probabilities(native_view(view, "Dou Dizhu"))
+
+
+def log_likelihood(view: View, deal: State, *, exponent: float = 0.6, players: PlayerModel | None = None) -> float:
     """Log likelihood of the other seats' plays, given the hands of ``deal``, a sample of the view.
 
-    Each seat may be of one of a few types of players. The probability of each play is raised to ``exponent``; see
-    ``native/games/doudizhu/belief.h``. 0 if the view does not know the history; minus infinity for hands that could
-    not make these plays. Raises ValueError if ``exponent`` is not within (0, 1].
+    Each seat may be of one of a few types of players; with ``players``, also as this model describes them. The
+    probability of each play is raised to ``exponent``; see ``native/games/doudizhu/belief.h``. 0 if the view does not
+    know the history; minus infinity for hands that could not make these plays. Raises ValueError if ``exponent`` is not
+    within (0, 1].
     """
-    return _native.doudizhu_log_likelihood(native_view(view, "Dou Dizhu"), native_state(deal, "Dou Dizhu"), exponent)
+    views = native_view(view, "Dou Dizhu"), native_state(deal, "Dou Dizhu")
+    return _native.doudizhu_log_likelihood(*views, exponent, players)
 
 
 def rhcp_choice(view: View) -> tuple[int, str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -37,11 +38,12 @@ def write_version(
     graph: onnx.ModelProto | Mapping[str, onnx.ModelProto],
     encoder_version: int,
     play: Mapping[str, Any] | None = None,
+    more: Sequence[Path] = (),
 ) -> Version:
     """Write the files of a version into ``folder`` and return its entry in the manifest.
 
     ``graph`` names its initializers without data as the model names its parameters. Several graphs: by file name.
-    ``play``: options of play, plain data, that belong to the version.
+    ``play``: options of play, plain data, that belong to the version. ``more``: further files, which are copied.
     """
     folder.mkdir(parents=True, exist_ok=True)
     save_tensors(model.state_dict(), folder / WEIGHTS)
@@ -51,6 +53,9 @@ def write_version(
         (folder / name).write_bytes(one.SerializeToString())
         onnx.checker.check_model(str(folder / name))  # by path: the data lie beside it
     names = [*graphs, WEIGHTS]
+    for file in more:
+        shutil.copyfile(file, folder / file.name)
+        names.append(file.name)
     if play:
         (folder / PLAY).write_text(json.dumps(dict(play), indent=2) + "\n")
         names.append(PLAY)
@@ -121,10 +126,11 @@ def publish_one(
     encoder_version: int,
     figures: Mapping[str, Any],
     play: Mapping[str, Any] | None = None,
+    more: Sequence[Path] = (),
 ) -> None:
     """Write a training's only version, ``v1``, into ``run.out/weights``. Parameters: see ``write_version``."""
     folder = run.out / "weights"
-    version = write_version(folder / "v1", model, graph, encoder_version, play)
+    version = write_version(folder / "v1", model, graph, encoder_version, play, more)
     write_manifest(folder, {"v1": version}, {"champion": "v1"}, lineage_of(run, progress, encoder_version, figures))
 
 

@@ -21,9 +21,9 @@ from msgspec import Meta
 
 from bothost import ReportProgress, Trainer, TrainingRun
 from bothost.errors import UsageError
-from bothost.rules import ActionArray, Game, State, View, doudizhu, game, search
+from bothost.rules import ActionArray, Game, PlayerModel, State, View, doudizhu, game, search
 from bothost.training import checkpoint
-from bothost_doudizhu_mcts import records
+from bothost_doudizhu_mcts import players, records
 from bothost_doudizhu_mcts.ahead import in_order
 from bothost_doudizhu_mcts.evaluated import LeafValues, search_on
 from bothost_doudizhu_mcts.options import PlayOptions
@@ -49,7 +49,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     preset: str = "rlcard"
     """Preset of the game's rules."""
     evaluator: str = ""
-    """Address of the strategy that values the leaves, such as "doudizhu-mcts". Empty: playouts."""
+    """Address of the strategy that values the leaves, such as "doudizhu-mcts". Empty: playouts. If its version has a
+    model of players, the searches count on it."""
     search: dict[str, Any] = {}
     """Options of ``bothost.rules.search`` that override those of play."""
     styles: tuple[Weight, Weight, Weight] = (0.5, 0.25, 0.25)
@@ -100,7 +101,8 @@ class Collection:
         """Raises UsageError if the folder has records, and the run does not resume them or has other settings."""
         self.options = options
         self.run = run
-        self.player = SelfPlay(options, run.seed, run.evaluators.get("evaluator"))
+        evaluator = run.evaluators.get("evaluator")
+        self.player = SelfPlay(options, run.seed, evaluator, players.load(evaluator.model) if evaluator else None)
         self.hands, self.records, self.seconds = 0, 0, 0.0
         self.made: dict[str, Any] = {"command": run.command, "seed": run.seed, "options": _plain(options)}
         if not run.resume:
@@ -181,10 +183,17 @@ def _what(options: Mapping[str, Any]) -> dict[str, Any]:
 class SelfPlay:
     """Plays hands and searches their positions."""
 
-    def __init__(self, options: Options, seed: int, evaluator: LeafValues | None = None) -> None:
+    def __init__(
+        self,
+        options: Options,
+        seed: int,
+        evaluator: LeafValues | None = None,
+        players: PlayerModel | None = None,
+    ) -> None:
         self.options, self.seed, self.evaluator = options, seed, evaluator
         self.game = game("doudizhu", preset=options.preset)
         self.search = options.of_search(self.game, evaluated=evaluator is not None)
+        self.players = players
         self.deals = min(int(self.search["belief"]), options.iterations)
 
     def hand(self, number: int) -> Batch:
@@ -208,7 +217,7 @@ class SelfPlay:
         if (clear := self._clear_best(view, legal)) is not None:
             state.apply(seat, doudizhu.rule_choice(view)[0] if style == "rule" else clear)
             return
-        tree = search(view, search_seed, **self.search)
+        tree = search(view, search_seed, self.players, **self.search)
         if self.deals:
             tree.resample_determinizations(self.deals)
         search_on(tree, self.evaluator, iterations=self.options.iterations)

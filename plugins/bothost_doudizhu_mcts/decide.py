@@ -11,6 +11,7 @@ import numpy as np
 
 from bothost import Budget, Decision, Evaluator, Model, ModelError, Player, Table, Trainer
 from bothost.rules import ActionArray, FloatArray, NativeView, Search, View, doudizhu, search
+from bothost_doudizhu_mcts import players
 from bothost_doudizhu_mcts.evaluated import LeafValues, address_of, search_on
 from bothost_doudizhu_mcts.network import Network
 from bothost_doudizhu_mcts.options import DEFAULT_ITERATIONS, PlayOptions
@@ -44,6 +45,8 @@ class DoudizhuMcts(Evaluator):
     def __init__(self, options: PlayOptions, model: Model | None = None) -> None:
         super().__init__(options, model)
         self.network = self._network(model)
+        self.players = players.load(model) if options.player_model == "on" else None
+        """Of the others, for a search."""
         self.evaluator: Evaluator | None = None
 
     def use_evaluator(self, option: str, evaluator: Evaluator) -> None:
@@ -68,9 +71,10 @@ class DoudizhuMcts(Evaluator):
     def trainer(cls) -> Mapping[str, type[Trainer]]:
         from bothost_doudizhu_mcts.collect import Collector
         from bothost_doudizhu_mcts.distil import Distiller
+        from bothost_doudizhu_mcts.imitate import Imitator
         from bothost_doudizhu_mcts.train import Fitter
 
-        return {"distil": Distiller, "collect": Collector, "fit": Fitter}
+        return {"distil": Distiller, "players": Imitator, "collect": Collector, "fit": Fitter}
 
     def player(self, table: Table) -> DoudizhuMctsPlayer:
         return DoudizhuMctsPlayer(self, table)
@@ -95,6 +99,7 @@ class DoudizhuMctsPlayer(Player):
 
     def __init__(self, strategy: DoudizhuMcts, table: Table) -> None:
         self.network = strategy.network
+        self.players = strategy.players
         self.evaluator = strategy.evaluator
         if self.evaluator is not None and not self.evaluator.supports(table.game):
             self.evaluator = None
@@ -184,7 +189,7 @@ class DoudizhuMctsPlayer(Player):
             self.thought = msgspec.structs.replace(old, told=len(history), action=None)
             return self.thought, reused
         seed = (self.table.seed + 0x9E3779B97F4A7C15 * view.seq) % 2**63
-        self.thought = Thought(search(view, seed, **options), options, seed, len(history), evaluator)
+        self.thought = Thought(search(view, seed, self.players, **options), options, seed, len(history), evaluator)
         return self.thought, 0
 
     def _watch(self, ms: float) -> Stopwatch:

@@ -41,11 +41,10 @@ from bothost.training.loop import (
     set_learning_rate,
 )
 from bothost.training.metrics import FILE, Metrics, plot, read
-from bothost.training.publish import publish_one
 from bothost_doudizhu_mcts.ahead import in_order
 from bothost_doudizhu_mcts.encode import PLANES, ROLES, SIDE, VERSION, encode, roles
 from bothost_doudizhu_mcts.evaluated import address_of
-from bothost_doudizhu_mcts.model import Networks, RoleNet, graphs
+from bothost_doudizhu_mcts.model import Networks, RoleNet, publish
 
 AHEAD = 3
 """Number of chunks that each worker prepares in advance."""
@@ -127,11 +126,15 @@ class Source:
     def chunk(self, number: int, positions: int, *, every_move: bool = False) -> Chunk:
         """Make chunk ``number``. ``every_move``: with all legal moves of each position."""
         rng = np.random.default_rng([self.seed, number])
+        return self._packed(self.positions(rng, positions), rng, every_move)
+
+    def positions(self, rng: np.random.Generator, count: int) -> list[tuple[View, ActionArray, FloatArray]]:
+        """Play until there are so many positions with several legal moves: their views, moves and teacher's values."""
         hands = [self._deal(rng) for _ in range(self.options.hands)]
         views: list[View] = []
         legal: list[ActionArray] = []
         values: list[FloatArray] = []
-        while len(views) < positions:
+        while len(views) < count:
             asked = [hand.state.view(hand.state.to_act[0]) for hand in hands]
             moves = [view.legal() for view in asked]
             choices = [i for i, actions in enumerate(moves) if len(actions) > 1]
@@ -145,8 +148,7 @@ class Source:
                 hand.state.apply(asked[i].seat, self._move(hand, asked[i], moves[i], valued.get(i), rng))
                 if hand.state.terminal:
                     hands[i] = self._deal(rng)
-        order = rng.permutation(len(views))[:positions]
-        return self._packed([(views[i], legal[i], values[i]) for i in order], rng, every_move)
+        return [(views[i], legal[i], values[i]) for i in rng.permutation(len(views))[:count]]
 
     def _deal(self, rng: np.random.Generator) -> _Hand:
         seats = rng.random(self.game.num_seats) < self.options.rule_seats
@@ -281,7 +283,7 @@ class Distiller(Trainer):
             held_out = Source(teacher, options, HELD_OUT_SEED + run.seed).chunk(0, options.measured, every_move=True)
             self._fit(run, teacher, nets, optimizer, progress, held_out, report)
         plot(read(run.out / FILE), PLOTTED, run.out / "training.png")
-        return publish(run, nets, progress, teacher)
+        return _publish(run, nets, progress, teacher)
 
     def _fit(
         self,
@@ -374,7 +376,7 @@ def measure(nets: Networks, chunk: Chunk, batch: int = 512) -> dict[str, float]:
     return {"l1": error / moves, "regret": regret / positions, "best_move": agreed / positions}
 
 
-def publish(run: TrainingRun, nets: Networks, progress: Progress, teacher: Evaluator) -> dict[str, Any]:
+def _publish(run: TrainingRun, nets: Networks, progress: Progress, teacher: Evaluator) -> dict[str, Any]:
     """Write the version and its lineage to ``out/weights``, and return the figures."""
     final = read(run.out / FILE)[-1]
     figures = {
@@ -384,5 +386,5 @@ def publish(run: TrainingRun, nets: Networks, progress: Progress, teacher: Evalu
         **{name: round(float(final[name]), 4) for name in ("l1", "regret", "best_move")},
     }
     told = {**figures, "teacher": address_of(teacher), "value": "2 P(win) - 1 of the side that moves"}
-    publish_one(run, progress, nets.in_16_bits(), graphs(), VERSION, told)
+    publish(run, progress, nets, told)
     return {"out": str(run.out), **figures}

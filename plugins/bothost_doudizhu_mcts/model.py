@@ -16,7 +16,9 @@ The hand without the candidate decides what can be played later. A fixed layer c
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,9 +28,11 @@ from onnx import TensorProto, helper
 from torch import Tensor, nn
 from torch.nn import functional
 
-from bothost import Model
+from bothost import Model, TrainingRun
 from bothost.training import checkpoint
-from bothost.training.publish import parameters_file
+from bothost.training.checkpoint import Progress
+from bothost.training.publish import parameters_file, publish_one
+from bothost_doudizhu_mcts import players
 from bothost_doudizhu_mcts.encode import PLANES, ROLES, SIDE, VERSION, Inputs
 from bothost_doudizhu_mcts.network import GRAPHS
 
@@ -140,6 +144,17 @@ class Networks(nn.Module):
         first = self.of[ROLES[0]].state_dict()
         for role in ROLES[1:]:
             self.of[role].load_state_dict(first)
+
+
+def publish(
+    run: TrainingRun, progress: Progress, nets: Networks, told: Mapping[str, Any], player_model: Path | None = None
+) -> None:
+    """Write a training's version, with ``told`` in its lineage.
+
+    ``player_model``: the file of its model of players. None: that of the version that the training began with.
+    """
+    file = player_model or players.file_of(run.start)
+    publish_one(run, progress, nets.in_16_bits(), graphs(), VERSION, told, more=[file] if file else [])
 
 
 def tensors(inputs: Inputs) -> tuple[Tensor, Tensor, Tensor]:

@@ -36,6 +36,8 @@ class PlayOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     evaluator: str = ""
     """Address of a strategy that values the leaves in place of the network, as in "deep-mc"; "": none. Neither is asked
     with the utility ``points`` or with several ``threads``."""
+    player_model: Literal["on", "off"] = "on"
+    """Whether the others may also be players as the version's model of players describes them, if it has one."""
     leaf_moves: Annotated[int, Meta(ge=0, le=100_000)] = 20
     """Most moves of a leaf that are valued: those that the rule player likes best; 0: all."""
     leaf_batch: Annotated[int, Meta(ge=1, le=4096)] = 16

@@ -24,12 +24,11 @@ from bothost.errors import UsageError
 from bothost.training import checkpoint
 from bothost.training.loop import Count, NotNegative, Positive, begun_or_resumed, check_finite, set_learning_rate
 from bothost.training.metrics import Metrics, plot, read
-from bothost.training.publish import publish_one
 from bothost_doudizhu_mcts import logged, records
 from bothost_doudizhu_mcts.encode import VERSION
 from bothost_doudizhu_mcts.evaluated import address_of
 from bothost_doudizhu_mcts.measure import HeldOut
-from bothost_doudizhu_mcts.model import Networks, graphs
+from bothost_doudizhu_mcts.model import Networks, publish
 from bothost_doudizhu_mcts.rehearsal import Rehearsal
 from bothost_doudizhu_mcts.samples import Batch, Samples
 
@@ -198,7 +197,7 @@ class Fit:
             "records_made_by": found.made_by,
             "l1_curve": [[round(point["epoch"], 2), round(point["l1"], 4)] for point in curve],
         }
-        publish_one(run, progress, self.net.in_16_bits(), graphs(), VERSION, told)
+        publish(run, progress, self.net, told)
         return {"out": str(run.out), **figures}
 
 

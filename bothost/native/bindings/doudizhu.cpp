@@ -1,15 +1,21 @@
 // Moves, hand analysis and the rule player of Dou Dizhu.
 #include "doudizhu/doudizhu.h"
 
+#include <algorithm>
+#include <array>
+#include <cmath>
+
 #include "bindings/afterstates.h"
 #include "bindings/bind.h"
 #include "bindings/convert.h"
+#include "bindings/parameters.h"
 #include "core/options.h"
 #include "doudizhu/afterstates.h"
 #include "doudizhu/analysis.h"
 #include "doudizhu/policy.h"
 #include "doudizhu/rhcp.h"
 #include "doudizhu/style.h"
+#include "search/policy.h"
 
 namespace bothost::python {
 namespace {
@@ -68,9 +74,41 @@ nb::tuple styled_choice(const Style& style, const AnyView& view, nb::handle mood
   return nb::make_tuple(choice.action, choice.rule, habits);
 }
 
-double likelihood(const AnyView& view, const AnyState& deal, double exponent) {
+using Players = search::PlayerModelOf<Doudizhu>;
+
+void make_players(Players* self, const nb::sequence& arrays) {
+  using Parameters = PlayerModel::Parameters;
+  constexpr std::size_t kHidden = PlayerModel::kHidden, kMove = PlayerModel::kMove;
+  const std::vector<std::vector<std::size_t>> shapes{
+      {PlayerModel::kPosition, kHidden}, {kHidden}, {kMove, kHidden}, {kHidden}, {kMove}};
+  const ParameterArrays<const float> given(arrays, shapes);
+  auto made = std::make_unique<Parameters>();
+  const std::array<float*, 5> into{made->position.front().data(), made->bias.data(),
+                                   made->move.front().data(), made->output.data(), made->linear.data()};
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    std::size_t n = 1;
+    for (const std::size_t size : shapes[i]) n *= size;
+    if (!std::all_of(given.data()[i], given.data()[i] + n, [](float x) { return std::isfinite(x); }))
+      throw InvalidInput("parameter " + std::to_string(i) + " has numbers that are not finite");
+    std::copy_n(given.data()[i], n, into[i]);
+  }
+  new (self) Players(PlayerModel(std::move(made)));
+}
+
+nb::object probabilities(const Players& self, const AnyView& view) {
+  const Sight sight = Sight::of(asked_view<Doudizhu>(view));
+  if (sight.table.phase != Phase::play) throw InvalidInput("the model knows plays, and no calls");
+  const auto moves = legal_actions(sight);
+  std::vector<float> likes(moves.size()), out(moves.size());
+  preferences(sight, moves, likes);
+  self.model.probabilities(sight, moves, likes, out);
+  return array_of(std::move(out));
+}
+
+double likelihood(const AnyView& view, const AnyState& deal, double exponent, const Players* players) {
   if (!(exponent > 0 && exponent <= 1)) throw nb::value_error("exponent must be above 0 and at most 1");
-  return explain(view_of<Doudizhu>(view), state_of<Doudizhu>(deal)).log_likelihood(exponent);
+  return explain(view_of<Doudizhu>(view), state_of<Doudizhu>(deal), players ? &players->model : nullptr)
+      .log_likelihood(exponent);
 }
 
 nb::tuple afterstates_of(const Sparse& features, const Sparse& legal) {
@@ -108,7 +146,10 @@ void bind_doudizhu(nb::module_& m) {
       .def("choose", &styled_choice);
   m.def("doudizhu_habits", [] { return std::vector<std::string>(kHabitNames.begin(), kHabitNames.end()); });
   m.def("doudizhu_afterstates", &afterstates_of);
-  m.def("doudizhu_log_likelihood", &likelihood);
+  nb::class_<Players, search::AnyPlayerModel>(m, "DoudizhuPlayers")
+      .def("__init__", &make_players)
+      .def("probabilities", &probabilities);
+  m.def("doudizhu_log_likelihood", &likelihood, nb::arg(), nb::arg(), nb::arg(), nb::arg().none());
   m.def("doudizhu_rhcp_choice", &choice_of<choose_by_partition>);
 }
 

@@ -1,4 +1,5 @@
 // Search as _native.pyi describes it.
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/unique_ptr.h>
 
 #include <algorithm>
@@ -95,15 +96,18 @@ nb::list root_actions(Search& self) {
 }  // namespace
 
 void bind_search(nb::module_& m) {
+  nb::class_<search::AnyPlayerModel>(m, "PlayerModel");
   nb::class_<Search>(m, "Search", "Information-set UCT from one seat's view, in coroutine form.")
       .def(
           "__init__",
-          [](Search* self, const AnyView& root, nb::handle seed_value, nb::dict options) {
+          [](Search* self, const AnyView& root, nb::handle seed_value, nb::dict options,
+             std::shared_ptr<search::AnyPlayerModel> players) {
             auto settled = options_of(json_from(options));
             settled.seed = seed(seed_value);
+            settled.players = std::move(players);
             new (self) Search{find_game(root.game().name()).search(root, settled)};
           },
-          nb::arg("root"), nb::arg("seed"), nb::arg("options"))
+          nb::arg("root"), nb::arg("seed"), nb::arg("options"), nb::arg("players").none() = nb::none())
       .def("run", &run, nb::arg("iterations") = nb::none(), nb::arg("ms") = nb::none())
       .def("feed", held(&search::AnySearch::feed), nb::arg("values").noconvert())
       .def("advance", held(&search::AnySearch::advance), nb::arg("root"), nb::arg("actions"))

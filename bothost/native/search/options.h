@@ -3,8 +3,10 @@
 #include <chrono>
 #include <cstdint>
 #include <limits>
+#include <memory>
 
 #include "core/types.h"
+#include "search/policy.h"
 
 namespace bothost::search {
 
@@ -43,6 +45,8 @@ struct Options {
   /// Number of deals that are sampled, weighted by how well they explain the others' actions, and resampled.
   /// More deals support sharper weights (resampling.h). 0: deals are sampled uniformly, one for each visit.
   int belief = 0;
+  /// Of the same game as the search. Null: the others are of the types that the game knows without one.
+  std::shared_ptr<const AnyPlayerModel> players;
   /// Progressive widening: a node with n visits considers the ceil(widening * sqrt(n + 1)) actions that the
   /// game's policy prefers (Coulom, "Computing Elo ratings of move patterns", 2007). 0: all actions.
   double widening = 0.0;

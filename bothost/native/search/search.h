@@ -29,6 +29,8 @@ class Search final : public AnySearch {
       throw InvalidInput("threads are for playouts: an evaluated search batches its leaves instead");
     if ((options.playout == Playout::rule || options.others == Others::policy) && !HasPlayoutPolicy<G>)
       throw InvalidInput("this game has no policy of its own to search with");
+    if (options.players && !models_players(*options.players))
+      throw InvalidInput("the model of players belongs to another game than the search");
     std::uint64_t seed = options.seed;
     for (int i = 0; i < options.threads; ++i)
       workers_.push_back(std::make_unique<Worker<G>>(root_, game_->num_seats(), options_, splitmix64(seed)));
@@ -137,6 +139,11 @@ class Search final : public AnySearch {
     if (!own || (&own->game() != game_.get() && own->game().rules() != game_->rules()))
       throw InvalidInput("the view belongs to another game than the search");
     return own->native();
+  }
+
+  static bool models_players(const AnyPlayerModel& players) {
+    if constexpr (HasLikelihood<G>) return dynamic_cast<const PlayerModelOf<G>*>(&players) != nullptr;
+    return false;
   }
 
   static void check(const View& root) {

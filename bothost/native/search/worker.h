@@ -69,11 +69,11 @@ class Worker {
     if constexpr (HasLikelihood<G>) {
       if (options_.belief == 0 || !determinizations_.empty()) return;
       std::vector<State> deals;
-      std::vector<decltype(G::explain(root_, std::declval<State>()))> explanations;
+      std::vector<decltype(G::explain(root_, std::declval<State>(), players()))> explanations;
       do {
         Rng rng = Rng::stream(deals_seed_, deals.size());
         deals.push_back(root_.sample(rng));
-        explanations.push_back(G::explain(root_, deals.back()));
+        explanations.push_back(G::explain(root_, deals.back(), players()));
       } while (deals.size() < wanted && Clock::now() < until);
       const auto logs_at = [&](double exponent) {
         std::vector<double> logs;
@@ -277,8 +277,17 @@ class Worker {
     requires HasPlayoutPolicy<G>
   {
     if constexpr (HasLikelihood<G>)
-      if (seat != root_.seat()) return G::playout_action(state, seat, types_, rng_, options_.playout_noise);
+      if (seat != root_.seat())
+        return G::playout_action(state, seat, types_, players(), rng_, options_.playout_noise);
     return G::playout_action(state, seat, rng_, options_.playout_noise);
+  }
+
+  /// The options' model of players; null for none. Its game was checked.
+  const auto* players() const
+    requires HasLikelihood<G>
+  {
+    const auto* own = static_cast<const PlayerModelOf<G>*>(options_.players.get());
+    return own ? &own->model : nullptr;
   }
 
   /// The edge of the matched root with which an iteration starts.

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "core/rng.h"
+#include "doudizhu/player_model.h"
 #include "doudizhu/policy.h"
 #include "doudizhu/view.h"
 
@@ -15,8 +16,9 @@ enum class Type : std::uint8_t {
   taste,      ///< plays by a softmax of the rule player's preferences
   rule,       ///< plays what the rule player prefers
   partition,  ///< plays by the partition of the hand only; see rhcp.h
+  learned,    ///< draws from the probabilities of a PlayerModel; none is of this type where there is no model
 };
-inline constexpr std::size_t kTypes = 3;
+inline constexpr std::size_t kTypes = 4;
 /// The type of each seat.
 using Types = std::array<Type, kSeats>;
 
@@ -32,16 +34,18 @@ class Explanation {
   Types draw(Rng& rng, double exponent) const;
 
  private:
-  friend Explanation explain(const View& view, const State& deal);
+  friend Explanation explain(const View& view, const State& deal, const PlayerModel* model);
   /// Per seat and type, the log of the probability of the seat's plays.
   std::array<std::array<double, kTypes>, kSeats> logs_{};
   bool known_ = false;
 };
 
-/// `deal` is a sample of the view. It takes some microseconds for each play of the others.
-Explanation explain(const View& view, const State& deal);
+/// `deal` is a sample of the view; `model`: null for none. It takes some microseconds for each play of the
+/// others.
+Explanation explain(const View& view, const State& deal, const PlayerModel* model);
 
-/// The play of one type in playouts. It is random with a chance of `noise`.
-Action choose_as(Type type, const Sight& sight, Rng& rng, double noise);
+/// The play of one type in playouts. It errs with a chance of `noise`, but for the learned type, which draws
+/// anyway. `model`: null if there is no such type.
+Action choose_as(Type type, const Sight& sight, const PlayerModel* model, Rng& rng, double noise);
 
 }  // namespace bothost::doudizhu

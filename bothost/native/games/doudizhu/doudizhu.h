@@ -43,8 +43,10 @@ struct Doudizhu {
     return doudizhu::choose_quickly(doudizhu::Sight::of(state, seat), rng, noise);
   }
   using Types = doudizhu::Types;
-  static Action playout_action(const State& state, Seat seat, const Types& types, Rng& rng, double noise) {
-    return doudizhu::choose_as(types[at(seat)], doudizhu::Sight::of(state, seat), rng, noise);
+  using PlayerModel = doudizhu::PlayerModel;
+  static Action playout_action(const State& state, Seat seat, const Types& types, const PlayerModel* model,
+                               Rng& rng, double noise) {
+    return doudizhu::choose_as(types[at(seat)], doudizhu::Sight::of(state, seat), model, rng, noise);
   }
   static void preferences(const State& state, Seat seat, std::span<const Action> actions,
                           std::span<float> out) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "doudizhu/cells.h"
+
 namespace bothost::doudizhu {
 namespace {
 
@@ -15,7 +17,8 @@ enum BlockIndex {
   kOthers,
   kMoveTypesBlock,
   kMoveAnalysisBlock,
-  kPassedBlock
+  kPassedBlock,
+  kSituationBlock
 };
 
 constexpr int kSide = 15, kPlane = kSide * kSide, kNumPlanes = 29, kRecentPlanes = 18;
@@ -106,10 +109,7 @@ void recent_moves(const View& v, float* out) {
 }  // namespace
 
 void put_vector(Cards c, float* out) {
-  for (int r = 0; r <= kTwo; ++r)
-    for (int i = count_of(c, r); i > 0; --i) out[4 * r + i - 1] = 1;
-  out[52] = static_cast<float>(count_of(c, kSmallJoker));
-  out[53] = static_cast<float>(count_of(c, kBigJoker));
+  each_cell(c, [&](int cell) { out[cell] = 1; });
 }
 
 const std::vector<Block>& encoder_blocks() {
@@ -158,6 +158,11 @@ const std::vector<Block>& encoder_blocks() {
       Block("passed", {kPassed}, 1, Block::Of::view,
             "0 or 1. For next and previous: rank of the smallest solo of an enemy that it passed on (15), "
             "of the smallest pair (13), of the smallest trio, alone or with cards (13)."),
+      Block(
+          "situation", {kSituation}, 1, Block::Of::view,
+          "0 or 1; all 0 before the play. For the landlord, the seat after and the seat before the landlord: "
+          "it leads, follows an enemy, follows its partner (3 x 3). 1, 2, up to 4, 8, 12 or more cards: of "
+          "the enemy with the fewest, of the partner, of the player to beat, own (4 x 6)."),
   };
   return blocks;
 }
@@ -168,6 +173,10 @@ void encode(const View& view, int block, float* out) {
   if (block == kCompact) return compact(view, out);
   if (block == kMoveTypesBlock) return move_type_features(view, out);
   if (block == kPassedBlock) return passed(view, out);
+  if (block == kSituationBlock) {
+    if (view.table().phase == Phase::play) situation_cells(Sight::of(view), [&](int cell) { out[cell] = 1; });
+    return;
+  }
   recent_moves(view, out);
 }
 

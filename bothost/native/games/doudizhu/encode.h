@@ -38,6 +38,9 @@ inline constexpr int kPassed = 2 * (kRanks + 2 * 13);
 /// Writes kPassed numbers, 0 or 1. The layout is in the doc of the block `passed`.
 void passed(const View& view, float* out);
 
+/// Cells of the block `situation`.
+inline constexpr int kSituation = 3 * 3 + 4 * 6;
+
 // Features of the rest after a move and of the rule player's preference for it, for networks that value
 // moves.
 
