@@ -108,8 +108,9 @@ def check_strategy(
 def _resolved(strategy: Any, options: Mapping[str, Any] | None, plugins: Plugins | None) -> Resolved:
     if isinstance(strategy, Resolved):
         return strategy
+    plugins = plugins or Plugins.load()  # for a class, too: its games may be those of installed plugins
     if isinstance(strategy, str):
-        return (plugins or Plugins.load()).resolve(strategy, options)
+        return plugins.resolve(strategy, options)
     return Resolved(strategy.name, strategy, msgspec.convert(dict(options or {}), strategy.Options))
 
 

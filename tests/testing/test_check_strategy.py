@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,6 +21,29 @@ from bothost.testing.check_strategy import check_strategy
 CLAIMS = rules.game("claims")
 
 
+NIM_PLUGIN = """
+from bothost import Decision, Player, Strategy, hookimpl
+from bothost.testing.check_strategy import check_strategy
+from bothost.testing.nim import make_nim
+
+class First(Player):
+    def decide(self, view, legal, budget):
+        return Decision(action=int(legal[0]))
+
+class TakesOne(Strategy):
+    name, version, games = "takes-one", "1", ("nim",)
+    def player(self, table):
+        return First()
+
+@hookimpl
+def bothost_games():
+    yield "nim", make_nim
+
+def check():
+    check_strategy(TakesOne, hands=2).require()
+"""
+
+
 @pytest.fixture(scope="module")
 def plugins() -> Plugins:
     return Plugins.load(modules=[misbehaving])
@@ -27,6 +54,16 @@ def test_sound_strategies_conform(name: str, plugins: Plugins) -> None:
     report = check_strategy(name, games=[CLAIMS], hands=100, plugins=plugins)
     report.require()
     assert report.hands == 100 and report.decisions > 300
+
+
+def test_a_class_plays_the_games_of_installed_plugins(tmp_path: Path) -> None:
+    (tmp_path / "nim_plugin.py").write_text(NIM_PLUGIN)
+    installed = tmp_path / "nim_plugin-1.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text("Name: nim-plugin\nVersion: 1\n")
+    (installed / "entry_points.txt").write_text("[bothost]\nnim_plugin = nim_plugin\n")
+    program = "import nim_plugin; nim_plugin.check()"
+    subprocess.run([sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": str(tmp_path)}, check=True)
 
 
 FAULTS = {
