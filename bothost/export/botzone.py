@@ -109,7 +109,10 @@ Kind = tuple[str, int, Log, Json]
 
 
 def _replay(game: Game, deal: Json, actions: Sequence[tuple[int, str]]) -> Iterator[tuple[State, int, str]]:
-    """Yield (state before, seat, notation) of each action under Botzone's rules, then (end, -1, ""). Raises Unfit."""
+    """Yield (state, seat, notation) before each action under Botzone's rules. Afterwards the state is the end.
+
+    Raises Unfit.
+    """
     try:
         state = game.state_from_deal(deal)
         for seat, word in actions:
@@ -122,7 +125,6 @@ def _replay(game: Game, deal: Json, actions: Sequence[tuple[int, str]]) -> Itera
         raise Unfit("that Botzone's rules do not allow") from None
     if not state.terminal:
         raise Unfit("that Botzone's rules do not allow")
-    yield state, -1, ""
 
 
 def _words(hand: WholeHand, first: int = 0) -> list[tuple[int, str]]:
@@ -136,13 +138,11 @@ def _words(hand: WholeHand, first: int = 0) -> list[tuple[int, str]]:
 def _reversi(hand: WholeHand) -> Kind:
     log = Log(2)
     before = {"x": -1, "y": -1}
-    for state, seat, word in _replay(rules.game("othello"), hand.deal, _words(hand)):
-        if seat < 0:
-            log.finish(state.returns)
-            break
+    for state, seat, word in _replay(rules.game("othello"), hand.deal, _words(hand)):  # noqa: B007 - the end counts
         square = {"x": -1, "y": -1} if word == "pass" else {"x": "abcdefgh".index(word[0]), "y": int(word[1]) - 1}
         log.ask({seat: before}, {seat: square})
         before = square
+    log.finish(state.returns)
     if hand.deal != rules.game("othello").new_state(0).deal:
         raise Unfit("that begin from another position")
     return "Reversi", 0, log, {}
@@ -158,10 +158,8 @@ def _doudizhu(hand: WholeHand) -> Kind:
     game = rules.game("doudizhu", preset="botzone-bid" if bids else "botzone")
     table = _Cards(deal, bidding=bids)
     for state, seat, word in _replay(game, deal, _words(hand, first)):
-        if seat < 0:
-            table.log.finish(state.returns)
-            break
         table.did(state, seat, word)
+    table.log.finish(state.returns)
     return "FightTheLandlord2" if bids else "FightTheLandlord", first, table.log, {}
 
 
@@ -226,13 +224,6 @@ def _mahjong(hand: WholeHand) -> Kind:
     log.ask({seat: f"1 0 0 0 0 {' '.join(shares[seat][:-14:-1])}" for seat in seats}, {})
     claims = _Claims(log)
     for state, seat, word in _replay(game, hand.deal, _words(hand)):
-        if seat < 0:
-            claims.close()
-            scores = hand.timeline.hand.scores
-            if scores is not None and list(scores) != list(state.returns):
-                raise Unfit("whose scores differ under Botzone's rules")
-            log.finish(state.returns)
-            break
         view = state.view(seat)
         shown = view.to_json()
         verb, _, tile = word.partition(":")
@@ -247,6 +238,11 @@ def _mahjong(hand: WholeHand) -> Kind:
             log.ask(drawn, {seat: answer})
             if verb != "hu":
                 claims.open(f"3 {seat} {'GANG' if verb == 'angang' else answer}")
+    claims.close()
+    scores = hand.timeline.hand.scores
+    if scores is not None and list(scores) != list(state.returns):
+        raise Unfit("whose scores differ under Botzone's rules")
+    log.finish(state.returns)
     return "Chinese-Standard-Mahjong", 0, log, {"walltiles": " ".join(hand.deal["wall"]), "quan": wind}
 
 

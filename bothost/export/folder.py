@@ -17,61 +17,56 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import struct
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
 from bothost.errors import UsageError
 from bothost.store.reader import Key
 
-KEY_BYTES = 17
+_KEY = struct.Struct("16sB")
+"""A hand in ``hands.bin``."""
 _OTHER = "name a new or empty folder with --out"
 
 
 class ExportFolder:
-    """A claimed folder, locked until ``close``. Created by :meth:`claim`."""
+    """A claimed folder."""
 
-    def __init__(self, path: Path, lock: int) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
         self.data = path / "data"
         self.meta = path / "meta"
-        self._lock = lock
 
     @classmethod
-    def claim(cls, path: Path) -> Self:
-        """Claim a folder that is new, empty, or holds an unfinished export.
+    @contextmanager
+    def claim(cls, path: Path) -> Iterator[Self]:
+        """Claim a folder that is new, empty, or holds an unfinished export. It is locked until the block ends.
 
         Raises UsageError for any other, so that no foreign file is overwritten and no link is followed.
         """
         if path.is_symlink() or (path.exists() and not path.is_dir()):
             raise UsageError(f"{path} is not a folder", advice=_OTHER)
         path.mkdir(parents=True, exist_ok=True)
-        meta, data = path / "meta", path / "data"
-        if (meta / "info.json").exists():
+        claimed = cls(path)
+        if (claimed.meta / "info.json").exists():
             raise UsageError(f"{path} holds a finished export already", advice=_OTHER)
-        if any(path.iterdir()) and not (meta / "lock").is_file():
+        if any(path.iterdir()) and not (claimed.meta / "lock").is_file():
             raise UsageError(f"{path} is not empty and does not hold an export", advice=_OTHER)
-        for folder in (meta, data):
+        for folder in (claimed.meta, claimed.data):
             if folder.is_symlink():
                 raise UsageError(f"{folder} is a link", advice=_OTHER)
             folder.mkdir(exist_ok=True)
-        lock = os.open(meta / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        lock = os.open(claimed.meta / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                raise UsageError(f"another export is writing to {path} now") from error
+            yield claimed
+        finally:
             os.close(lock)
-            raise UsageError(f"another export is writing to {path} now") from error
-        return cls(path, lock)
-
-    def close(self) -> None:
-        os.close(self._lock)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     # ------------------------------------------------------------------------------------------------------- the plan
 
@@ -86,23 +81,19 @@ class ExportFolder:
             path.unlink()
         with aside(self.meta / "hands.bin") as file:
             for game_id, seat in hands:
-                file.write(game_id + seat.to_bytes(1, "big"))
+                file.write(_KEY.pack(game_id, seat))
         with aside(self.meta / "plan.json", 0o600) as file:
             file.write(readable(plan))
 
     def hands(self) -> int:
         """Return the number of listed hands."""
-        return (self.meta / "hands.bin").stat().st_size // KEY_BYTES
+        return (self.meta / "hands.bin").stat().st_size // _KEY.size
 
     def keys(self, start: int, stop: int) -> Iterator[Key]:
-        """Yield the listed hands ``start`` … ``stop`` - 1."""
+        """The listed hands ``start`` … ``stop`` - 1."""
         with (self.meta / "hands.bin").open("rb") as file:
-            file.seek(start * KEY_BYTES)
-            for _ in range(start, stop):
-                entry = file.read(KEY_BYTES)
-                if len(entry) < KEY_BYTES:
-                    return
-                yield entry[:16], entry[16]
+            file.seek(start * _KEY.size)
+            return _KEY.iter_unpack(file.read((stop - start) * _KEY.size))
 
     # ------------------------------------------------------------------------------------------------------ the files
 
@@ -112,10 +103,6 @@ class ExportFolder:
         if note.exists() and (self.data / f"part-{number:05d}{suffix}").exists():
             return dict(json.loads(note.read_text()))
         return None
-
-    def part(self, number: int, suffix: str) -> AbstractContextManager[BinaryIO]:
-        """Write a file: see ``aside``."""
-        return aside(self.data / f"part-{number:05d}{suffix}")
 
     def note_part(self, number: int, contents: dict[str, Any]) -> None:
         """Record that a file is complete, with its contents."""

@@ -45,13 +45,13 @@ def forget(folder: Path, game_ids: Collection[bytes], names: Collection[str] = (
             raise UsageError(f"{path} is missing or not a regular file")
         parquet = info["format"] == "parquet"
         try:
-            rows, hands, gone, kept = _parquet(path, unwanted, names) if parquet else _jsonl(path, unwanted)
+            hands, gone, kept = _parquet(path, unwanted, names) if parquet else _jsonl(path, unwanted)
         except (pa.ArrowException, ValueError, LookupError) as error:
             advice = "delete this export, and export again"
             raise UsageError(f"{path} is damaged: {error}", advice=advice) from error
         splits.update(kept)
         forgotten |= gone
-        entry |= {"rows": rows, "hands": hands, "bytes": path.stat().st_size, "sha256": sha256_of(path)}
+        entry |= {"rows": kept.total(), "hands": hands, "bytes": path.stat().st_size, "sha256": sha256_of(path)}
     left = sum(int(entry["rows"]) for entry in entries)
     info |= {"files": entries, "rows": left, "hands": sum(entry["hands"] for entry in entries)}
     info |= {"splits": dict(sorted(splits.items())), "forgotten_hands": info.get("forgotten_hands", 0) + len(forgotten)}
@@ -69,12 +69,11 @@ def _without(query: Json, names: Collection[str]) -> Json:
     return query | {key: ["forgotten" if name in names else name for name in known] for key, known in lists.items()}
 
 
-def _parquet(path: Path, unwanted: set[str], names: Collection[str]) -> tuple[int, int, set[str], Counter[str]]:
-    """Rewrite one file. Returns its new (rows, hands, removed hands, rows by split)."""
+def _parquet(path: Path, unwanted: set[str], names: Collection[str]) -> tuple[int, set[str], Counter[str]]:
+    """Rewrite one file. Returns (hands that stay, removed hands, rows that stay by split)."""
     gone: set[str] = set()
     hands: set[tuple[str, int]] = set()
     splits: Counter[str] = Counter()
-    rows = 0
     values = pa.array(sorted(unwanted), pa.string())
     with ExitStack() as stack:
         file = stack.enter_context(pq.ParquetFile(path))
@@ -90,7 +89,6 @@ def _parquet(path: Path, unwanted: set[str], names: Collection[str]) -> tuple[in
             out = pc.is_in(table["game_id"], value_set=values)
             gone.update(table.filter(out)["game_id"].unique().to_pylist())
             table = table.filter(pc.invert(out))
-            rows += table.num_rows
             hands.update(zip(table["game_id"].to_pylist(), table["seat"].to_pylist(), strict=True))
             splits.update(table["split"].to_pylist())
             if writer is not None and table.num_rows:
@@ -99,11 +97,11 @@ def _parquet(path: Path, unwanted: set[str], names: Collection[str]) -> tuple[in
             if query:
                 about["bothost.query"] = json.dumps(_without(query, names), sort_keys=True)
             contents = json.loads(about.get("bothost.contents", "{}"))
-            contents |= {"rows": rows, "splits": dict(sorted(splits.items()))}
+            contents |= {"rows": splits.total(), "splits": dict(sorted(splits.items()))}
             about["bothost.contents"] = json.dumps(contents, sort_keys=True)
             writer.add_key_value_metadata(about)
             writer.close()
-    return rows, len(hands), gone, splits
+    return len(hands), gone, splits
 
 
 def _ids(file: pq.ParquetFile) -> set[str]:
@@ -113,11 +111,10 @@ def _ids(file: pq.ParquetFile) -> set[str]:
     return found
 
 
-def _jsonl(path: Path, unwanted: set[str]) -> tuple[int, int, set[str], Counter[str]]:
+def _jsonl(path: Path, unwanted: set[str]) -> tuple[int, set[str], Counter[str]]:
     gone: set[str] = set()
     hands: set[tuple[str, int]] = set()
     splits: Counter[str] = Counter()
-    rows = 0
     with path.open("rb") as file:
         changed = any(json.loads(line).get("game_id") in unwanted for line in file)
     with path.open("rb") as file, aside(path) if changed else nullcontext() as out:
@@ -127,9 +124,8 @@ def _jsonl(path: Path, unwanted: set[str]) -> tuple[int, int, set[str], Counter[
                 gone.add(row["game_id"])
                 continue
             if "game_id" in row:
-                rows += 1
                 hands.add((row["game_id"], row["seat"]))
                 splits[row["split"]] += 1
             if out is not None:
                 out.write(line)
-    return rows, len(hands), gone, splits
+    return len(hands), gone, splits

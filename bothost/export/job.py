@@ -14,7 +14,7 @@ import msgspec
 
 from bothost.errors import StoreError, UsageError
 from bothost.export.base import Exporter
-from bothost.export.folder import ExportFolder
+from bothost.export.folder import ExportFolder, aside
 from bothost.export.hands import HandPage
 from bothost.export.options import ExportOptions
 from bothost.export.rows import Contents, schema_of, tables
@@ -119,20 +119,11 @@ class _Run:
     """Writes the files of one export."""
 
     def __init__(
-        self,
-        store: Store,
-        folder: ExportFolder,
-        exporter: Exporter,
-        options: ExportOptions,
-        plan: dict[str, Any],
+        self, store: Store, folder: ExportFolder, exporter: Exporter, options: ExportOptions, plan: dict[str, Any]
     ) -> None:
-        self._store = store
+        self._store, self._folder, self._exporter, self._options, self._plan = store, folder, exporter, options, plan
         self._consents = recorded(store)
-        self._folder = folder
-        self._exporter = exporter
-        self._options = options
         self._games = GameCache()
-        self._plan = plan
 
     def write(self, number: int, start: int, stop: int, progress: Progress) -> dict[str, Any]:
         """Write the file of the hands ``start`` … ``stop`` - 1. Returns its contents."""
@@ -147,7 +138,10 @@ class _Run:
                 hands = HandPage.read(self._store, page, self._options, self._consents)
                 if len(hands) != len(page):
                     raise HandsDeleted("hands of this export were deleted from the log; start it again in a new folder")
-                self._note_games(hands, games)
+                for played, rules in hands.games:
+                    if played not in games:
+                        game = self._games.get(played, rules)
+                        games[played] = None if game is None else versions(game)
                 yield hands
                 done += len(page)
                 progress(done, total)
@@ -159,10 +153,10 @@ class _Run:
             }
 
         name = f"data/part-{number:05d}{self._exporter.suffix}"
-        with self._folder.part(number, self._exporter.suffix) as file:
+        path = self._folder.path / name
+        with aside(path) as file:
             rows = tables(self._store, pages(), self._options, self._games, contents)
             self._exporter.write(file, schema_of(self._options), rows, metadata)
-        path = self._folder.path / name
         part = {
             "file": name,
             "hands": stop - start,
@@ -200,9 +194,3 @@ class _Run:
             named = {key: [self._options.name_of(p) for p in query[key]] for key in NAMES if key in query}
             asked["query"] = {**query, **named}
         return {**asked, "created_us": self._plan["created_us"]}
-
-    def _note_games(self, hands: HandPage, games: dict[str, Any]) -> None:
-        for name, rules in hands.games:
-            if name not in games:
-                game = self._games.get(name, rules)
-                games[name] = None if game is None else versions(game)
