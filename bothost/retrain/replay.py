@@ -16,6 +16,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -73,6 +74,10 @@ class Replayed(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def exact(self) -> bool:
         return self.view_exact and self.again is not None and not self.differences
+
+
+_COPIED = ("seat", "seq", "substep", "attempt", "phase", "strategy", "model_sha256", "fallback")
+"""Fields of ``Replayed`` that are those of the logged row."""
 
 
 class Replayer:
@@ -200,16 +205,15 @@ class Replayer:
 
 def _views(game: Game, timeline: Timeline) -> Iterator[tuple[DecisionRecord, View, View | None]]:
     """Yield (row, logged view, view folded from the events); the last is None after a gap in the log."""
-    folded = iter_views(game, timeline)
-    broken = False
+    folded = _folded(game, timeline)
     for row in timeline.decisions:
-        view = None
-        if not broken:
-            try:
-                _, view = next(folded)
-            except (StoreError, ValueError):
-                broken = True
-        yield row, game.view_from_bytes(row.view), view
+        yield row, game.view_from_bytes(row.view), next(folded, None)
+
+
+def _folded(game: Game, timeline: Timeline) -> Iterator[View]:
+    with suppress(StoreError, ValueError):  # a gap: no later view can be folded
+        for _, view in iter_views(game, timeline):
+            yield view
 
 
 def _not_asked(row: DecisionRecord) -> str:
@@ -267,14 +271,7 @@ def _compared(
     return Replayed(
         id=row.id.hex(),
         game_id=row.game_id.hex(),
-        seat=row.seat,
-        seq=row.seq,
-        substep=row.substep,
-        attempt=row.attempt,
-        phase=row.phase,
-        strategy=row.strategy,
-        model_sha256=row.model_sha256,
-        fallback=row.fallback,
+        **{name: getattr(row, name) for name in _COPIED},
         legal=tuple(np.frombuffer(row.legal, "<i4").tolist()),
         logged=logged,
         again=again,
