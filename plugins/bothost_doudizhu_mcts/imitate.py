@@ -175,12 +175,8 @@ class Imitator(Trainer):
         checkpoint.save_tensors(net.parameters_by_name(), file)
         nets = Networks()
         nets.start_with(run.start)
-        told = {
-            "positions": learnt,
-            "minutes": progress.figures()["minutes"],
-            **figures,
-            "teacher": address_of(teacher),
-        }
+        minutes = round(progress.seconds / 60, 2)
+        told = {"positions": learnt, "minutes": minutes, **figures, "teacher": address_of(teacher)}
         publish(run, progress, nets, told, file)
         return {"out": str(run.out), **told}
 
