@@ -28,7 +28,7 @@ class Slots:
     without a reservation, we need a free slot to stay.
     """
 
-    def __init__(self, cap: int, shared: Capacity | None = None) -> None:
+    def __init__(self, cap: int, shared: Capacity) -> None:
         self.cap = cap
         self._shared = shared
         self._reserved: dict[str, float] = {}
@@ -49,11 +49,7 @@ class Slots:
         return len(self._reserved) + len(self._held)
 
     def _take(self) -> bool:
-        return self.used < self.cap and (self._shared is None or self._shared.take())
-
-    def _give_back(self) -> None:
-        if self._shared is not None:
-            self._shared.give_back()
+        return self.used < self.cap and self._shared.take()
 
     def reserve(self, seek: str, expires_at: float) -> bool:
         """Reserve a slot for a seek. Returns False if there is none, or the seek has one already."""
@@ -73,7 +69,7 @@ class Slots:
         """Free the slot of a seek that ended without a seat. Returns whether it had one."""
         if self._reserved.pop(seek, None) is None:
             return False
-        self._give_back()
+        self._shared.give_back()
         return True
 
     def seat(self, table: str, seek: str | None = None) -> bool:
@@ -95,7 +91,7 @@ class Slots:
         if table not in self._held:
             return False
         self._held.remove(table)
-        self._give_back()
+        self._shared.give_back()
         return True
 
     def expire(self, now: float) -> list[str]:

@@ -14,7 +14,7 @@ from bothost.lobbies.base import out_of_range
 from bothost.lobbies.embedded import EmbeddedLobby, EmbeddedOptions
 from bothost.lobbies.embedded import protocol as wire
 from bothost.rules import game
-from bothost.tables.slots import Slots
+from bothost.tables.slots import Capacity, Slots
 
 
 class Scripted(EmbeddedLobby):
@@ -97,7 +97,7 @@ def test_the_embedded_lobby_refuses_larger_attributes(value):
 @pytest.mark.parametrize("seconds", [1e15, float("nan"), -5.0, 0.0, None])
 async def test_a_challenge_without_an_end_holds_its_slot_no_longer_than_a_seek(seconds):
     heard = []
-    slots, manners = Slots(1), Manners(MannersSettings(games=("othello",)), "ada")
+    slots, manners = Slots(1, Capacity(1)), Manners(MannersSettings(games=("othello",)), "ada")
     connection = types.SimpleNamespace(feed=heard.append, connected=True)
     seeking = Seeking(AccountSettings(name="ada"), slots, connection, lambda: False, 60.0, manners)
     seeking.invited(m.Invitation("i", m.TableInfo("t", "othello"), seconds), 100.0)
@@ -110,7 +110,7 @@ async def test_a_challenge_without_an_end_holds_its_slot_no_longer_than_a_seek(s
 
 def test_a_seek_that_the_adapter_refuses_at_once_is_not_repeated_at_once():
     """Beside a table that we have, the host would seek for ever and do nothing else."""
-    slots, manners, sought = Slots(3), Manners(MannersSettings(), "ada"), []
+    slots, manners, sought = Slots(3, Capacity(3)), Manners(MannersSettings(), "ada"), []
     slots.seat("t")
 
     def feed(seek):

@@ -87,7 +87,7 @@ TestLedger.settings = settings(max_examples=60, stateful_step_count=40, deadline
 
 def test_a_game_is_not_started_beyond_the_concurrency_cap():
     """lichess-bot#1163, #991, #1101: an acceptance in flight did not count."""
-    slots = Slots(1)
+    slots = Slots(1, Capacity(1))
     assert slots.reserve("first", 10.0)
     assert not slots.reserve("second", 10.0)
     assert slots.seat("table-1", "first")
