@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import structlog
 
+from bothost import messages as m
 from bothost.config import AccountSettings, LobbySettings
 from bothost.host.account_tables import AccountTables
 from bothost.host.connection import Connection
@@ -18,23 +19,6 @@ from bothost.host.reconnect import ConnectionSettings
 from bothost.host.recorder import now_us
 from bothost.host.seeking import Seeking
 from bothost.lobbies.base import LobbyAdapter
-from bothost.messages import (
-    Alive,
-    AuthFailed,
-    Chat,
-    Connected,
-    Disconnected,
-    Event,
-    Invitation,
-    Json,
-    Notice,
-    Seated,
-    SeekEnded,
-    Superseded,
-    Tables,
-    Throttled,
-    Unknown,
-)
 from bothost.tables.clock import TokenBucket
 from bothost.tables.slots import Slots
 
@@ -68,7 +52,7 @@ class Place:
         self._key = lobby, account
         self._places = places
         self._number = 1
-        self.memo: Json = {}
+        self.memo: m.Json = {}
         """What the adapter asked to remember."""
         self.waiting = ""
         """The host that holds the lease. We do not connect until it releases it."""
@@ -107,7 +91,7 @@ class Account:
         self.lobby = lobby
         self.name = settings.name
         self.place = Place(lobby.name, settings.name, adapter.capabilities.connections_per_identity)
-        self.refused: AuthFailed | None = None
+        self.refused: m.AuthFailed | None = None
         self.superseded = False
         self.ever_connected = False
         self.last_problem = ""
@@ -140,19 +124,19 @@ class Account:
             self._may_log,
         )
         self._handlers: dict[type, Callable[[Any, float], None]] = {
-            Seated: self.tables.seated,
-            SeekEnded: self.seeking.ended,
-            Invitation: self.seeking.invited,
-            Connected: self._connected,
-            Disconnected: self._disconnected,
-            AuthFailed: self._auth_failed,
-            Superseded: self._was_superseded,
-            Notice: self._notice,
-            Unknown: self._not_understood,
-            Throttled: lambda event, now: None,
-            Alive: lambda event, now: None,
-            Chat: self.tables.talk.heard,
-            Tables: lambda event, now: None,
+            m.Seated: self.tables.seated,
+            m.SeekEnded: self.seeking.ended,
+            m.Invitation: self.seeking.invited,
+            m.Connected: self._connected,
+            m.Disconnected: self._disconnected,
+            m.AuthFailed: self._auth_failed,
+            m.Superseded: self._was_superseded,
+            m.Notice: self._notice,
+            m.Unknown: self._not_understood,
+            m.Throttled: lambda event, now: None,
+            m.Alive: lambda event, now: None,
+            m.Chat: self.tables.talk.heard,
+            m.Tables: lambda event, now: None,
         }
 
     def reload(self, lobby: LobbySettings, settings: AccountSettings) -> None:
@@ -163,11 +147,11 @@ class Account:
 
     # ------------------------------------------------------------------------------------------------------- events
 
-    def event(self, event: Event, now: float) -> None:
+    def event(self, event: m.Event, now: float) -> None:
         """Handle an event from the adapter."""
         self._handlers.get(type(event), self.tables.event)(event, now)
 
-    def _connected(self, event: Connected, now: float) -> None:
+    def _connected(self, event: m.Connected, now: float) -> None:
         self.ever_connected = True
         self.last_problem = ""
         _log.info("connected", lobby=self.lobby.name, account=self.name, resumed=event.resumed)
@@ -195,7 +179,7 @@ class Account:
             self._confirm.cancel()
             self._confirm = None
 
-    def _disconnected(self, event: Disconnected, now: float) -> None:
+    def _disconnected(self, event: m.Disconnected, now: float) -> None:
         self.last_problem = event.reason
         self._lost()
 
@@ -205,7 +189,7 @@ class Account:
         self.seeking.forget()
         self._host.account_changed(self)
 
-    def _auth_failed(self, event: AuthFailed, now: float) -> None:
+    def _auth_failed(self, event: m.AuthFailed, now: float) -> None:
         self.last_problem = f"login refused: {event.reason}"
         final = self.connection.ended
         _log.error("login_refused", lobby=self.lobby.name, account=self.name, reason=event.reason, final=final)
@@ -215,18 +199,18 @@ class Account:
             self._leave_lost_hands()
             self.tables.abort_all()
 
-    def _was_superseded(self, event: Superseded, now: float) -> None:
+    def _was_superseded(self, event: m.Superseded, now: float) -> None:
         self.superseded = True
         self.last_problem = event.reason or "another connection of this account took over"
         _log.error("superseded", lobby=self.lobby.name, account=self.name, reason=self.last_problem)
         self._lost()
         self.tables.abort_all()
 
-    def _notice(self, event: Notice, now: float) -> None:
+    def _notice(self, event: m.Notice, now: float) -> None:
         if self._may_log(now):
             getattr(_log, event.level)("lobby_notice", lobby=self.lobby.name, account=self.name, text=event.text)
 
-    def _not_understood(self, event: Unknown, now: float) -> None:
+    def _not_understood(self, event: m.Unknown, now: float) -> None:
         if self._may_log(now):
             _log.warning("frame_not_understood", account=self.name, frame=event.raw[:200])
 
@@ -241,7 +225,7 @@ class Account:
 
     # --------------------------------------------------------------------------------------------------- life cycle
 
-    def start(self, memo: Json) -> None:
+    def start(self, memo: m.Json) -> None:
         """Connect. ``memo``: what the last process of this account remembered."""
         self.place.memo = memo
         self._began_us = now_us()
@@ -291,10 +275,10 @@ class Account:
     def known_tables(self) -> tuple[str, ...]:
         return tuple(self.tables.sessions)
 
-    def memo(self) -> Json:
+    def memo(self) -> m.Json:
         return self.place.memo
 
-    def remember(self, memo: Json) -> None:
+    def remember(self, memo: m.Json) -> None:
         self.place.memo = memo
         self._host.remember(self, memo)
 
@@ -305,7 +289,7 @@ class Account:
             return f"{self.place.waiting} holds its lease"
         return self.last_problem or self.place.problem
 
-    def status(self) -> Json:
+    def status(self) -> m.Json:
         """The account's entry in ``bothost status``."""
         return {
             "lobby": self.lobby.name,

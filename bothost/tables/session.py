@@ -16,23 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from bothost.messages import (
-    ActionRequest,
-    Delta,
-    HandEnded,
-    HandStarted,
-    MoveAcknowledged,
-    PlayerInfo,
-    Presence,
-    Rejected,
-    RequestWithdrawn,
-    Seated,
-    ServerActedFor,
-    ServerActedForUs,
-    Snapshot,
-    TableEnded,
-    TableEvent,
-)
+from bothost import messages as m
 from bothost.rules.game import Game
 from bothost.tables.attendance import Attendance
 from bothost.tables.clock import NEVER
@@ -73,12 +57,12 @@ class Session:
         "trust",
     )
 
-    def __init__(self, key: TableKey, seated: Seated, game: Game, conduct: Conduct, *, resumed: bool = False) -> None:
+    def __init__(self, key: TableKey, seated: m.Seated, game: Game, conduct: Conduct, *, resumed: bool = False) -> None:
         self.key = key
         self.game = game
         self.conduct = conduct
         self.seat = seated.seat
-        self.players: tuple[PlayerInfo, ...] = seated.players
+        self.players: tuple[m.PlayerInfo, ...] = seated.players
         self.attendance = Attendance()
         self.attributes = seated.attributes
         self.hand: Hand | None = None
@@ -93,7 +77,7 @@ class Session:
 
     # ------------------------------------------------------------------------------------------------ table events
 
-    def feed(self, event: TableEvent, now: float) -> list[Output]:
+    def feed(self, event: m.TableEvent, now: float) -> list[Output]:
         """Handle one event of this table. ``now`` is its arrival, monotonic seconds."""
         out: list[Output] = []
         self.heard_at = now
@@ -101,16 +85,16 @@ class Session:
         _HANDLERS[type(event)](self, event, now, out)
         return out
 
-    def _seated(self, event: Seated, now: float, out: list[Output]) -> None:
+    def _seated(self, event: m.Seated, now: float, out: list[Output]) -> None:
         self.seat, self.players, self.attributes = event.seat, event.players or self.players, event.attributes
 
-    def _hand_started(self, event: HandStarted, now: float, out: list[Output]) -> None:
+    def _hand_started(self, event: m.HandStarted, now: float, out: list[Output]) -> None:
         if self.hand is not None and self.hand.name == event.hand:
             return  # repeated by a resume
         self._close_hand(out, "aborted", None)
         self.trust.fresh = self._open_hand(event.hand, event.seat, event.players, out)
 
-    def _snapshot(self, event: Snapshot, now: float, out: list[Output]) -> None:
+    def _snapshot(self, event: m.Snapshot, now: float, out: list[Output]) -> None:
         hand = self.hand
         if hand is None and event.hand == self.over:
             return  # we asked for it before the hand ended
@@ -138,7 +122,7 @@ class Session:
         self.trust.fresh = True
         self.requests.start_held(hand, out)
 
-    def _delta(self, event: Delta, now: float, out: list[Output]) -> None:
+    def _delta(self, event: m.Delta, now: float, out: list[Output]) -> None:
         hand = self.hand
         if hand is None or hand.name != event.hand:
             self._unknown_hand(event.hand, out)
@@ -171,20 +155,20 @@ class Session:
         if hand.held is not None:
             self.requests.start_held(hand, out)
 
-    def _hand_ended(self, event: HandEnded, now: float, out: list[Output]) -> None:
+    def _hand_ended(self, event: m.HandEnded, now: float, out: list[Output]) -> None:
         if self.hand is not None and self.hand.name == event.hand:
             self.over = event.hand
             self._close_hand(out, event.reason, event.scores)
 
-    def _table_ended(self, event: TableEnded, now: float, out: list[Output]) -> None:
+    def _table_ended(self, event: m.TableEnded, now: float, out: list[Output]) -> None:
         self._close_hand(out, event.reason, None if event.reason == "aborted" else event.scores)
         out.append(Closed(self.key.table, event.reason))
 
-    def _attends(self, event: Presence | ServerActedFor, now: float, out: list[Output]) -> None:
+    def _attends(self, event: m.Presence | m.ServerActedFor, now: float, out: list[Output]) -> None:
         if 0 <= event.seat < self.game.num_seats:  # the log's reader accepts no other seats
             self.attendance.receive(event, self.hand, self.players)
 
-    def _action_request(self, event: ActionRequest, now: float, out: list[Output]) -> None:
+    def _action_request(self, event: m.ActionRequest, now: float, out: list[Output]) -> None:
         hand = self.hand
         if hand is None or hand.name != event.hand:
             self._unknown_hand(event.hand, out)
@@ -224,7 +208,7 @@ class Session:
         out.append(Closed(self.key.table, "aborted"))
         return out
 
-    def _open_hand(self, name: str, seat: int, players: tuple[PlayerInfo, ...], out: list[Output]) -> bool:
+    def _open_hand(self, name: str, seat: int, players: tuple[m.PlayerInfo, ...], out: list[Output]) -> bool:
         try:
             view = self.game.new_view(seat)
         except ValueError as error:
@@ -258,17 +242,17 @@ class Session:
 
 
 _HANDLERS: dict[type, Callable[[Session, Any, float, list[Output]], None]] = {
-    Seated: Session._seated,
-    HandStarted: Session._hand_started,
-    Snapshot: Session._snapshot,
-    Delta: Session._delta,
-    Presence: Session._attends,
-    HandEnded: Session._hand_ended,
-    TableEnded: Session._table_ended,
-    ActionRequest: Session._action_request,
-    RequestWithdrawn: Session._request_news,
-    MoveAcknowledged: Session._request_news,
-    Rejected: Session._request_news,
-    ServerActedForUs: Session._request_news,
-    ServerActedFor: Session._attends,
+    m.Seated: Session._seated,
+    m.HandStarted: Session._hand_started,
+    m.Snapshot: Session._snapshot,
+    m.Delta: Session._delta,
+    m.Presence: Session._attends,
+    m.HandEnded: Session._hand_ended,
+    m.TableEnded: Session._table_ended,
+    m.ActionRequest: Session._action_request,
+    m.RequestWithdrawn: Session._request_news,
+    m.MoveAcknowledged: Session._request_news,
+    m.Rejected: Session._request_news,
+    m.ServerActedForUs: Session._request_news,
+    m.ServerActedFor: Session._attends,
 }
