@@ -40,9 +40,5 @@ def lineups(game: Game, contestants: int) -> tuple[Lineup, ...]:
 
 def letter(who: int) -> str:
     """The short name of a contestant: A … Z, AA, AB …"""
-    name = ""
-    who += 1
-    while who:
-        who, digit = divmod(who - 1, 26)
-        name = chr(ord("A") + digit) + name
-    return name
+    before, last = divmod(who, 26)
+    return (letter(before - 1) if before else "") + chr(ord("A") + last)

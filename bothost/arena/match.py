@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Generator, Iterable, Sequence
+from itertools import islice
 
 import msgspec
 
@@ -192,6 +193,7 @@ def decide(
 ) -> None:
     """Decide once for every seat to act, with one ``decide_many`` per contestant. ``forgive``: see ``MatchSpec``."""
     budget = Budget(deadline=time.monotonic() + ms / 1000.0 if math.isfinite(ms) else math.inf)
+    latest_s = ((1.0 + LATE_SHARE) * ms + LATE_MS) / 1000.0
     asked: list[list[tuple[HandInPlay, int, Request]]] = [[] for _ in strategies]
     for hand in hands:
         for seat, request in hand.requests(budget):
@@ -204,7 +206,7 @@ def decide(
         except ANY_FAILURE as error:
             raise ContestantError.of(who, strategy, error) from error
         for (hand, seat, request), decision, seconds in zip(batch, decisions, times, strict=True):
-            if decision is not FAILED and decision is not LATE and _is_late(seconds, ms):
+            if decision is not FAILED and decision is not LATE and seconds > latest_s:
                 if forgive:
                     decision = LATE
                 else:
@@ -212,10 +214,6 @@ def decide(
             hand.answer(seat, request, decision, seconds)
     for hand in hands:
         hand.fold()
-
-
-def _is_late(seconds: float, ms: float) -> bool:
-    return 1000.0 * seconds > (1.0 + LATE_SHARE) * ms + LATE_MS
 
 
 def _decided(
@@ -282,13 +280,8 @@ def play_deals(
     waiting = iter(deals)
     open_deals: dict[int, dict[int, HandResult]] = {}
     hands: list[HandInPlay] = []
-    exhausted = False
     while True:
-        while not exhausted and len(open_deals) < batch:
-            deal = next(waiting, None)
-            if deal is None:
-                exhausted = True
-                break
+        for deal in islice(waiting, batch - len(open_deals)):
             open_deals[deal] = {}
             hands += [HandInPlay(game, deal, number, lineup, strategies, seed) for number, lineup in enumerate(seats)]
         if not hands:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack, closing
 from pathlib import Path
 
@@ -14,21 +14,9 @@ from bothost.arena.lineup import lineups
 from bothost.arena.luck import luck_of
 from bothost.arena.match import DealResult
 from bothost.arena.spec import Build, MatchSpec
-from bothost.rules.game import Game, Json
+from bothost.rules.game import Json
 from bothost.sequential import BettingTest
 from bothost.strategy import Strategy
-
-
-def _stream(
-    build: Build, spec: MatchSpec, game: Game, strategies: Sequence[Strategy], deals: Sequence[int]
-) -> Generator[DealResult, None, None]:
-    """The deals as they finish."""
-    work = Work(0, tuple(range(len(spec.contestants))), spec.seed, tuple(deals))
-    if spec.workers <= 1:
-        yield from (result for _, result in play_here(spec, game, strategies, [work]))
-        return
-    with ProcessCrew(build, spec) as crew, closing(spread(crew, [work], spec.batch)) as finished:
-        yield from (result for _, result in finished)
 
 
 class _Sequence:
@@ -98,12 +86,16 @@ def run_match(
         for deal in sorted(results):
             sequence.add(results[deal])
         total = sum(score(result, seats) for result in results.values())
-        todo = [deal for deal in range(spec.deals) if deal not in results]
+        todo = tuple(deal for deal in range(spec.deals) if deal not in results)
         if not (spec.sequential and sequence.verdict):
+            work = Work(0, tuple(range(len(spec.contestants))), spec.seed, todo)
             if spec.workers > 1:
                 stack.close()  # the workers make their own strategies
-            stream = _stream(build, spec, game, strategies, todo)
-            for result in stream:
+                finished = spread(stack.enter_context(ProcessCrew(build, spec)), [work], spec.batch)
+            else:
+                finished = play_here(spec, game, strategies, [work])
+            stack.enter_context(closing(finished))
+            for _, result in finished:
                 results[result.deal] = result
                 book.append(result)
                 verdict = sequence.add(result)
@@ -112,7 +104,6 @@ def run_match(
                     on_deal(len(results), total / len(results))
                 if spec.sequential and verdict:
                     break
-            stream.close()
     counted = sequence.counted if spec.sequential else [results[deal] for deal in sorted(results)]
     out = {"game": game.name, "contestants": list(spec.contestants), "seed": spec.seed, **figures(counted, seats)}
     if each_deal:

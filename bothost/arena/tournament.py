@@ -12,9 +12,9 @@ from pathlib import Path
 import msgspec
 
 from bothost.arena.crew import Crew, Finished, Work, play_here, spread
-from bothost.arena.figures import Score, figures_for
+from bothost.arena.figures import figures_for
 from bothost.arena.journal import Header, Journal
-from bothost.arena.lineup import Lineup, letter, lineups
+from bothost.arena.lineup import letter, lineups
 from bothost.arena.match import DealResult
 from bothost.arena.pairings import Format, Group, Round, advancing, gauntlet, knockout, round_robin, swiss
 from bothost.arena.run import describe
@@ -280,14 +280,12 @@ class TournamentRun:
                 books[match].append(result)
                 ended += 1
                 on_deal(Progress(number, ended, total, " against ".join(map(letter, groups[match]))))
+        seats = lineups(self.game, len(groups[0]))  # the matches of a round have equally many contestants
+        score, _ = figures_for(self.game.name, seats)
         return [
-            match_result(number, group, *self._scoring(len(group)), list(done.values()))
+            match_result(number, group, seats, score, list(done.values()))
             for group, done in zip(groups, found, strict=True)
         ]
-
-    def _scoring(self, contestants: int) -> tuple[tuple[Lineup, ...], Score]:
-        seats = lineups(self.game, contestants)
-        return seats, figures_for(self.game.name, seats)[0]
 
     def _stream(self, works: Sequence[Work]) -> Finished:
         if self._crew is None:

@@ -206,7 +206,10 @@ def page(run: TournamentRun, command: str) -> str:
         "<h2>Contestants</h2>",
         _table(
             ("", "address, version or model, options", *COUNTED.values()),
-            [_contestant(run, who) for who in range(run.tournament.entered)],
+            [
+                [(letter(who), ""), (described, "text"), *((str(_count(run, kind, who)), "") for kind in COUNTED)]
+                for who, described in enumerate(run.described)
+            ],
         ),
         f"<h2>Repeat it</h2><p><code>{escape(command)}</code></p></body></html>\n",
     ]
@@ -219,11 +222,6 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[tuple[str, str]]]) -> 
         "<tr>" + "".join(f'<td class="{mark}">{escape(text)}</td>' for text, mark in row) + "</tr>" for row in rows
     )
     return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
-
-
-def _contestant(run: TournamentRun, who: int) -> list[tuple[str, str]]:
-    counts = [(str(_count(run, kind, who)), "") for kind in COUNTED]
-    return [(letter(who), ""), (run.described[who], "text"), *counts]
 
 
 def _round(run: TournamentRun, nth: int) -> str:

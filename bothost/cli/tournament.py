@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from enum import StrEnum
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,8 +18,6 @@ import typer
 from bothost.cli import options, output
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from bothost.arena.crew import Crew
     from bothost.arena.spec import MatchSpec
     from bothost.arena.tournament import OnDeal, Progress, TournamentRun
@@ -66,6 +65,7 @@ def command(
     from bothost.arena import tournament_report as report
     from bothost.arena.tournament import TournamentRun, TournamentSpec
     from bothost.cli.arena import build, match_spec
+    from bothost.export.folder import aside
 
     how: dict[str, Any] = {"deals": deals, "seed": seed, "ms": ms, "batch": batch, "workers": workers, "forgive": True}
     file = str(config.resolve()) if config is not None else None
@@ -81,8 +81,11 @@ def command(
         repeat = shlex.join(["bothost", *sys.argv[1:]]) if sys.argv[1:2] == ["tournament"] else "bothost tournament"
 
         def save() -> None:
-            _write(folder / "results.json", json.dumps(report.figures(run), indent=2, ensure_ascii=False) + "\n")
-            _write(folder / "report.html", report.page(run, repeat))
+            folder.mkdir(parents=True, exist_ok=True)
+            figures = json.dumps(report.figures(run), indent=2, ensure_ascii=False) + "\n"
+            for name, text in (("results.json", figures), ("report.html", report.page(run, repeat))):
+                with aside(folder / name) as file:
+                    file.write(text.encode())
 
         on_deal = stack.enter_context(_watched(run))
         run.play(folder, crew, on_deal, save)
@@ -100,27 +103,25 @@ def _crew(spec: MatchSpec, ray: str | None) -> Crew | None:
     return ProcessCrew(build, spec) if spec.workers > 1 else None
 
 
-def _write(path: Path, text: str) -> None:
-    """Replace the file at once: a reader sees the old text or the new."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_name(f".{path.name}.new")
-    fresh.write_text(text, encoding="utf-8")
-    os.replace(fresh, path)
-
-
 def _readable(run: TournamentRun, folder: Path) -> str:
     from bothost.arena import tournament_report as report
 
-    header, rows = report.standing_rows(run)
     cross_header, cross = report.crosstable_rows(run)
     parts = [
-        output.table([[output.printable(cell) for cell in row] for row in rows], header),
+        _standings(run),
         *(["\n".join(lines)] if (lines := report.trouble(run)) else []),
         "Wins of the row over the column, % ± half a 95 % interval;\n* significant at 0.05 (Holm):",
         output.table([[output.printable(text) for text, _ in row] for row in cross], cross_header),
         f"report: {folder / 'report.html'}",
     ]
     return "\n\n".join(parts)
+
+
+def _standings(run: TournamentRun) -> str:
+    from bothost.arena.tournament_report import standing_rows
+
+    header, rows = standing_rows(run)
+    return output.table([[output.printable(cell) for cell in row] for row in rows], header)
 
 
 @contextmanager
@@ -130,46 +131,21 @@ def _watched(run: TournamentRun) -> Iterator[OnDeal]:
         with output.progress(None, f"tournament {run.game.name}") as advance:
             yield lambda now: advance(now.done, f"round {now.round + 1} {now.note}", now.total)
         return
-    from rich.console import Console
+    from rich.console import Console, Group
     from rich.live import Live
+    from rich.progress_bar import ProgressBar
+    from rich.text import Text
+
+    @lru_cache(maxsize=1)
+    def standings(matches: int) -> Text:
+        """The standings, computed again after each match."""
+        return Text(_standings(run), no_wrap=True)
+
+    def drawn(now: Progress) -> Group:
+        table = standings(len(run.tournament.results))
+        line = f"round {now.round + 1}: {now.done} of {now.total} deals  {now.note}"
+        bar = ProgressBar(now.total or 1, completed=now.done, width=60)
+        return Group(table, Text(), Text(line), bar)
 
     with Live(console=Console(stderr=True), refresh_per_second=4, transient=True) as live:
-        drawn = View(run)
-        yield lambda now: live.update(drawn.at(now))
-
-
-class View:
-    """The terminal's view of a running tournament."""
-
-    def __init__(self, run: TournamentRun) -> None:
-        self._run = run
-        self._matches = -1
-        self._table: Any = None
-
-    def at(self, progress: Progress) -> RenderableType:
-        """The standings of the finished matches, and how far the round is."""
-        from rich.console import Group
-        from rich.progress_bar import ProgressBar
-        from rich.text import Text
-
-        if len(self._run.tournament.results) != self._matches:
-            self._matches = len(self._run.tournament.results)
-            self._table = self._standings()
-        line = f"round {progress.round + 1}: {progress.done} of {progress.total} deals  {progress.note}"
-        return Group(
-            self._table, Text(), Text(line), ProgressBar(progress.total or 1, completed=progress.done, width=60)
-        )
-
-    def _standings(self) -> RenderableType:
-        from rich.table import Table
-        from rich.text import Text
-
-        from bothost.arena.tournament_report import standing_rows
-
-        header, rows = standing_rows(self._run)
-        table = Table(box=None, header_style="dim")
-        for nth, name in enumerate(header):
-            table.add_column(name, justify="left" if nth == 1 else "right")
-        for row in rows:
-            table.add_row(*(Text(output.printable(cell)) for cell in row))
-        return table
+        yield lambda now: live.update(drawn(now))
