@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, TextIO
 
 from bothost.errors import UsageError
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from bothost.lobbies.botzone.dialect import Dialect
     from bothost.lobbies.botzone.program import Program
     from bothost.rules import View
-    from bothost.strategy import Player, Strategy
+    from bothost.strategy import Budget, Player, Strategy
 
 
 def serve(
@@ -65,35 +66,28 @@ class _Seat:
 
     def answer(self, program: Program) -> str:
         """This turn's output. Raises Mismatch, and UsageError where the strategy does not play the game."""
+        from bothost.strategy import Budget
+
         began = time.monotonic()
         view = program.dialect.view
         if view is None or not view.asked:
             if program.dialect.always_asked:
                 return program.blind()
             return program.output(None)
+        budget = Budget(began + self._move_s)
         try:
-            return program.output(self._decide(view, began + self._move_s))
+            return program.output(_actions(view, lambda view: self._choose(view, budget)))
         except UsageError:
             raise
         except Exception as error:
             print(f"{self._strategy.name} failed: {type(error).__name__}: {error}", file=sys.stderr)
-            return program.output(_first_legal(view))
+            return program.output(_actions(view, lambda view: int(view.legal()[0])))
 
-    def _decide(self, view: View, deadline: float) -> list[str]:
-        """One action, or a claim with the discard that follows it."""
-        from bothost.strategy import Budget
-
-        player = self._player_for(view)
-        actions = []
-        while True:
-            decision = player.decide(view, view.legal(), Budget(deadline))
-            if not view.is_legal(decision.action):
-                raise ValueError(f"action {decision.action} is not legal")
-            actions.append(view.notation(decision.action))
-            view = view.clone()
-            view.apply(decision.action)
-            if not view.asked:
-                return actions
+    def _choose(self, view: View, budget: Budget) -> int:
+        decision = self._player_for(view).decide(view, view.legal(), budget)
+        if not view.is_legal(decision.action):
+            raise ValueError(f"action {decision.action} is not legal")
+        return decision.action
 
     def _player_for(self, view: View) -> Player:
         from bothost.strategy import Table
@@ -112,10 +106,11 @@ class _Seat:
             self._player.close()
 
 
-def _first_legal(view: View) -> list[str]:
+def _actions(view: View, choose: Callable[[View], int]) -> list[str]:
+    """One action, or a claim with the discard that follows it."""
     actions = []
     while view.asked:
-        action = int(view.legal()[0])
+        action = choose(view)
         actions.append(view.notation(action))
         view = view.clone()
         view.apply(action)
