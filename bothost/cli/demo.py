@@ -236,17 +236,16 @@ async def _watch(host: Host, board: Board, seconds: float | None, hands: int | N
 
 def farewell(settings: config.Settings, status: dict[str, Any]) -> str:
     """The scores, where the log is, and what to try next."""
-    from bothost.cli.demo_view import score_rows
+    from bothost.cli.demo_view import SCORES, score_rows
 
     fallbacks = sum(status["fallbacks"].values())
     count = f"{status['decisions']:,} decisions in {status['finished_hands']:,} finished hands"
-    header = ("GAME", "STRATEGY", "HANDS", "MEAN SCORE", "95 % INTERVAL")
     scores = score_rows(status["scores"])
     learns = any(strategy.partition(":")[0] == "phase-ppo" for _, strategy, *_ in scores)
     retrain = "  bothost retrain phase-ppo --minutes 2    a new model from them\n" if learns else ""
     parts = [
         f"{count}, {fallbacks or 'no'} fallbacks",
-        output.table(scores, header) if scores else "no hand was finished",
+        output.table(scores, SCORES) if scores else "no hand was finished",
         f"Every decision is in {settings.store.url}",
         "Try next:\n"
         "  bothost games list                       the hands that were played\n"

@@ -16,6 +16,7 @@ import msgspec
 import sqlalchemy as sa
 
 from bothost.cli.output import printable
+from bothost.cli.output import table as aligned
 from bothost.messages import Json
 from bothost.store.models import decisions
 from bothost.store.query import HandQuery, first_id
@@ -38,6 +39,8 @@ MOVES = 8
 """Number of last moves kept per table."""
 TABLES = 12
 """Most tables shown."""
+SCORES = ("GAME", "STRATEGY", "HANDS", "MEAN SCORE", "95 % INTERVAL")
+"""Header of the scores."""
 
 
 class LiveTable(msgspec.Struct):
@@ -166,8 +169,11 @@ def render(board: Board, status: Json, rate: float, pages: str | None) -> Render
         for account in status["accounts"]
         if not account["connected"] and account["problem"]
     ]
+    scores = aligned(score_rows(board.scores()), SCORES)
     foot = "Ctrl-C ends the demo" if pages is None else f"In the browser: {pages}   Ctrl-C ends the demo"
-    return Group(head, *problems, Text(), _tables(board), Text(), _scores(board), Text(), Text(foot, style="dim"))
+    return Group(
+        head, *problems, Text(), _tables(board), Text(), Text(scores, no_wrap=True), Text(), Text(foot, style="dim")
+    )
 
 
 def _tables(board: Board) -> Table:
@@ -184,15 +190,4 @@ def _tables(board: Board) -> Table:
         table.add_row(Text(one.game), Text(", ".join(one.names)), moves)
     if len(shown) > TABLES:
         table.add_row(Text(f"{len(shown) - TABLES} more", style="dim"), "", "")
-    return table
-
-
-def _scores(board: Board) -> Table:
-    from rich.table import Table
-
-    table = Table("game", "strategy", box=None, header_style="dim")
-    for name in ("hands", "mean score", "95 % interval"):
-        table.add_column(name, justify="right")
-    for row in score_rows(board.scores()):
-        table.add_row(*row)
     return table
