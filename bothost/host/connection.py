@@ -12,31 +12,11 @@ from typing import Any, Protocol
 
 import structlog
 
+from bothost import messages as m
 from bothost.errors import ANY_FAILURE, described
 from bothost.host.reconnect import ConnectionSettings, Reconnect, Watchdog
-from bothost.host.transport import HttpCalls, Sender, Sockets, Timers
+from bothost.host.transport import Effects, Sender
 from bothost.lobbies.base import LobbyAdapter, checked
-from bothost.messages import (
-    Authenticate,
-    AuthFailed,
-    CancelTimer,
-    Close,
-    CloseSocket,
-    Connected,
-    Disconnected,
-    Event,
-    HttpRequest,
-    Input,
-    Json,
-    OpenSocket,
-    Ping,
-    Remember,
-    Resume,
-    SendFrame,
-    SetTimer,
-    Superseded,
-    Throttled,
-)
 
 _log = structlog.get_logger("bothost.host")
 
@@ -44,10 +24,10 @@ _log = structlog.get_logger("bothost.host")
 class Owner(Protocol):
     """Receives the events: the account."""
 
-    def event(self, event: Event, now: float) -> None: ...
+    def event(self, event: m.Event, now: float) -> None: ...
     def known_tables(self) -> tuple[str, ...]: ...
-    def memo(self) -> Json: ...
-    def remember(self, memo: Json) -> None: ...
+    def memo(self) -> m.Json: ...
+    def remember(self, memo: m.Json) -> None: ...
 
 
 class Connection:
@@ -66,35 +46,29 @@ class Connection:
         """Whether the lobby has accepted our credentials before."""
         self._owner = owner
         capabilities = adapter.capabilities
-        self.sockets = Sockets(self.feed, settings.frame_bytes)
+        transport = self._transport = Effects(self.feed, settings.frame_bytes)
+        sockets = self.sockets = transport.sockets
         rate = capabilities.messages_per_second
-        self._sender = Sender(self.sockets.send, rate, settings.queue_frames, adapter.account.name)
-        self._http = HttpCalls(self.feed)
-        self._timers = Timers(self.feed)
+        self._sender = Sender(sockets.send, rate, settings.queue_frames, adapter.account.name)
         self._reconnect = Reconnect(settings, self._resume)
         by_app = capabilities.heartbeat == "app"
-        sockets, http = self.sockets, self._http
         self._watchdog = Watchdog(
             settings,
             lambda: sockets.life()[: 1 if by_app else 2],
-            (lambda: self.feed(Ping())) if by_app else sockets.ping,
+            (lambda: self.feed(m.Ping())) if by_app else sockets.ping,
             self._cut,
         )
         self._effects: dict[type, Callable[[Any], None]] = {
-            SendFrame: sockets.send if rate is None else self._sender.send,
-            OpenSocket: sockets.open,
-            CloseSocket: sockets.close,
-            HttpRequest: http.request,
-            SetTimer: self._timers.set,
-            CancelTimer: self._timers.cancel,
-            Remember: lambda effect: owner.remember(effect.memo),
+            **transport.performers,
+            m.SendFrame: sockets.send if rate is None else self._sender.send,
+            m.Remember: lambda effect: owner.remember(effect.memo),
         }
         self._session_events: dict[type, Callable[[Any], None]] = {
-            Connected: self._on_connected,
-            Disconnected: self._on_disconnected,
-            AuthFailed: self._on_refused,
-            Superseded: self._on_refused,
-            Throttled: self._on_throttled,
+            m.Connected: self._on_connected,
+            m.Disconnected: self._on_disconnected,
+            m.AuthFailed: self._on_refused,
+            m.Superseded: self._on_refused,
+            m.Throttled: self._on_throttled,
         }
 
     # ------------------------------------------------------------------------------------------------- the adapter
@@ -102,9 +76,9 @@ class Connection:
     def start(self) -> None:
         """Connect and log in."""
         self._watchdog.expect_login()
-        self.feed(Authenticate(self._owner.memo()))
+        self.feed(m.Authenticate(self._owner.memo()))
 
-    def feed(self, item: Input) -> None:
+    def feed(self, item: m.Input) -> None:
         """Give the adapter an input, and perform the outputs."""
         try:
             outputs = checked(self.adapter.feed(item))
@@ -122,7 +96,7 @@ class Connection:
                 handler(output)
             event(output, now)  # type: ignore[arg-type]
 
-    def _adapter_failed(self, item: Input, error: BaseException) -> None:
+    def _adapter_failed(self, item: m.Input, error: BaseException) -> None:
         """Drop the connection because of a bug in the adapter. After several failures there is a longer pause."""
         name, cause = self.adapter.name, described(error, 500)
         _log.exception("adapter_failed", adapter=name, input=type(item).__name__, cause=cause)
@@ -131,7 +105,7 @@ class Connection:
             return
         if pause := self._reconnect.quarantine_s():
             _log.error("adapter_quarantined", adapter=name, account=self.adapter.account.name, for_s=pause)
-        self._lose(Disconnected("the adapter failed", pause or None))
+        self._lose(m.Disconnected("the adapter failed", pause or None))
 
     # ------------------------------------------------------------------------------------------------------ session
 
@@ -143,7 +117,7 @@ class Connection:
         """Reconnect soon, because another account connected to the same lobby."""
         self._reconnect.hurry()
 
-    def _on_connected(self, event: Connected) -> None:
+    def _on_connected(self, event: m.Connected) -> None:
         self.connected = self._good = True
         self._connected_at = time.monotonic()
         self._reconnect.cancel()  # a login that took too long got through after all
@@ -152,7 +126,7 @@ class Connection:
         if self.adapter.capabilities.transport == "websocket":
             self._watchdog.expect_life()
 
-    def _on_disconnected(self, event: Disconnected) -> None:
+    def _on_disconnected(self, event: m.Disconnected) -> None:
         self._lost()
         if self.ended or self._reconnect.pending:
             return
@@ -160,19 +134,19 @@ class Connection:
         self._reconnect.allow_hurry(not event.retry_after_s)
         _log.warning("disconnected", account=self.adapter.account.name, reason=event.reason, retry_s=round(wait, 2))
 
-    def _on_refused(self, event: AuthFailed | Superseded) -> None:
+    def _on_refused(self, event: m.AuthFailed | m.Superseded) -> None:
         """Stop, or try again later if the lobby accepted our credentials before, because then it may be at fault."""
         self._lost()
-        if isinstance(event, AuthFailed) and self._good and not self.ended:
+        if isinstance(event, m.AuthFailed) and self._good and not self.ended:
             if not self._reconnect.pending:
                 self._reconnect.schedule(self._settings.refused_s)
         else:
             self.ended = True
 
-    def _on_throttled(self, event: Throttled) -> None:
+    def _on_throttled(self, event: m.Throttled) -> None:
         """Send nothing for a while. From now on limit the rate, even if the lobby declares no limit."""
         self._sender.throttle(event.retry_after_s)
-        self._effects[SendFrame] = self._sender.send
+        self._effects[m.SendFrame] = self._sender.send
 
     def _lost(self) -> None:
         if self.connected and time.monotonic() - self._connected_at >= self._settings.steady_s:
@@ -182,7 +156,7 @@ class Connection:
         self._watchdog.stop()
         self.sockets.drop()
 
-    def _lose(self, event: Disconnected) -> None:
+    def _lose(self, event: m.Disconnected) -> None:
         """Report a lost connection that the adapter did not report."""
         self._on_disconnected(event)
         self._owner.event(event, time.monotonic())
@@ -191,21 +165,21 @@ class Connection:
         if not self.ended:
             self.reconnects += 1
             self._watchdog.expect_login()
-            self.feed(Resume(self._owner.known_tables(), self._owner.memo()))
+            self.feed(m.Resume(self._owner.known_tables(), self._owner.memo()))
 
     def _cut(self, reason: str) -> None:
         """Drop a connection that does not work. If the adapter does not report the loss, report it here, so that there
         is a reconnect."""
         self.sockets.drop(report=reason)
         if not self.ended and not self._reconnect.pending and self.adapter.capabilities.transport == "websocket":
-            self._lose(Disconnected(reason))
+            self._lose(m.Disconnected(reason))
 
     def close(self) -> None:
         """Disconnect, without further attempts."""
         self._reconnect.cancel()
         if not self.ended:
             self.ended = True
-            self.feed(Close())
+            self.feed(m.Close())
         self._watchdog.stop()
 
     async def aclose(self) -> None:
@@ -214,7 +188,5 @@ class Connection:
         self.connected = False
         self._watchdog.stop()
         self._reconnect.cancel()
-        self._timers.close()
         self._sender.close()
-        await self.sockets.aclose()
-        await self._http.aclose()
+        await self._transport.aclose()

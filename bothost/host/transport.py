@@ -7,28 +7,14 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
+from bothost import messages as m
 from bothost.host.latency import Latency
 from bothost.host.tasks import BackgroundTasks
 from bothost.host.websocket import OPEN_TIMEOUT_S, OpenFailed, WebSocket
-from bothost.messages import (
-    CancelTimer,
-    CloseSocket,
-    Frame,
-    HttpRequest,
-    HttpResult,
-    Input,
-    OpenSocket,
-    SendFrame,
-    SetTimer,
-    SocketClosed,
-    SocketFailed,
-    SocketOpened,
-    TimerFired,
-)
 from bothost.tables.clock import TokenBucket
 
 if TYPE_CHECKING:
@@ -48,13 +34,36 @@ COOKIE_BYTES = 8 * 1024
 THROTTLED_RATE = 50.0
 """Frames per second after a throttle by a lobby without a declared limit."""
 
-Feed = Callable[[Input], None]
+Feed = Callable[[m.Input], None]
+
+
+class Effects:
+    """Performs the effects of one adapter. ``feed`` gets what comes of them."""
+
+    def __init__(self, feed: Feed, frame_bytes: int, open_timeout_s: float = OPEN_TIMEOUT_S) -> None:
+        self.sockets = Sockets(feed, frame_bytes, open_timeout_s)
+        self._http = HttpCalls(feed)
+        self._timers = Timers(feed)
+        self.performers: dict[type, Callable[[Any], None]] = {
+            m.OpenSocket: self.sockets.open,
+            m.SendFrame: self.sockets.send,
+            m.CloseSocket: self.sockets.close,
+            m.HttpRequest: self._http.request,
+            m.SetTimer: self._timers.set,
+            m.CancelTimer: self._timers.cancel,
+        }
+        """Type of effect → what performs it."""
+
+    async def aclose(self) -> None:
+        self._timers.close()
+        await self.sockets.aclose()
+        await self._http.aclose()
 
 
 class Sockets:
     """The websockets of one adapter."""
 
-    def __init__(self, feed: Feed, frame_bytes: int, open_timeout_s: float = OPEN_TIMEOUT_S) -> None:
+    def __init__(self, feed: Feed, frame_bytes: int, open_timeout_s: float) -> None:
         self._feed = feed
         self._frame_bytes = frame_bytes
         self._open_timeout_s = open_timeout_s
@@ -73,10 +82,10 @@ class Sockets:
         socket = next(iter(self._open.values()), None)
         return (0, 0) if socket is None else (socket.messages, socket.pongs)
 
-    def open(self, effect: OpenSocket) -> None:
+    def open(self, effect: m.OpenSocket) -> None:
         self._opening[effect.conn] = self._tasks.spawn(self._connect(effect))
 
-    async def _connect(self, effect: OpenSocket) -> None:
+    async def _connect(self, effect: m.OpenSocket) -> None:
         conn, feed = effect.conn, self._feed
         early: list[str | bytes] | None = []
         """Frames that arrived before the adapter received ``SocketOpened``."""
@@ -86,15 +95,15 @@ class Sockets:
             if early is not None:
                 early.append(data)
             elif self.frames % SAMPLE:
-                feed(Frame(conn, data))
+                feed(m.Frame(conn, data))
             else:
                 began = time.monotonic()
-                feed(Frame(conn, data))
+                feed(m.Frame(conn, data))
                 self.fold.observe(time.monotonic() - began)
 
         def closed(code: int, reason: str) -> None:
             if self._open.pop(conn, None) is not None:
-                feed(SocketClosed(conn, code, reason))
+                feed(m.SocketClosed(conn, code, reason))
 
         try:
             socket = await WebSocket.open(
@@ -102,19 +111,19 @@ class Sockets:
             )
         except OpenFailed as error:
             self._opening.pop(conn, None)
-            feed(SocketFailed(conn, error.status, error.reason))
+            feed(m.SocketFailed(conn, error.status, error.reason))
             return
         self._opening.pop(conn, None)
         self._open[conn] = socket
         self._all.add(socket)
-        feed(SocketOpened(conn))
+        feed(m.SocketOpened(conn))
         first, early = early, None
         for data in first or ():
-            feed(Frame(conn, data))
+            feed(m.Frame(conn, data))
         if socket.closed is not None:
             closed(*socket.closed)
 
-    def send(self, effect: SendFrame) -> None:
+    def send(self, effect: m.SendFrame) -> None:
         socket = self._open.get(effect.conn)
         if socket is not None:
             socket.send(effect.data)
@@ -123,7 +132,7 @@ class Sockets:
         for socket in self._open.values():
             socket.ping()
 
-    def close(self, effect: CloseSocket) -> None:
+    def close(self, effect: m.CloseSocket) -> None:
         if (task := self._opening.pop(effect.conn, None)) is not None:
             task.cancel()
         if (socket := self._open.pop(effect.conn, None)) is not None:
@@ -139,9 +148,9 @@ class Sockets:
             task.cancel()
         if report is not None:
             for conn in sockets:
-                self._feed(SocketClosed(conn, 1006, report))
+                self._feed(m.SocketClosed(conn, 1006, report))
             for conn in opening:
-                self._feed(SocketFailed(conn, 0, report))
+                self._feed(m.SocketFailed(conn, 0, report))
 
     async def aclose(self) -> None:
         self.drop()
@@ -153,18 +162,20 @@ class Sockets:
 class Sender:
     """Sends frames no faster than the lobby allows, and queues the rest."""
 
-    def __init__(self, send: Callable[[SendFrame], None], rate: float | None, queue_frames: int, account: str) -> None:
+    def __init__(
+        self, send: Callable[[m.SendFrame], None], rate: float | None, queue_frames: int, account: str
+    ) -> None:
         """``rate`` is in frames per second; None: the lobby declares no limit."""
         self._send = send
         self._queue_frames = queue_frames
         self._account = account
         self._loop = asyncio.get_running_loop()
         self._bucket = TokenBucket(rate / 2, max(1.0, rate / 2), time.monotonic()) if rate is not None else None
-        self._queue: deque[SendFrame] = deque()
+        self._queue: deque[m.SendFrame] = deque()
         self._quiet_until = 0.0
         self._timer: asyncio.TimerHandle | None = None
 
-    def send(self, effect: SendFrame) -> None:
+    def send(self, effect: m.SendFrame) -> None:
         if len(self._queue) >= self._queue_frames:
             _log.error("send_queue_full", account=self._account)
             return
@@ -208,10 +219,10 @@ class HttpCalls:
         self._tasks = BackgroundTasks()
         self._client: httpx.AsyncClient | None = None
 
-    def request(self, effect: HttpRequest) -> None:
+    def request(self, effect: m.HttpRequest) -> None:
         self._tasks.spawn(self._request(effect))
 
-    async def _request(self, effect: HttpRequest) -> None:
+    async def _request(self, effect: m.HttpRequest) -> None:
         """Errors never quote the URL, because at some lobbies it contains the secret."""
         import httpx
 
@@ -221,10 +232,10 @@ class HttpCalls:
             async with asyncio.timeout(HTTP_PHASES * effect.timeout_s):
                 result = await self._answer(self._client, effect)
         except Exception as error:  # also a header that cannot be sent, such as a token of the lobby with an accent
-            result = HttpResult(effect.request, 0, (), type(error).__name__.encode())
+            result = m.HttpResult(effect.request, 0, (), type(error).__name__.encode())
         self._feed(result)
 
-    async def _answer(self, client: httpx.AsyncClient, effect: HttpRequest) -> HttpResult:
+    async def _answer(self, client: httpx.AsyncClient, effect: m.HttpRequest) -> m.HttpResult:
         import httpx
 
         body = bytearray()
@@ -241,7 +252,7 @@ class HttpCalls:
             if sum(len(cookie.name) + len(cookie.value or "") for cookie in client.cookies.jar) > COOKIE_BYTES:
                 client.cookies.clear()
             received = tuple(response.headers.multi_items())
-            return HttpResult(effect.request, response.status_code, received, bytes(body))
+            return m.HttpResult(effect.request, response.status_code, received, bytes(body))
 
     async def aclose(self) -> None:
         await self._tasks.aclose()
@@ -257,11 +268,11 @@ class Timers:
         self._loop = asyncio.get_running_loop()
         self._handles: dict[str, asyncio.TimerHandle] = {}
 
-    def set(self, effect: SetTimer) -> None:
+    def set(self, effect: m.SetTimer) -> None:
         self.cancel(effect)
         self._handles[effect.name] = self._loop.call_later(max(0.0, effect.after_s), self._fire, effect.name)
 
-    def cancel(self, effect: SetTimer | CancelTimer) -> None:
+    def cancel(self, effect: m.SetTimer | m.CancelTimer) -> None:
         if (handle := self._handles.pop(effect.name, None)) is not None:
             handle.cancel()
 
@@ -271,4 +282,4 @@ class Timers:
 
     def _fire(self, name: str) -> None:
         self._handles.pop(name, None)
-        self._feed(TimerFired(name))
+        self._feed(m.TimerFired(name))

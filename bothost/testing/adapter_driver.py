@@ -19,7 +19,7 @@ from typing import Any, Self, TypeVar
 
 from bothost import messages as m
 from bothost.errors import AuthError, LobbyUnreachable
-from bothost.host.transport import HttpCalls, Sockets, Timers
+from bothost.host.transport import Effects
 from bothost.lobbies.base import LobbyAdapter, checked
 
 Wanted = TypeVar("Wanted")
@@ -52,9 +52,7 @@ class AdapterDriver:
         self.frames: list[tuple[str, str | bytes]] = []
         """Every frame, oldest first: ("in" | "out", data)."""
         self._events: asyncio.Queue[m.Event] = asyncio.Queue()
-        self._sockets = Sockets(self.do, FRAME_BYTES, open_timeout_s)
-        self._timers = Timers(self.do)
-        self._http = HttpCalls(self.do)
+        self._effects = Effects(self.do, FRAME_BYTES, open_timeout_s)
 
     async def __aenter__(self) -> Self:
         return self
@@ -95,35 +93,23 @@ class AdapterDriver:
 
     async def aclose(self) -> None:
         """Close every socket, and stop."""
-        self._timers.close()
-        await self._sockets.aclose()
-        await self._http.aclose()
+        await self._effects.aclose()
 
     def drop(self) -> None:
         """Break the sockets without a close frame."""
-        self._sockets.drop("dropped")
+        self._effects.sockets.drop("dropped")
 
     def _perform(self, output: m.Output) -> None:
-        match output:
-            case m.OpenSocket():
-                self._sockets.open(output)
-            case m.SendFrame():
-                self.frames.append(("out", output.data))
-                self._sockets.send(output)
-            case m.CloseSocket():
-                self._sockets.close(output)
-            case m.HttpRequest():
-                self._http.request(output)
-            case m.SetTimer():
-                self._timers.set(output)
-            case m.CancelTimer():
-                self._timers.cancel(output)
-            case m.Remember():
-                self.memo = output.memo
-            case _:
-                self.events.append(output)
-                self._events.put_nowait(output)
-                self.listener(output)
+        if isinstance(output, m.SendFrame):
+            self.frames.append(("out", output.data))
+        if (perform := self._effects.performers.get(type(output))) is not None:
+            perform(output)
+        elif isinstance(output, m.Remember):
+            self.memo = output.memo
+        elif isinstance(output, m.Event):
+            self.events.append(output)
+            self._events.put_nowait(output)
+            self.listener(output)
 
 
 def _raise_for_end(event: m.Event) -> None:
