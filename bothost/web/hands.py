@@ -140,18 +140,26 @@ def seat_names(hand: LoggedHand, game: Game | None) -> list[str]:
     return [str(names.get(seat) or f"seat {seat}") for seat in range(count)]
 
 
+def described(hand: LoggedHand) -> Json:
+    """What the lists of hands and of live tables say about a hand."""
+    record = hand.game
+    return {
+        "name": name_of(hand),
+        "game": record.game,
+        "lobby": record.lobby,
+        "table": record.table,
+        "account": record.account,
+        "strategy": record.strategy,
+        "seat": record.seat,
+        "players": seat_names(hand, None),
+        "started_us": record.started_us,
+    }
+
+
 def _line(hand: LoggedHand, decisions: int, fallbacks: int) -> Json:
     scores = hand.scores
     return {
-        "name": name_of(hand),
-        "game": hand.game.game,
-        "lobby": hand.game.lobby,
-        "table": hand.game.table,
-        "account": hand.game.account,
-        "strategy": hand.game.strategy,
-        "seat": hand.game.seat,
-        "players": seat_names(hand, None),
-        "started_us": hand.game.started_us,
+        **described(hand),
         "state": "live" if hand.end is None else hand.end.reason,
         "scores": scores,
         "score": None if scores is None or hand.game.seat >= len(scores) else scores[hand.game.seat],

@@ -22,7 +22,7 @@ from bothost.rules.game import Json, View
 from bothost.store.models import chat, events
 from bothost.store.query import HandQuery
 from bothost.store.reader import Key, LoggedHand, latest_hands, read_hands
-from bothost.web.hands import name_of, seat_names
+from bothost.web.hands import described, name_of, seat_names
 from bothost.web.site import Site
 from bothost.web.stream import Changes
 from bothost.web.viewers import MOST_CHAT, Viewer, last_move, public_view
@@ -226,17 +226,8 @@ def _observe(live: LiveHand, seq: int, lines: list[str], site: Site) -> bool:
 
 def line(live: LiveHand) -> Json:
     """A live table in the list: nothing in it is hidden from a viewer."""
-    record = live.hand.game
     return {
-        "name": name_of(live.hand),
-        "game": record.game,
-        "lobby": record.lobby,
-        "table": record.table,
-        "account": record.account,
-        "strategy": record.strategy,
-        "seat": record.seat,
-        "players": seat_names(live.hand, None),
-        "started_us": record.started_us,
+        **described(live.hand),
         "moved_us": int(live.moved_at * 1e6) or None,
         "last": live.last,
         "ends_us": None if live.left_ms is None else int(live.clock_at * 1e6) + 1000 * live.left_ms,
