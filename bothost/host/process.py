@@ -283,13 +283,9 @@ class _Player(Player):
         """Number of the process start that knows this player; 0: none."""
         self._events: list[str] = []
         self._table = {
+            **msgspec.structs.asdict(table),
             "game": table.game.name,
             "rules": table.game.rules,
-            "lobby": table.lobby,
-            "table": table.table,
-            "seat": table.seat,
-            "seed": table.seed,
-            "level": table.level,
             "attributes": dict(table.attributes),
         }
 
