@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 
 from bothost.errors import BothostError, UsageError
+from bothost.host.tasks import stop
 from bothost.listening import stop_accepting
 from bothost.messages import Json
 
@@ -91,9 +92,7 @@ class Control:
             self._server.close()
             with contextlib.suppress(FileNotFoundError):
                 self.path.unlink()
-            for task in self._serving:
-                task.cancel()
-            await asyncio.gather(*self._serving, return_exceptions=True)
+            await stop(self._serving)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()

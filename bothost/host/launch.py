@@ -106,8 +106,11 @@ async def opened(
             gc.enable()
             registry = Registry(store, settings.host.data_dir / "models")
             host.models = models = ModelWatch(host, registry)
-            async with _pages(host), _trimming(), _reloading(host, read) as on_hangup:
-                with _signals(loop, host, on_hangup):
+            hangup = asyncio.Event()
+            async with _pages(host), BackgroundTasks() as tasks:
+                tasks.spawn(_trim())
+                tasks.spawn(_reload(host, read, hangup))
+                with _signals(loop, host, hangup.set):
                     async with models.following():
                         yield host
     finally:
@@ -136,41 +139,19 @@ def _pages(host: Host) -> contextlib.AbstractAsyncContextManager[int | None]:
     return serving(host, host.settings.metrics)
 
 
-@contextlib.asynccontextmanager
-async def _trimming() -> AsyncIterator[None]:
+async def _trim() -> None:
     """Return freed memory to the system, now and then."""
-
-    async def trim() -> None:
-        while True:
-            await asyncio.sleep(TRIM_S)
-            await asyncio.to_thread(_native.return_free_memory)
-
-    tasks = BackgroundTasks()
-    tasks.spawn(trim())
-    try:
-        yield
-    finally:
-        await tasks.aclose()
+    while True:
+        await asyncio.sleep(TRIM_S)
+        await asyncio.to_thread(_native.return_free_memory)
 
 
-@contextlib.asynccontextmanager
-async def _reloading(host: Host, read: Callable[[], Settings] | None) -> AsyncIterator[Callable[[], None]]:
-    """Give a function that asks for a reload. One that is asked for during another one begins after it."""
-    asked = asyncio.Event()
-
-    async def follow(read: Callable[[], Settings]) -> None:
-        while True:
-            await asked.wait()
-            asked.clear()
-            await reload.apply(host, read)
-
-    tasks = BackgroundTasks()
-    if read is not None:
-        tasks.spawn(follow(read))
-    try:
-        yield asked.set
-    finally:
-        await tasks.aclose()
+async def _reload(host: Host, read: Callable[[], Settings] | None, hangup: asyncio.Event) -> None:
+    """Reload the settings at each hangup. One that comes during a reload is followed by another."""
+    while read is not None:
+        await hangup.wait()
+        hangup.clear()
+        await reload.apply(host, read)
 
 
 @contextlib.contextmanager

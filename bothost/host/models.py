@@ -22,6 +22,7 @@ from bothost.errors import ANY_FAILURE, BothostError, ModelError, StoreUnavailab
 from bothost.host.canary import Judge
 from bothost.host.shadow import Shadow
 from bothost.host.supervisor import Host
+from bothost.host.tasks import BackgroundTasks
 from bothost.plugins.address import CHAMPION
 from bothost.store.registry import CANARY, SHADOW, AliasMoved, Pointer, Registry, is_alias
 from bothost.strategy import Budget, Model, Strategy, Table
@@ -120,12 +121,11 @@ class ModelWatch:
         await loop.run_in_executor(self._thread, self.shelf.look)
         plans, runner = self._host.plans, self._host.runner
         plans.fresh_s, plans.canary_selector, runner.observer = math.inf, self.canary_selector, self
-        task = asyncio.create_task(self._follow(), name="models")
         try:
-            yield self
+            async with BackgroundTasks() as tasks:
+                tasks.spawn(self._follow())
+                yield self
         finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
             await asyncio.to_thread(self._thread.shutdown)
             await asyncio.to_thread(self.shadow.close)
 

@@ -15,7 +15,6 @@ from bothost.errors import AuthError, ConfigError, LobbyUnreachable
 from bothost.host.account import Account, Timeouts
 from bothost.host.account_tables import AccountTables
 from bothost.host.check import SECRET_ADVICE, check_wishes, missing_secrets
-from bothost.host.games import Games
 from bothost.host.hooks import HookThread
 from bothost.host.leases import Keeper
 from bothost.host.lost_hands import LostHands
@@ -29,11 +28,13 @@ from bothost.host.recorder import Recorder
 from bothost.host.session_runner import SessionRunner
 from bothost.host.spares import Spares
 from bothost.host.takeover import Takeover
+from bothost.host.tasks import BackgroundTasks
 from bothost.host.workers import Workers
 from bothost.lobbies.base import Account as Login
 from bothost.messages import Json
 from bothost.plugins import Plugins, check_options, require
 from bothost.store import DecisionLog
+from bothost.host.games import Games
 from bothost.tables.router import Router
 from bothost.tables.slots import Capacity
 
@@ -136,7 +137,8 @@ class Host:
                         account.start(memo)
                 await self._play(fail_fast)
             else:
-                async with self._takeover.following(self._fatal):
+                async with BackgroundTasks() as tasks:
+                    tasks.spawn(self._takeover.follow(self._fatal))
                     await self._play(fail_fast)
         finally:
             await self.aclose()

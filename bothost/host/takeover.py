@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import structlog
 
-from bothost.errors import StoreUnavailable
+from bothost.errors import ANY_FAILURE, StoreUnavailable
 from bothost.host.account import Account
 from bothost.host.backoff import Backoff
 from bothost.host.leases import Keeper
@@ -29,21 +28,12 @@ class Takeover:
         self.leases = leases
         self._host = host
 
-    @contextlib.asynccontextmanager
-    async def following(self, failed: Callable[[BaseException], None]) -> AsyncIterator[None]:
-        """Follow the leases while the block runs. ``failed`` is called if that ends with an error."""
-
-        def ended(task: asyncio.Task[None]) -> None:
-            if not task.cancelled() and (error := task.exception()) is not None:
-                failed(error)
-
-        task = asyncio.create_task(self._follow(), name="leases")
-        task.add_done_callback(ended)
+    async def follow(self, failed: Callable[[BaseException], None]) -> None:
+        """Follow the leases for ever. ``failed`` is called with the error that ends it."""
         try:
-            yield
-        finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+            await self._follow()
+        except ANY_FAILURE as error:
+            failed(error)
 
     async def _follow(self) -> None:
         leases, host = self.leases, self._host

@@ -17,6 +17,7 @@ import msgspec
 import tomli_w
 
 from bothost.errors import UsageError
+from bothost.host.tasks import stop
 from bothost.rules.game import Json
 from bothost.web.opponents import basis_of, end
 from bothost.web.site import Site
@@ -101,9 +102,7 @@ class Jobs:
         return job
 
     async def aclose(self) -> None:
-        for task in self._tasks.values():
-            task.cancel()
-        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        await stop(self._tasks.values())
 
     async def _run(
         self,

@@ -18,6 +18,7 @@ import websockets
 
 from bothost import rules
 from bothost.errors import UsageError
+from bothost.host.tasks import stop
 from bothost.lobby_server import LobbyServer, ServerSettings, serve
 from bothost.rules.game import Game, Json
 from bothost.store.query import HandQuery
@@ -228,9 +229,7 @@ class Matches:
         self._people = Names(site.store)
 
     async def aclose(self) -> None:
-        for task in self._tasks.values():
-            task.cancel()
-        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        await stop(self._tasks.values())
         await self._open.aclose()
 
     def of(self, viewer: Viewer, number: str) -> Match | None:
