@@ -12,13 +12,13 @@ from bothost.config import AccountSettings, LobbySettings
 from bothost.errors import ANY_FAILURE
 from bothost.host.chat import TableTalk
 from bothost.host.connection import Connection
-from bothost.host.games import Games
 from bothost.host.seeking import Seeking
 from bothost.host.session_runner import SessionRunner
 from bothost.lobbies.base import Capabilities, out_of_range
 from bothost.messages import Act, HandStarted, Leave, Resync, Seated, Snapshot, TableEnded, TableEvent
 from bothost.tables.clock import ClockPolicy
 from bothost.tables.conduct import Conduct, TableKey
+from bothost.tables.games import Games
 from bothost.tables.session import Session
 
 _log = structlog.get_logger("bothost.host")

@@ -14,11 +14,11 @@ import structlog
 
 from bothost.errors import ANY_FAILURE, StoreUnavailable
 from bothost.host.backoff import Backoff
-from bothost.host.games import Games
 from bothost.host.recorder import Recorder
 from bothost.host.tasks import BackgroundTasks
 from bothost.messages import TableEnded
 from bothost.store import GameRecord
+from bothost.tables.games import Games
 from bothost.tables.hand import valid_scores
 
 _log = structlog.get_logger("bothost.host")

@@ -17,7 +17,6 @@ import numpy as np
 
 from bothost import children
 from bothost.errors import described, raised_at
-from bothost.host.games import Games
 from bothost.host.process_messages import (
     LENGTH,
     Ask,
@@ -32,6 +31,7 @@ from bothost.plugins import Plugins, made
 from bothost.rules.game import Game
 from bothost.strategy import Budget, Decision, Model, Player, Strategy, Table
 from bothost.tables.fallback import checked
+from bothost.tables.games import Games
 
 
 class Child:

@@ -34,7 +34,7 @@ from bothost.lobbies.base import Account as Login
 from bothost.messages import Json
 from bothost.plugins import Plugins, check_options, require
 from bothost.store import DecisionLog
-from bothost.host.games import Games
+from bothost.tables.games import Games
 from bothost.tables.router import Router
 from bothost.tables.slots import Capacity
 

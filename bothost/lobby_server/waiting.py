@@ -12,6 +12,7 @@ from bothost.lobbies.embedded import protocol as wire
 from bothost.lobby_server.seating import TableRules
 from bothost.lobby_server.settings import ServerSettings
 from bothost.rules.game import Game, Json
+from bothost.tables.games import Games
 
 MAX_ATTRIBUTES = 16
 
@@ -106,29 +107,20 @@ def flag(attributes: wire.Attributes, name: str, default: bool = False) -> bool:
 
 
 class GameShelf:
-    """Games by name and rules: made once, at most ``size`` kept, and refused in words a client can use."""
+    """The games of a lobby, refused in words a client can use."""
 
-    def __init__(self, make: Callable[..., Game], names: Iterable[str], size: int = 256) -> None:
-        self._make = make
-        self._size = size
-        self._games: dict[str, Game] = {}
+    def __init__(self, make: Callable[..., Game], names: Iterable[str]) -> None:
+        self._games = Games(make)
         self.names = sorted(names)
 
     def get(self, name: str, rules: Json) -> Game:
         """The game of that name under these rules. Raises BadWish."""
         if name not in self.names:
             raise BadWish("unknown_game", f"this lobby plays {', '.join(self.names)}", "$.game")
-        key = name + msgspec.json.encode(rules, order="deterministic").decode()
-        game = self._games.get(key)
-        if game is None:
-            try:
-                game = self._make(name, **rules)
-            except Exception as error:  # hostile rules must not cost more than an error frame
-                raise BadWish("bad_rules", f"{name}: {error}"[:300], "$.rules") from None
-            if len(self._games) >= self._size:
-                del self._games[next(iter(self._games))]
-            self._games[key] = game
-        return game
+        try:
+            return self._games.make(name, rules)
+        except Exception as error:  # hostile rules must not cost more than an error frame
+            raise BadWish("bad_rules", f"{name}: {error}"[:300], "$.rules") from None
 
 
 def table_rules(settings: ServerSettings, game_name: str, game: Game, attributes: wire.Attributes) -> TableRules:

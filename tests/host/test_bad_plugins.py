@@ -10,10 +10,10 @@ import structlog
 
 from bothost import rules
 from bothost.config import RouteSettings
-from bothost.host.games import Games
 from bothost.host.plans import Plans
 from bothost.plugins import Plugins
 from bothost.strategy import Decision
+from bothost.tables.games import Games
 from bothost.tables.router import Router
 from bothost.testing import misbehaving
 from bothost.testing.hosting import RandomStrategy, module

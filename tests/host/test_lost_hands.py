@@ -10,12 +10,12 @@ from bothost import messages as m
 from bothost.config import AccountSettings, Secret
 from bothost.host import lost_hands
 from bothost.host.account import Timeouts
-from bothost.host.games import Games
 from bothost.host.lost_hands import LostHands
 from bothost.host.reconnect import ConnectionSettings
 from bothost.lobbies.embedded import EmbeddedLobby, EmbeddedOptions
 from bothost.rules import game
 from bothost.store import DecisionLog, Store
+from bothost.tables.games import Games
 from bothost.testing.hosting import until
 from bothost.testing.sample_rows import sample_hand
 

@@ -1,9 +1,9 @@
-"""The games that a host plays, each with the rules of its lobby."""
+"""Games by name and rules: those that a host plays, and those that a lobby offers."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import msgspec
 
@@ -18,7 +18,8 @@ KNOWN_GAMES = 256
 class Games:
     """Makes games, and caches the recent ones."""
 
-    def __init__(self) -> None:
+    def __init__(self, make: Callable[..., Game] = rules.game) -> None:
+        self._make = make
         self._games: OrderedDict[tuple[str, bytes], Game] = OrderedDict()
 
     def __iter__(self) -> Iterator[Game]:
@@ -29,7 +30,7 @@ class Games:
         key = (name, msgspec.json.encode(options, order="sorted"))
         game = self._games.get(key)
         if game is None:
-            self._games[key] = game = rules.game(name, **options)
+            self._games[key] = game = self._make(name, **options)
             if len(self._games) > KNOWN_GAMES:
                 self._games.popitem(last=False)
         return game
