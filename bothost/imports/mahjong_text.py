@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 
 from bothost import rules
 from bothost.imports.mahjong_wall import BOTZONE, WINDS, Tiles, wall_of
-from bothost.imports.record import BadRecord, Found, HandRecord, Json, Records, act
+from bothost.imports.record import BadRecord, Found, HandRecord, Json, Records, act, claiming
 from bothost.rules.game import State
 
 _DID = re.compile(r"Player ([0-3]) (Draw|Play|Chi|Peng|Gang|AnGang|BuGang|Hu) ([WTB][1-9]|F[1-4]|J[1-3])")
@@ -88,7 +88,7 @@ def _happened(state: State, number: int, done: list[tuple[int, str, str]]) -> No
         _pass_claims(state)
         if state.terminal or state.to_act != (seat,) or state.view(seat).to_json()["drawn"] != tile:
             raise BadRecord(f"line {number}: seat {seat} cannot draw {tile} here")
-    elif _claiming(state) and what in ("Chi", "Peng", "Gang", "Hu"):
+    elif claiming(state) and what in ("Chi", "Peng", "Gang", "Hu"):
         claims = {who: _word(claim, said) for who, claim, said in done}
         for who in state.to_act:
             act(state, who, claims.pop(who, "pass"), f"line {number}")
@@ -103,11 +103,7 @@ def _word(what: str, tile: str) -> str:
     return "hu" if what == "Hu" else f"{what.lower()}:{tile}"
 
 
-def _claiming(state: State) -> bool:
-    return not state.terminal and state.view(state.to_act[0]).phase in ("claims", "robbing")
-
-
 def _pass_claims(state: State) -> None:
-    if _claiming(state):
+    if claiming(state):
         for seat in state.to_act:
             state.apply(seat, state.game.parse("pass"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -25,6 +26,10 @@ from bothost.store.records import (
 
 VERSION = "1"
 NEAR = 1e-4
+_NOT_RECORDED: dict[str, None] = dict.fromkeys(
+    ("policy", "action_values", "value", "model_sha256", "encoder_version", "stats", "fallback", "budget_ms", "raw")
+)
+"""What the records of others do not have."""
 
 _text = msgspec.json.Encoder(order=None).encode
 
@@ -144,11 +149,11 @@ def seated(record: HandRecord, seats: int, origin: Origin) -> tuple[tuple[Player
     return tuple(infos), named.keys() | given.keys() >= set(range(seats))
 
 
-def rows(record: HandRecord, played: Played, origin: Origin, now_us: int | None = None) -> list[Record]:
+def rows(record: HandRecord, played: Played, origin: Origin) -> list[Record]:
     """Make the rows of the hand, for each seat as if it were ours. Raises BadRecord."""
     game, state = played.game, played.state
     infos, named = seated(record, game.num_seats, origin)
-    now_us = time.time_ns() // 1000 if now_us is None else now_us
+    now_us = time.time_ns() // 1000
     started = record.started_us if record.started_us is not None else now_us
     if not 0 <= started <= now_us + 86_400_000_000:
         raise BadRecord("the time at which it started lies before 1970 or in the future")
@@ -210,22 +215,14 @@ def _decisions(played: Played, head: Record, digest: str) -> list[Record]:
                 state_hash=view.hash(),
                 view=view.to_bytes(),
                 legal=view.legal().astype("<i4").tobytes(),
-                policy=None,
-                action_values=None,
-                value=None,
                 action=action,
                 notation=view.notation(action),
                 strategy=IMPORTED,
                 strategy_version=VERSION,
-                model_sha256=None,
-                encoder_version=None,
-                stats=None,
-                fallback=None,
-                budget_ms=None,
                 elapsed_ms=0.0,
                 config_hash="",
                 seed=head.seed,
-                raw=None,
+                **_NOT_RECORDED,
                 at_us=head.started_us + number,
             )
         )
@@ -238,8 +235,6 @@ def _json(value: object) -> str:
 
 def _uuid7(us: int, name: str) -> bytes:
     """Make a uuid7 of this time whose other bits are a hash of the name."""
-    import hashlib
-
     rest = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=10).digest(), "big")
     bits = (us // 1000) << 80 | 7 << 76 | (rest >> 62 & 0xFFF) << 64 | 2 << 62 | rest & (1 << 62) - 1
     return bits.to_bytes(16, "big")

@@ -33,6 +33,11 @@ def act(state: State, seat: int, word: str, where: str) -> None:
     state.apply(seat, action)
 
 
+def claiming(state: State) -> bool:
+    """Whether seats of a mahjong hand may claim a tile now."""
+    return not state.terminal and state.view(state.to_act[0]).phase in ("claims", "robbing")
+
+
 class HandRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Everything needed to replay a hand."""
 

@@ -9,7 +9,7 @@ import msgspec
 
 from bothost import rules
 from bothost.imports.mahjong_wall import BOTZONE, WINDS, Tiles, wall_of
-from bothost.imports.record import Action, BadRecord, HandRecord, Json, act
+from bothost.imports.record import Action, BadRecord, HandRecord, Json, act, claiming
 from bothost.lobbies.botzone.dialect import Mismatch
 from bothost.lobbies.botzone.doudizhu import NUMBERING, FightTheLandlord2
 from bothost.lobbies.botzone.games import of_request
@@ -152,7 +152,7 @@ def _answer(state: State, turn: Turn, number: int) -> None:
     if drawn:
         act(state, drawn[0], _own(said.get(drawn[0], ["PASS"]), number), f"round {number}")
         return
-    if state.terminal or state.view(state.to_act[0]).phase not in ("claims", "robbing"):
+    if not claiming(state):
         claimed = [seat for seat, words in said.items() if words != ["PASS"]]
         if claimed and number > 1:
             raise BadRecord(f"round {number}: seat {claimed[0]} answers {' '.join(said[claimed[0]])}, but may not")
