@@ -20,15 +20,12 @@ from bothost.store.store import Store
 
 TIME = pa.timestamp("us", tz="UTC")
 
+_NAMES = [
+    pa.field(name, SYMBOL, nullable=False) for name in ("lobby", "host", "account", "table", "hand", "game", "rules")
+]
 FIELDS = [
     pa.field("game_id", SYMBOL, nullable=False),
-    pa.field("lobby", SYMBOL, nullable=False),
-    pa.field("host", SYMBOL, nullable=False),
-    pa.field("account", SYMBOL, nullable=False),
-    pa.field("table", SYMBOL, nullable=False),
-    pa.field("hand", SYMBOL, nullable=False),
-    pa.field("game", SYMBOL, nullable=False),
-    pa.field("rules", SYMBOL, nullable=False),
+    *_NAMES,
     pa.field("format_version", pa.int32(), nullable=False),
     pa.field("config_hash", SYMBOL, nullable=False),
     pa.field("player", SYMBOL),
@@ -48,8 +45,7 @@ _FETCHED = pa.schema(
     [
         pa.field("game_id", KEY, nullable=False),
         pa.field("seat", pa.int16(), nullable=False),
-        *(pa.field(name, SYMBOL, nullable=False) for name in ("lobby", "host", "account", "table", "hand", "game")),
-        pa.field("rules", SYMBOL, nullable=False),
+        *_NAMES,
         pa.field("format_version", pa.int32(), nullable=False),
         pa.field("config_hash", SYMBOL, nullable=False),
         pa.field("players", pa.string(), nullable=False),
