@@ -10,7 +10,7 @@ import importlib.util
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import structlog
 
@@ -21,16 +21,6 @@ VARIABLE = "BOTHOST_TRACKERS"
 _log = structlog.get_logger("bothost.training")
 _PACKAGES = {"tensorboard": "train", "wandb": "trackers", "mlflow": "trackers"}
 """Tracker, which is the name of its package → the extra that brings it."""
-
-
-class Tracker(Protocol):
-    """Takes the figures of a training."""
-
-    def log(self, iteration: int, figures: Mapping[str, float]) -> None:
-        """The figures of one iteration."""
-        ...
-
-    def close(self) -> None: ...
 
 
 class TensorBoard:
@@ -90,7 +80,8 @@ class Mlflow:
         self._client.set_terminated(self._id)
 
 
-_KINDS: dict[str, Any] = {"tensorboard": TensorBoard, "wandb": Wandb, "mlflow": Mlflow}
+Tracker = TensorBoard | Wandb | Mlflow
+_KINDS: dict[str, type[Tracker]] = {"tensorboard": TensorBoard, "wandb": Wandb, "mlflow": Mlflow}
 
 
 class Trackers:
