@@ -5,17 +5,16 @@
 Secret($BOTHOST_HOME_ADA_TOKEN)
 """
 
-from bothost.config.check import Problem, describe, nearest, problems
+from bothost.config.check import describe, nearest, problems
 from bothost.config.lines import find_line, line_numbers
-from bothost.config.load import FILE_NAME, Loaded, config_hash, find, load, parse, plain, read, secrets
-from bothost.config.secret import REDACTED, Secret, variable
+from bothost.config.load import FILE_NAME, config_hash, find, load, parse, plain, read, secrets
+from bothost.config.secret import Secret, variable
 from bothost.config.settings import (
     AccountSettings,
     HostSettings,
     LimitSettings,
     LobbyServerSettings,
     LobbySettings,
-    LogSettings,
     MannersSettings,
     MetricsSettings,
     RouteSettings,
@@ -27,17 +26,13 @@ from bothost.config.settings import (
 
 __all__ = [
     "FILE_NAME",
-    "REDACTED",
     "AccountSettings",
     "HostSettings",
     "LimitSettings",
-    "Loaded",
     "LobbyServerSettings",
     "LobbySettings",
-    "LogSettings",
     "MannersSettings",
     "MetricsSettings",
-    "Problem",
     "RouteSettings",
     "Secret",
     "Settings",

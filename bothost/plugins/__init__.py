@@ -17,7 +17,7 @@ from bothost.plugins.address import (
     start_of,
     trainer_evaluators,
 )
-from bothost.plugins.discover import Failure, PluginSource
+from bothost.plugins.discover import Failure
 from bothost.plugins.manager import Plugins, require
 from bothost.plugins.trainers import checked_figures, import_failed, trainers_of
 from bothost.plugins.weights import model_sha256
@@ -25,7 +25,6 @@ from bothost.plugins.weights import model_sha256
 __all__ = [
     "AliasResolver",
     "Failure",
-    "PluginSource",
     "Plugins",
     "Resolved",
     "check_options",
