@@ -196,11 +196,7 @@ def progress(total: int | None, title: str) -> Iterator[Callable[..., None]]:
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(title, total=total, note="")
-
-        def advance(done: int, note: str = "", total: int | None = None) -> None:
-            bar.update(task, completed=done, note=note, total=total)
-
-        yield advance
+        yield lambda done, note="", total=None: bar.update(task, completed=done, note=note, total=total)
 
 
 @contextmanager
