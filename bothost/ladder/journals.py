@@ -29,7 +29,10 @@ def files(paths: list[Path]) -> list[Path]:
     found: list[Path] = []
     for path in paths:
         if path.is_dir():
-            found += sorted(path.rglob("*.jsonl"))
+            journals = sorted(path.rglob("*.jsonl"))
+            if not journals:
+                raise UsageError(f"{path} has no journal", advice="name the --out of a tournament")
+            found += journals
         elif path.is_file():
             found.append(path)
         else:

@@ -187,7 +187,8 @@ class DecisionLog:
         self._thread.join()
         self._writer.close()
         if self._given_up:
-            raise StoreUnavailable(f"{self._given_up} rows could be written neither to the database nor to the spool")
+            message = f"{self._given_up} rows could be written neither to the database nor to the spool"
+            raise StoreUnavailable(message, advice="check the disks of both, and host.data_dir")
 
     def _begin(self, batch: _Batch) -> Durable:
         if self._closing:
@@ -245,7 +246,7 @@ class DecisionLog:
     def _report(self, batch: _Batch, failure: Exception | None) -> None:
         if batch.durable is not None:
             if failure is not None:
-                self._call(batch.durable.set_exception, failure)
+                self._call(_fail, batch.durable, failure)
             else:
                 self._call(batch.durable.set_result, None)
 
@@ -253,6 +254,12 @@ class DecisionLog:
         with contextlib.suppress(RuntimeError):  # the loop is closed: nothing waits for the result
             if self._loop is not None:
                 self._loop.call_soon_threadsafe(function, *args)
+
+
+def _fail(durable: Durable, failure: Exception) -> None:
+    """Set the exception. It was logged, so asyncio need not complain where nobody waits for it."""
+    durable.set_exception(failure)
+    durable.exception()
 
 
 def make_sink(settings: StoreSettings) -> Sink:

@@ -245,6 +245,9 @@ def test_a_journals_deals_count_once_each(store, tmp_path):
         list(journals.outcomes(tmp_path / "b.jsonl"))
     with pytest.raises(UsageError, match="no file or folder"):
         journals.files([tmp_path / "none"])
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UsageError, match="empty has no journal"):
+        journals.files([tmp_path / "empty"])
 
 
 def test_the_command_shows_writes_and_draws(tmp_path, monkeypatch, capsys):

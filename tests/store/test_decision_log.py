@@ -1,6 +1,7 @@
 """The decision log: what it acknowledges is there once, through every outage of its database."""
 
 import asyncio
+import gc
 import random
 import sqlite3
 import threading
@@ -242,6 +243,26 @@ async def test_an_outage_of_database_and_spool_is_one_and_ends_once(settings, lo
         await durable
     events = [entry["event"] for entry in logs]
     assert events.count("database_away") == events.count("database_back") == log.stats.outages == 1
+
+
+async def test_rows_that_are_lost_at_the_end_are_counted_once(settings, tmp_path, monkeypatch):
+    """Nobody waits for these rows. The error of ``aclose`` is all that an operator should see besides the log."""
+    complaints = []
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: complaints.append(context))
+
+    def append(_spool, groups):
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(Spool, "append", append)
+    log = DecisionLog.open(settings, "h", tmp_path / "spool")
+    with locked(settings):
+        log.submit(some_decisions(3))
+        with pytest.raises(StoreUnavailable, match="3 rows could be written neither") as caught:
+            await log.aclose()
+    assert "host.data_dir" in caught.value.advice
+    await asyncio.sleep(0)  # the loop sets the exception
+    gc.collect()
+    assert complaints == []
 
 
 async def test_another_reason_of_the_same_outage_is_reported(settings, log, tmp_path):
