@@ -103,6 +103,13 @@ class NoOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Player(ABC):
     """One seat at one table, for one hand. Called by one thread at a time, with one exception: ``quick``."""
 
+    def prepare(self) -> None:
+        """Wait until the player can decide, such as until its program has started.
+
+        Arena, tournaments and the conformance kit call it before their clock runs. A host does not wait.
+        """
+        return None
+
     @abstractmethod
     def decide(self, view: View, legal: ActionArray, budget: Budget) -> Decision:
         """Choose one of ``legal`` (int32, ascending, not empty). Do not keep or change the view."""

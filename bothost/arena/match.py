@@ -248,9 +248,11 @@ def _decide_singly(
     decisions, times = [], []
     for hand, seat, request in batch:
         start = time.perf_counter()
-        timed = msgspec.structs.replace(request, budget=Budget(deadline=time.monotonic() + ms / 1000.0))
         try:
+            hand.players[seat].prepare()
             hand.tell(seat)
+            start = time.perf_counter()
+            timed = msgspec.structs.replace(request, budget=Budget(deadline=time.monotonic() + ms / 1000.0))
             decisions += _checked(decide_all(strategy, [timed]))
         except ANY_FAILURE as error:
             if not forgive:
@@ -277,6 +279,8 @@ def play_deals(
     ``ms``: time limit per decision. Infinite: no clock, and decisions of up to ``batch`` deals are batched.
     ``luck``: measures the luck of each hand.
     """
+    if math.isfinite(ms):
+        batch = 1  # nothing is batched; and each hand may have programs of its own
     waiting = iter(deals)
     open_deals: dict[int, dict[int, HandResult]] = {}
     hands: list[HandInPlay] = []

@@ -26,7 +26,7 @@ def command(
         float | None, typer.Option(min=0.1, callback=options.finite, help="Time per decision, ms; default: no clock.")
     ] = None,
     workers: Annotated[int, typer.Option("--workers", "-w", min=1, help="Processes that play.")] = 1,
-    batch: Annotated[int, typer.Option(min=1, help="Deals played at once in one process.")] = 64,
+    batch: Annotated[int, typer.Option(min=1, help="Deals played at once in one process, without --ms.")] = 64,
     rule: Annotated[list[str] | None, typer.Option(help="Option of the game's rules, KEY=VALUE.")] = None,
     option: Annotated[list[str] | None, typer.Option(help="Option of a contestant, A.KEY=VALUE.")] = None,
     journal: Annotated[

@@ -52,7 +52,7 @@ def command(
         str | None,
         typer.Option(metavar="ADDRESS", help="Play on this Ray cluster: auto, HOST:PORT, or local to start one here."),
     ] = None,
-    batch: Annotated[int, typer.Option(min=1, help="Deals played at once in one process.")] = 64,
+    batch: Annotated[int, typer.Option(min=1, help="Deals played at once in one process, without --ms.")] = 64,
     rule: Annotated[list[str] | None, typer.Option(help="Option of the game's rules, KEY=VALUE.")] = None,
     option: Annotated[list[str] | None, typer.Option(help="Option of a contestant, A.KEY=VALUE.")] = None,
     out: Annotated[

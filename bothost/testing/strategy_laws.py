@@ -95,6 +95,7 @@ class Run:
         if not isinstance(made, Player):
             what = f"the class {made.__name__}" if isinstance(made, type) else type(made).__name__
             raise Broken(f"player returned {what}", "return an instance of a subclass of bothost.Player")
+        self.call("prepare", made.prepare)
         return made
 
     def decide(self, player: Player, view: View) -> Decision:

@@ -147,7 +147,10 @@ class ExecPlayer(Player):
             seed=table.seed,
         )
         self.opened = strategy.io.submit(program.open(opening))
-        """Done when the program knows the hand."""
+        """Done when the program knows the hand, or has not started."""
+
+    def prepare(self) -> None:
+        concurrent.futures.wait([self.opened], self.strategy.options.start_ms / 1000.0)
 
     def observe(self, events: Sequence[str]) -> None:
         tell = self.program.tell

@@ -23,6 +23,7 @@ from stopwatch import fastest, seconds
 
 import bothost_openspiel
 from bothost import Budget, PluginError, ProtocolError, Request, Table, exec_protocol, rules
+from bothost.arena.match import play_deals
 from bothost.plugins import Plugins
 from bothost.strategy import decide_all
 from bothost.testing.check_strategy import check_strategy
@@ -100,6 +101,17 @@ def test_the_python_example_plays_whole_games(game: str) -> None:
     file = ROOT / "examples" / "exec" / "random_bot.py"
     address = f"exec:{sys.executable} -S {file}"
     check_strategy(address, games=[game], hands=2, budget_ms=20_000, options={"pool": 1, "start_ms": 60_000}).require()
+
+
+def test_in_the_arena_the_start_of_a_program_is_not_its_thinking_time(tmp_path: Path) -> None:
+    program = tmp_path / "slow_start.py"
+    program.write_text("import time; time.sleep(2)" + BOT.format(act="pass", games='["*"]'))
+    strategy = Exec(Options(command=(sys.executable, "-S", str(program)), pool=1, start_ms=60_000))
+    try:
+        (deal,) = play_deals(rules.game("othello"), [strategy], [(0, 0)], [0], seed=1, ms=1500)
+    finally:
+        strategy.close()
+    assert deal.hands[0].decisions[0] > 20 and deal.hands[0].late == (0,)
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
