@@ -173,8 +173,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _reader_is_gone() -> bool:
-    """Whether stdout or stderr is a pipe that nobody reads any more."""
+    """Whether stdout or stderr is a pipe or a socket that nobody reads any more."""
     poll = select.poll()
     for number in (1, 2):
-        poll.register(number, 0)
-    return any(event & select.POLLERR for _, event in poll.poll(0))
+        poll.register(number, 0)  # errors and hang-ups are reported in any case
+    return bool(poll.poll(0))

@@ -98,5 +98,6 @@ def check_lobby(store: Store, settings: Settings, name: str) -> None:
 
     configured = [lobby.name for lobby in settings.lobbies]
     if name not in configured and name not in (logged := logged_lobbies(store)):
-        advice = nearest(name, dict.fromkeys([*configured, *logged]))
+        known = dict.fromkeys([*configured, *logged])
+        advice = nearest(name, known) if known else "configure it, or import its hands first"
         raise UsageError(f"no lobby {name!r} is configured or in the log", advice=advice)
