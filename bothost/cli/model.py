@@ -10,7 +10,6 @@ import msgspec
 import typer
 
 from bothost.cli import options, output
-from bothost.cli.registry import opened
 from bothost.errors import ModelError, UsageError
 from bothost.store.records import iso_time
 
@@ -34,7 +33,7 @@ def list_(
 ) -> None:
     """List versions of the registry and of the strategies' packages."""
     plugins = options.plugins(config)
-    with opened(options.settings(config)) as registry:
+    with options.opened_registry(options.settings(config)) as registry:
         listed = _listed(registry, plugins, strategy)
     rows = [
         (
@@ -58,7 +57,7 @@ def show(address: Address, config: options.Config = None, json: options.Json = F
 
     plugins = options.plugins(config)
     strategy, version = _named(plugins, address)
-    with opened(options.settings(config)) as registry:
+    with options.opened_registry(options.settings(config)) as registry:
         model = _model(plugins, f"{strategy.name}:{version}")
         known = registry.version(strategy.name, model.version)
         pointers = registry.pointers(strategy.name)
@@ -111,7 +110,7 @@ def promote(
     play = options.nested(option or [])
     match = GateSettings(deals=deals, alpha=alpha, seed=seed, workers=workers, game=game, options=play)
     plugins = options.plugins(config)
-    with opened(options.settings(config)) as registry:
+    with options.opened_registry(options.settings(config)) as registry:
         pointer, verdict = promoted(plugins, registry, address, to, match, share=share, force=force, config=config)
     found = {**msgspec.to_builtins(pointer), "match": None if verdict is None else msgspec.to_builtins(verdict)}
     output.emit(found, json, _moved(found))
@@ -128,7 +127,7 @@ def rollback(
     """Undo the last promotion; run it again to undo the one before."""
     plugins = options.plugins(config)
     cls, _ = _named(plugins, strategy)
-    with opened(options.settings(config)) as registry:
+    with options.opened_registry(options.settings(config)) as registry:
         pointer = registry.back(cls, alias, reason=reason)
     found = msgspec.to_builtins(pointer)
     output.emit(found, json, _moved(found))
@@ -146,7 +145,7 @@ def import_(
 ) -> None:
     """Check a model from elsewhere and register it."""
     cls, _ = _named(options.plugins(config), strategy)
-    with opened(options.settings(config)) as registry:
+    with options.opened_registry(options.settings(config)) as registry:
         lineage = {"kind": "import", "from": str(folder)}
         made = _register(registry, cls, folder, of, lineage, version, alias, f"imported from {folder}")
     output.emit(made, json, _registered(made))
@@ -195,7 +194,7 @@ def pull(
         output.warn("without --sha256 or --verify, everyone who can write to this address can replace the model")
     settings = options.settings(config)
     cls, _ = _named(options.plugins(config), strategy)
-    with tempfile.TemporaryDirectory(prefix="bothost-pull-") as folder, opened(settings) as registry:
+    with tempfile.TemporaryDirectory(prefix="bothost-pull-") as folder, options.opened_registry(settings) as registry:
         found = hub.pull(url, Path(folder), sha256=sha256, public_key=verify)
         lineage = {"kind": "pull", "from": url, "manifest_sha256": found, "signed": verify is not None}
         made = _register(registry, cls, Path(folder), "champion", lineage, version, alias, f"pulled from {url}")
@@ -317,32 +316,28 @@ def _judged(
 def _listed(registry: Registry, plugins: Plugins, only: str | None) -> list[dict[str, Any]]:
     from bothost.plugins import weights
 
+    if only is not None:
+        _named(plugins, only)
     pointers = registry.pointers(only)
     listed = []
     for name, cls in sorted(plugins.strategies.items()):
         if only not in (None, name):
             continue
-        packaged = weights.manifest(cls)
-        stands: dict[str, set[str]] = {}
-        for alias, version in (packaged.aliases if packaged is not None else {}).items():
-            pointer = pointers.get((name, alias))
-            if pointer is None or pointer.version is None:
-                stands.setdefault(version, set()).add(alias)
-        for (owner, alias), pointer in pointers.items():
-            if owner == name and pointer.version is not None:
-                note = alias if pointer.share is None else f"{alias}={pointer.share:g}"
-                stands.setdefault(pointer.version, set()).add(note)
+        packaged = weights.manifest(cls) or weights.Manifest({})
+        moved = {alias: to for (owner, alias), to in pointers.items() if owner == name and to.version is not None}
+        stands = [(version, alias) for alias, version in packaged.aliases.items() if alias not in moved]
+        stands += [
+            (str(to.version), alias if to.share is None else f"{alias}={to.share:g}") for alias, to in moved.items()
+        ]
         found: list[tuple[str, str, int | None, str | None]] = [
             (version, weights.model_sha256(entry.files), entry.encoder_version, None)
-            for version, entry in (packaged.versions if packaged is not None else {}).items()
+            for version, entry in packaged.versions.items()
         ]
         found += [(v.version, v.sha256, v.encoder_version, iso_time(v.created_us)) for v in registry.versions(name)]
         for version, sha256, encoder, created in found:
-            aliases = sorted(stands.get(version, ()))
+            aliases = sorted(alias for at, alias in stands if at == version)
             item = {"strategy": name, "version": version, "aliases": aliases, "sha256": sha256}
             listed.append({**item, "encoder_version": encoder, "created": created})
-    if only is not None and only not in plugins.strategies:
-        _named(plugins, only)
     return listed
 
 

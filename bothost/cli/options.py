@@ -1,4 +1,4 @@
-"""Options that several commands share, and what they lead to: settings and plugins."""
+"""Options that several commands share, and what they lead to: settings, plugins and the registry."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ from bothost.cli import output
 from bothost.errors import BothostError, UsageError
 
 if TYPE_CHECKING:
-    from bothost.plugins import Plugins
+    from bothost.plugins import AliasResolver, Plugins
+    from bothost.store.registry import Registry
+    from bothost.strategy import Model
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Config = Annotated[
@@ -54,7 +56,6 @@ def plugins(path: Path | None = None) -> Plugins:
 
     Raises ConfigError when the configuration is wrong.
     """
-    from bothost.cli.registry import resolver
     from bothost.plugins import Plugins
 
     if not is_configured(path):
@@ -62,7 +63,38 @@ def plugins(path: Path | None = None) -> Plugins:
             output.warn(f"{loose} is not read, as there is no {config.FILE_NAME} here: bothost init writes one")
         return Plugins.load(None)
     found = config.load(path)
-    return Plugins.load(found.host.plugins_dir, aliases=resolver(found))
+    return Plugins.load(found.host.plugins_dir, aliases=alias_resolver(found))
+
+
+@contextmanager
+def opened_registry(settings: config.Settings) -> Iterator[Registry]:
+    """The registry of the configured database. Raises as ``Store.open`` does."""
+    from bothost.store import Store
+    from bothost.store.registry import Registry
+
+    with Store.open(settings.store) as store:
+        yield Registry(store, settings.host.data_dir / "models")
+
+
+def alias_resolver(settings: config.Settings) -> AliasResolver:
+    """Resolves aliases in the database, which is open for as long as that takes.
+
+    Before there is a database there are no aliases in it: nothing is resolved then, and the package's count.
+    """
+
+    def resolve(strategy: str, alias: str) -> Model | str | None:
+        from bothost.store.engine import sqlite_path
+
+        try:
+            path = sqlite_path(settings.store.url)
+        except BothostError:  # a wrong URL: what needs the database says so
+            return None
+        if path is not None and not path.exists():
+            return None
+        with opened_registry(settings) as registry:
+            return registry.resolve(strategy, alias)
+
+    return resolve
 
 
 def choose_trackers(path: Path | None) -> None:

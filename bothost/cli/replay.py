@@ -33,7 +33,6 @@ def command(
 
     The exit code is 1 if the same model decides differently.
     """
-    from bothost.cli.registry import opened
     from bothost.retrain.replay import Replayer
     from bothost.store.reader import iter_hands, iter_timelines
 
@@ -45,7 +44,7 @@ def command(
     given = options.nested(option or [])
     routed = {route.strategy.partition(":")[0]: {**route.options} for route in reversed(settings.routes)}
     chosen = {name: {**routed.get(name, {}), **given} for name in plugins.strategies}
-    with opened(settings) as registry:
+    with options.opened_registry(settings) as registry:
         replayer = Replayer(plugins, registry, chosen)
         try:
             if what is not None:
@@ -55,7 +54,8 @@ def command(
                 if model is None and not exact:
                     raise typer.Exit(1)
                 return
-            query = hands.hand_query(all_since, None, None, None, None, strategy or [_name(model)], closed=True)
+            name = (model or "").partition(":")[0]
+            query = hands.hand_query(all_since, None, None, None, None, strategy or [name], closed=True)
             timelines = iter_timelines(registry.store, iter_hands(registry.store, query))
             with output.progress(None, f"replay by {model}") as advance:
                 figures, farthest = replayer.disagreements(timelines, model or "", top, lambda done: advance(done))
@@ -81,10 +81,6 @@ def _of(store: Store, what: str, replayer: Any, model: str | None) -> list[Repla
     for timeline in iter_timelines(store, iter(read_hands(store, [hand]))):
         return [item for item in replayer.hand(timeline, model) if item.id == decision_id.hex()]
     raise UsageError(f"the hand of decision {what} is not in the log")
-
-
-def _name(model: str | None) -> str:
-    return (model or "").partition(":")[0]
 
 
 def _plain(item: Replayed) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -58,10 +59,9 @@ def command(
     as_json: options.Json = False,
 ) -> None:
     """Make a challenger from the log: dataset, training, registration. One job at a time on a database."""
-    from bothost.cli.registry import opened
     from bothost.plugins import require
     from bothost.retrain.job import Tools
-    from bothost.retrain.on_ray import OnRay
+    from bothost.retrain.on_ray import learn_on_ray
     from bothost.retrain.task import Request, trainer_of
 
     minute = _minute(at)
@@ -85,9 +85,9 @@ def command(
         )
 
     request = asked()
-    with opened(settings) as registry:
+    with options.opened_registry(settings) as registry:
         tools = Tools(plugins, registry.store, registry)
-        elsewhere = None if ray is None else OnRay(ray, find(config), ray_cores)
+        elsewhere = None if ray is None else partial(learn_on_ray, ray, find(config), ray_cores)
         match = (lambda: promoted(tools, name, deals, alpha, config)) if promote else None
         folder = settings.host.data_dir / "retrain"
         if watch:

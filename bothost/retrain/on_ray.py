@@ -117,30 +117,24 @@ def until_learnt(start: Callable[[], RayRunning], task: RetrainTask, report: Rep
             running.stop()
 
 
-class OnRay:
-    """Runs tasks on a cluster. Implements ``Learn``."""
+def learn_on_ray(address: str, config: Path, cores: int, task: RetrainTask, report: ReportProgress) -> Learnt:
+    """Run a task on the cluster at ``address``: ``auto``, ``HOST:PORT`` or ``HERE``. ``config``: path of config.toml.
 
-    def __init__(self, address: str, config: Path, cores: int) -> None:
-        """``address`` of the cluster: ``auto``, ``HOST:PORT`` or ``HERE``. ``config``: the configuration file."""
-        self._address = None if address == HERE else address
-        self._config = config
-        self._cores = cores
+    Raises UsageError if Ray is not installed, or if the cluster cannot be reached or has too few cores.
+    """
+    ours = connect(None if address == HERE else address, cores=max(cores, os.cpu_count() or 1), device="cpu")
+    import ray
 
-    def __call__(self, task: RetrainTask, report: ReportProgress) -> Learnt:
-        """Raises UsageError if Ray is not installed, or if the cluster cannot be reached or has too few cores."""
-        ours = connect(self._address, cores=max(self._cores, os.cpu_count() or 1), device="cpu")
-        import ray
-
-        try:
-            nodes = [node for node in ray.nodes() if node["Alive"]]  # type: ignore[no-untyped-call]
-            most = max((node["Resources"].get("CPU", 0) for node in nodes), default=0)
-            if most < self._cores:
-                message = f"no node of the Ray cluster has {self._cores} cores: the largest has {most:g}"
-                raise UsageError(message, advice="ask for fewer with --ray-cores, or add nodes")
-            return until_learnt(lambda: RayRunning(self._config, task, self._cores), task, report)
-        finally:
-            if ours:
-                ray.shutdown()
+    try:
+        nodes = [node for node in ray.nodes() if node["Alive"]]  # type: ignore[no-untyped-call]
+        most = max((node["Resources"].get("CPU", 0) for node in nodes), default=0)
+        if most < cores:
+            message = f"no node of the Ray cluster has {cores} cores: the largest has {most:g}"
+            raise UsageError(message, advice="ask for fewer with --ray-cores, or add nodes")
+        return until_learnt(lambda: RayRunning(config, task, cores), task, report)
+    finally:
+        if ours:
+            ray.shutdown()
 
 
 def _node() -> str:

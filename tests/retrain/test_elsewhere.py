@@ -11,7 +11,7 @@ from bothost.errors import ConfigError, PluginError, StrategyNotFound, UsageErro
 from bothost.retrain import on_ray
 from bothost.retrain.forget import forget
 from bothost.retrain.job import Request, retrain
-from bothost.retrain.on_ray import OnRay, Trainee, until_learnt
+from bothost.retrain.on_ray import Trainee, learn_on_ray, until_learnt
 from bothost.retrain.task import TRAINING, RetrainTask, learn
 from bothost.store.query import HandQuery
 from bothost.training.processes import ATTEMPTS, WorkerDied
@@ -166,7 +166,8 @@ def test_without_ray_or_a_cluster_it_is_said_at_once(tmp_path, any_settings, mon
     assert "ray start --head" in caught.value.advice
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(UsageError, match="needs ray") as caught:
-        OnRay("auto", tmp_path, 1)(RetrainTask(request=REQUEST, folder=tmp_path, dataset_sha256="", start=None), SILENT)
+        task = RetrainTask(request=REQUEST, folder=tmp_path, dataset_sha256="", start=None)
+        learn_on_ray("auto", tmp_path, 1, task, SILENT)
     assert "bothost[ray]" in caught.value.advice
 
 

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.testclient import TestClient
 
 from bothost import rules
-from bothost.cli.registry import resolver
+from bothost.cli.options import alias_resolver
 from bothost.errors import UsageError
 from bothost.store import consent
 from bothost.store.registry import Registry
@@ -179,7 +179,7 @@ def test_a_clone_with_tempo_needs_to_know_how_long_moves_took(page, served, site
 def test_a_clone_is_trained_measured_and_seated_in_the_browser(page, served, site, hands, monkeypatch):
     hands(NEEDED + 10, "小明")
     ming = Names(site.store).claim(Browser(), "小明", trusted=True)
-    site.plugins.aliases = resolver(site.settings)
+    site.plugins.aliases = alias_resolver(site.settings)
     page.context.add_cookies([{"name": COOKIE, "value": cookie(ming), "url": served}])
     page.goto(f"{served}/clone")
     page.wait_for_selector("text=hands played: 30")
