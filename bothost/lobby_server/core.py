@@ -10,7 +10,7 @@ from __future__ import annotations
 import hmac
 import random
 import secrets
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from itertools import islice
 
@@ -26,7 +26,6 @@ from bothost.lobby_server.settings import ServerSettings
 from bothost.lobby_server.table import ServerTable
 from bothost.lobby_server.timers import Timers
 from bothost.lobby_server.waiting import BadWish, GameShelf, IdSource
-from bothost.rules.game import Game
 
 __all__ = ["Close", "Lobby", "Send"]
 
@@ -39,7 +38,6 @@ class Lobby:
     def __init__(
         self,
         settings: ServerSettings,
-        make_game: Callable[..., Game],
         games: Iterable[str],
         *,
         rng: random.Random | None = None,
@@ -57,9 +55,7 @@ class Lobby:
         self.connections: Mapping[int, Connection] = self._connections.by_number
         self.players: Mapping[str, ServerPlayer] = self._players.by_name
         self.tables: Mapping[str, ServerTable] = self.playing.by_name
-        self.waiting = WaitingList(
-            settings, GameShelf(make_game, games), self._ids, self._players, self.playing, self.timers
-        )
+        self.waiting = WaitingList(settings, GameShelf(games), self._ids, self._players, self.playing, self.timers)
 
     @property
     def hands_played(self) -> int:
@@ -175,7 +171,7 @@ class Lobby:
             if table_id not in player.tables:
                 self.playing.send_end(name, table_id, known)
         for table in list(player.tables.values()):
-            self.playing.run(table, now, partial(table.resume, name, hello.known.get(table.name), now))
+            self.playing.run(table, partial(table.resume, name, hello.known.get(table.name), now))
             if returns:
                 table.presence(name, True)
 
@@ -220,12 +216,12 @@ class Lobby:
             self._no_table(player.name, message.table)
         elif isinstance(message, wire.Sync):
             known = wire.Known(message.hand, message.seq)
-            self.playing.run(table, now, partial(table.sync, player.name, known, now))
+            self.playing.run(table, partial(table.sync, player.name, known, now))
         elif isinstance(message, wire.Leave):
             del player.tables[table.name]
-            self.playing.run(table, now, partial(table.leave, player.name, now))
+            self.playing.run(table, partial(table.leave, player.name, now))
         else:
-            self.playing.run(table, now, partial(table.resign, player.name, now))
+            self.playing.run(table, partial(table.resign, player.name, now))
 
     def _no_table(self, player: str, table: str) -> None:
         error = wire.Error("unknown_table", "you do not sit at this table", "$.table", table=table[:100])
@@ -240,7 +236,7 @@ class Lobby:
         if table is None:
             self._no_table(name, message.table)
         else:
-            self.playing.run(table, now, partial(table.act, name, message.id, message.action, now))
+            self.playing.run(table, partial(table.act, name, message.id, message.action, now))
 
     def table_infos(self, game: str | None = None, most: int = 200) -> list[wire.TableInfo]:
         """Waiting public tables first, then playing ones; at most ``most``."""

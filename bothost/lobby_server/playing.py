@@ -43,14 +43,14 @@ class PlayingTables:
             players=[member.player for member in table.members],
             attributes=table.rules.attributes,
         )
-        self.run(table, now, partial(table.open, now))
+        self.run(table, partial(table.open, now))
 
     def tick(self, name: str, now: float) -> None:
         table = self.by_name.get(name)
         if table is not None:
-            self.run(table, now, partial(table.tick, now))
+            self.run(table, partial(table.tick, now))
 
-    def run(self, table: ServerTable, now: float, do: Callable[[], None]) -> None:
+    def run(self, table: ServerTable, do: Callable[[], None]) -> None:
         """Do something at a table, then set its timer. An error in a game aborts the table."""
         hands = table.hands_played
         try:

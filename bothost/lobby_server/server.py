@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import itertools
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Iterable
 
 import structlog
 from starlette.applications import Starlette
@@ -19,11 +19,11 @@ from websockets.frames import Frame
 from websockets.http11 import Request as UpgradeRequest
 
 import bothost
+from bothost import rules
 from bothost.listening import listen, url_host
 from bothost.lobbies.embedded import protocol as wire
 from bothost.lobby_server.core import Close, Lobby, Send
 from bothost.lobby_server.settings import ServerSettings
-from bothost.rules.game import Game
 from bothost.serving import running
 
 log = structlog.get_logger("bothost.lobby_server")
@@ -116,9 +116,9 @@ class _Outlet:
 class LobbyServer:
     """A lobby on a listening socket. Use :func:`serve`."""
 
-    def __init__(self, settings: ServerSettings, make_game: Callable[..., Game], games: Iterable[str]) -> None:
+    def __init__(self, settings: ServerSettings, games: Iterable[str]) -> None:
         self.settings = settings
-        self.lobby = Lobby(settings, make_game, games)
+        self.lobby = Lobby(settings, games)
         self.host = settings.host
         self.port = settings.port
         self.app = Starlette(
@@ -236,23 +236,16 @@ class LobbyServer:
 
 
 @contextlib.asynccontextmanager
-async def serve(
-    settings: ServerSettings,
-    *,
-    make_game: Callable[..., Game] | None = None,
-    games: Iterable[str] | None = None,
-) -> AsyncIterator[LobbyServer]:
+async def serve(settings: ServerSettings, *, games: Iterable[str] | None = None) -> AsyncIterator[LobbyServer]:
     """A running lobby within this loop: ``async with serve(settings) as server: server.url``.
 
-    ``make_game`` and ``games`` default to every game of ``bothost.rules`` and those of the settings. Raises ConfigError
-    when the port is taken, UsageError for a game of the settings that does not exist.
+    ``games`` defaults to every game of ``bothost.rules`` and those of the settings. Raises ConfigError when the port is
+    taken, UsageError for a game of the settings that does not exist.
     """
-    from bothost import rules
-
     for name in settings.games:
         rules.game(name)
     offered = games if games is not None else {*rules.games(), *settings.games}
-    server = LobbyServer(settings, make_game or rules.game, offered)
+    server = LobbyServer(settings, offered)
     advice = "stop it, or choose another with --port or lobby_server.port"
     listening = listen(settings.host, settings.port, key="lobby_server.port", advice=advice, backlog=1024)
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import msgspec
 
@@ -98,19 +98,11 @@ def whole_number(attributes: wire.Attributes, name: str, default: int, low: int,
     return value
 
 
-def flag(attributes: wire.Attributes, name: str, default: bool = False) -> bool:
-    """An attribute that must be true or false. Raises BadWish."""
-    value = attributes.get(name, default)
-    if not isinstance(value, bool):
-        raise BadWish("bad_attributes", f"`{name}` is true or false", f"$.attributes.{name}")
-    return value
-
-
 class GameShelf:
     """The games of a lobby, refused in words a client can use."""
 
-    def __init__(self, make: Callable[..., Game], names: Iterable[str]) -> None:
-        self._games = Games(make)
+    def __init__(self, names: Iterable[str]) -> None:
+        self._games = Games()
         self.names = sorted(names)
 
     def get(self, name: str, rules: Json) -> Game:
@@ -134,7 +126,8 @@ def table_rules(settings: ServerSettings, game_name: str, game: Game, attributes
     if level is not None and (isinstance(level, bool) or not isinstance(level, int | str)):
         raise BadWish("bad_attributes", "`level` is a whole number or a text", "$.attributes.level")
     for name in ("private", "accept", "robots"):
-        flag(attributes, name)
+        if not isinstance(attributes.get(name, False), bool):
+            raise BadWish("bad_attributes", f"`{name}` is true or false", f"$.attributes.{name}")
     return TableRules(
         game_name=game_name,
         game=game,

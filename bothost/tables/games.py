@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import msgspec
 
@@ -18,8 +18,7 @@ KNOWN_GAMES = 256
 class Games:
     """Makes games, and caches the recent ones."""
 
-    def __init__(self, make: Callable[..., Game] = rules.game) -> None:
-        self._make = make
+    def __init__(self) -> None:
         self._games: OrderedDict[tuple[str, bytes], Game] = OrderedDict()
 
     def __iter__(self) -> Iterator[Game]:
@@ -30,7 +29,7 @@ class Games:
         key = (name, msgspec.json.encode(options, order="sorted"))
         game = self._games.get(key)
         if game is None:
-            self._games[key] = game = self._make(name, **options)
+            self._games[key] = game = rules.game(name, **options)
             if len(self._games) > KNOWN_GAMES:
                 self._games.popitem(last=False)
         return game

@@ -114,7 +114,7 @@ class FakeLobby:
         self.rng = random.Random(seed)
         self._chance = random.Random(seed)
         games = rules.games(testing=True) if games is None else games
-        self.core = Lobby(self.settings, rules.game, games, rng=self._chance)
+        self.core = Lobby(self.settings, games, rng=self._chance)
         self.games = self.core.waiting.shelf.names
         self.port = port
         self.lines: dict[int, Line] = {}
@@ -162,7 +162,7 @@ class FakeLobby:
     async def restart(self, down_s: float = 0.0) -> None:
         """Break every connection, forget every table, and listen again after ``down_s``."""
         await self.close()
-        self.core = Lobby(self.settings, rules.game, self.games, rng=self._chance)
+        self.core = Lobby(self.settings, self.games, rng=self._chance)
         await asyncio.sleep(down_s)
         await self.listen()
 

@@ -35,14 +35,13 @@ class MemoryLobby:
         tokens: Mapping[str, str],
         *,
         games: Iterable[str] | None = None,
-        make_game: Callable[..., Any] = rules.game,
         seed: int = 0,
         **settings: Any,
     ) -> None:
         """``settings``: fields of ``ServerSettings``. ``games`` defaults to all games, including those for tests."""
         self.settings = ServerSettings(tokens=dict(tokens), **settings)
         names = rules.games(testing=True) if games is None else games
-        self.core = Lobby(self.settings, make_game, names, rng=random.Random(seed), boot="t")
+        self.core = Lobby(self.settings, names, rng=random.Random(seed), boot="t")
         self.now = 0.0
         self._shells: list[AdapterShell] = []
         self._wires: dict[int, AdapterShell] = {}
