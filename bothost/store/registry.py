@@ -286,7 +286,7 @@ class Registry:
                     self.point(strategy, other, None, reason=f"became {CHAMPION}", after=old.number)
         return pointer
 
-    def back(self, strategy: type[Strategy], alias: str, *, reason: str, after: int | None = None) -> Pointer:
+    def back(self, strategy: type[Strategy], alias: str, *, reason: str) -> Pointer:
         """Undo the last promotion of an alias that is not undone yet. Raises ModelError if there is none."""
         stack: list[Pointer] = []
         history = self.history(strategy.name, alias)
@@ -306,7 +306,7 @@ class Registry:
             share=before.share if before is not None else None,
             kind="rollback",
             reason=reason,
-            after=history[-1].number if after is None else after,
+            after=history[-1].number,
         )
 
     def resolve(self, strategy: str, name: str) -> Model | str | None:
