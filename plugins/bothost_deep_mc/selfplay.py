@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Meta
 
+from bothost import ModelError
 from bothost.rules import ActionArray, FloatArray, VecEnv
 from bothost.training.action_values import NativeActionValues
 from bothost.training.loop import Positive, Share
@@ -112,8 +113,13 @@ def first_of(flags: Bools, offsets: IntArray) -> IntArray:
 
 
 def best_of(values: FloatArray, offsets: IntArray) -> IntArray:
-    """The index of the largest value in each segment, the first of equals. No segment may be empty."""
+    """The index of the largest value in each segment, the first of equals. No segment may be empty.
+
+    Raises ModelError for values that are not numbers, as those of networks that diverged.
+    """
     top = np.maximum.reduceat(values, offsets[:-1])
+    if np.isnan(top).any():
+        raise ModelError("the networks' values are no longer numbers", advice="lower the learning rate, and begin anew")
     return first_of(values == np.repeat(top, np.diff(offsets)), offsets)
 
 

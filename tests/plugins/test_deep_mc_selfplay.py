@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bothost import rules
+from bothost import ModelError, rules
 from bothost.rules import doudizhu
 from bothost.training.action_values import NativeActionValues
 from bothost_deep_mc import branches, engine
@@ -39,6 +39,11 @@ def test_best_of_and_first_of_each_segment(segments):
     found = best_of(values, offsets)
     assert found.tolist() == [int(o) + int(np.argmax(s)) for o, s in zip(offsets, segments, strict=False)]
     assert np.array_equal(first_of(values == np.repeat(values[found], np.diff(offsets)), offsets), found)
+
+
+def test_values_that_are_no_numbers_are_no_choice():
+    with pytest.raises(ModelError, match="no longer numbers"):
+        best_of(np.array([0.1, np.nan, 0.2], np.float32), np.array([0, 2, 3]))
 
 
 @pytest.mark.parametrize("inputs", [NOW, INPUTS])
