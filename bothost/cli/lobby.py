@@ -13,7 +13,7 @@ import typer
 from bothost import config
 from bothost.cli import options, output
 from bothost.cli.run import start_logs
-from bothost.errors import BothostError, ConfigError, UsageError
+from bothost.errors import AuthError, BothostError, ConfigError, UsageError
 
 if TYPE_CHECKING:
     from bothost.lobbies.base import LobbyAdapter
@@ -62,26 +62,23 @@ async def _serve(settings: ServerSettings, as_json: bool) -> None:
         loop.add_signal_handler(number, stop.set)
     async with lobby_server.serve(settings) as server:
         names = sorted(settings.tokens)
-        if as_json:
-            typer.echo(output.to_json({"url": server.url, "accounts": names, "games": server.games}))
-        else:
-            typer.echo(f"lobby at {server.url}  (games: {', '.join(server.games)})")
-            typer.echo(f"accounts: {', '.join(names)}; their tokens are what $BOTHOST_LOBBY_TOKENS or config.toml says")
-            typer.echo(f"health: http{server.url[2:-3]}/healthz   Ctrl-C stops it")
+        lines = [
+            f"lobby at {server.url}  (games: {', '.join(server.games)})",
+            f"accounts: {', '.join(names)}; their tokens are what $BOTHOST_LOBBY_TOKENS or config.toml says",
+            f"health: http{server.url[2:-3]}/healthz   Ctrl-C stops it",
+        ]
+        output.emit({"url": server.url, "accounts": names, "games": server.games}, as_json, "\n".join(lines))
         await stop.wait()
 
 
 @app.command(name="list")
 def list_(config_file: options.Config = None, as_json: options.Json = False) -> None:
     """List the lobby adapters and what their lobbies can do."""
-    adapters = options.plugins(config_file).lobbies
-    if as_json:
-        data = [{"name": name, **msgspec.to_builtins(a.capabilities)} for name, a in sorted(adapters.items())]
-        output.emit(data, True)
-        return
+    adapters = sorted(options.plugins(config_file).lobbies.items())
+    data = [{"name": name, **msgspec.to_builtins(adapter.capabilities)} for name, adapter in adapters]
     header = ("ADAPTER", "GAMES", "TRANSPORT", "CLOCK", "RESUME", "ILLEGAL MOVE", "RATE LIMIT")
-    rows = [(name, *_capability_columns(adapter)) for name, adapter in sorted(adapters.items())]
-    output.emit(None, False, output.table(rows, header))
+    rows = [(name, *_capability_columns(adapter)) for name, adapter in adapters]
+    output.emit(data, as_json, output.table(rows, header))
 
 
 def _capability_columns(adapter: type[LobbyAdapter]) -> tuple[str, ...]:
@@ -111,30 +108,35 @@ def check(
 
     Exit codes: 0 all works, 75 unreachable, 77 credentials refused.
     """
-    settings = options.settings(config_file) if options.is_configured(config_file) else None
+    settings = options.settings(config_file) if options.is_configured(config_file) else config.Settings()
     adapter = _adapter(name, url, account, config_file, settings)
     notes = _side_effects(adapter)
-    if settings is not None and not kick:
+    if not kick:
         _refuse_if_used(settings, name, adapter.account.name)
     for note in notes:
         typer.echo(f"note: {note}", err=True)
-    report = asyncio.run(try_lobby(adapter, timeout))
+    try:
+        report = asyncio.run(try_lobby(adapter, timeout))
+    except AuthError as error:
+        if any(lobby.name == name and lobby.options.get("register") is True for lobby in settings.lobbies):
+            error.advice = "check the account's password; if the account is new, bothost run registers it"
+        raise
     lines = [f"{step}: {'ok' if result is True else output.printable(result)}" for step, result in report.items()]
     output.emit({"lobby": name, "url": adapter.account.url, "notes": notes, **report}, as_json, "\n".join(lines))
 
 
 def _adapter(
-    name: str, url: str | None, account: str | None, config_file: Any, settings: config.Settings | None
+    name: str, url: str | None, account: str | None, config_file: Any, settings: config.Settings
 ) -> LobbyAdapter:
     """An adapter for one account. Raises UsageError and ConfigError."""
     from bothost.lobbies.base import Account
     from bothost.plugins import check_options, require
 
     plugins = options.plugins(config_file)
-    lobby = next((x for x in settings.lobbies if x.name == name), None) if settings is not None else None
+    lobby = next((x for x in settings.lobbies if x.name == name), None)
     if lobby is None:
         if name not in plugins.lobbies:
-            known = sorted([*(x.name for x in settings.lobbies), *plugins.lobbies] if settings else plugins.lobbies)
+            known = sorted([*(x.name for x in settings.lobbies), *plugins.lobbies])
             raise UsageError(f"there is neither a lobby nor an adapter {name!r}", advice=config.nearest(name, known))
         adapter_class: type[LobbyAdapter] = plugins.lobbies[name]
         if url is None:

@@ -180,6 +180,7 @@ async def test_check_uses_the_password_and_registers_nobody(tmp_path, bothost):
         env = {"BOTHOST_OTH_NEW_PASSWORD": "planted-secret-2"}
         refused = await asyncio.to_thread(bothost, "lobby", "check", "oth", env=env, cwd=tmp_path)
         assert refused.returncode == 77, refused.stderr
+        assert "if the account is new, bothost run registers it" in refused.stderr
     assert set(lobby.accounts.passwords) == {"ada"}
     assert "planted-secret" not in checked.stdout + checked.stderr + refused.stderr
 
