@@ -11,8 +11,7 @@ before the update and repeat it. Only the coordinator writes to the training's f
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -129,11 +128,11 @@ class Coordinator(SelfPlayLearner):
         self.workers = [processes.start(roles.RolloutWorker, setup) for _ in range(options.workers)]
         self.trainers = Trainers(processes, roles.Trainer, setup, options.trainers, self.model, self.optimizer)
         self.pool = processes.start(roles.Pool, setup)
-        self._published: OrderedDict[int, PendingCall] = OrderedDict()
+        self._opponent = lru_cache(maxsize=KEPT)(self._publish)
 
     def iterate(self, iteration: Iteration) -> Outcome:
         """Collect and update. If a process died, repeat both from the same state."""
-        return self.trainers.repeated(lambda: super(Coordinator, self).iterate(iteration), self._published.clear)
+        return self.trainers.repeated(lambda: super(Coordinator, self).iterate(iteration), self._opponent.cache_clear)
 
     def collect(self, iteration: Iteration) -> Collected:
         """One rollout of each worker."""
@@ -197,17 +196,12 @@ class Coordinator(SelfPlayLearner):
             )
         return played
 
-    def _opponent(self, versions: ModelPool, version: int) -> PendingCall:
-        """Publish a past version, unless it is published already."""
-        if version not in self._published:
-            parameters = checkpoint.parameters_of(versions.path(version))
-            answer = self.pool.ask("publish", version, {name: tensor.numpy() for name, tensor in parameters.items()})
-            self._receive(self.pool, answer)
-            self._published[version] = answer
-        self._published.move_to_end(version)
-        while len(self._published) > KEPT:
-            self._published.popitem(last=False)
-        return self._published[version]
+    def _publish(self, versions: ModelPool, version: int) -> PendingCall:
+        """Publish a past version. ``_opponent`` does it once for each."""
+        parameters = checkpoint.parameters_of(versions.path(version))
+        answer = self.pool.ask("publish", version, {name: tensor.numpy() for name, tensor in parameters.items()})
+        self._receive(self.pool, answer)
+        return answer
 
     def _update(self, part_done: float, orders: list[Order], rollouts: list[Any], others: list[Tensors]) -> Updated:
         """One update by all trainers."""

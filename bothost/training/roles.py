@@ -190,7 +190,7 @@ class Trainer(Member):
         if others:
             beside = [Batch(**tensors(other)) for other in others]
             batches = [ppo.joined(batch, other) for batch, other in zip(batches, beside, strict=True)]
-        batches = [_to(batch, self._setup.device) for batch in batches]
+        batches = [Batch(*(field.to(self._setup.device) for field in batch)) for batch in batches]
         generators = [torch.Generator().manual_seed(seed) for seed in seeds]
         figures = distributed.update(self._model, self._optimizer, batches, options, generators, self._group)
         return self.updated(figures, began)
@@ -218,10 +218,6 @@ def arrays(named: Mapping[str, torch.Tensor]) -> Tensors:
 def tensors(named: Tensors) -> dict[str, torch.Tensor]:
     """The inverse of ``arrays``."""
     return {name: torch.tensor(array) for name, array in named.items()}
-
-
-def _to(batch: Batch, device: Device) -> Batch:
-    return batch if device == "cpu" else Batch(*(field.to(device) for field in batch))
 
 
 def _digest(state: State) -> str:
