@@ -50,7 +50,8 @@ class Play:
 
     async def offers(self, request: Request) -> Response:
         viewer = self._viewer(request)
-        games = {name: game for name in rules.games() if (game := self._site.game(name, "{}")) is not None}
+        ours_first = sorted(rules.games(), key=lambda name: name not in rules.games(plugins=False))
+        games = {name: game for name in ours_first if (game := self._site.game(name, "{}")) is not None}
         found = await asyncio.to_thread(offers, self._site, games)
         clones = await asyncio.to_thread(clones_of, self._site, viewer.player) if viewer.player else []
         for offer in found:

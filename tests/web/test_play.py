@@ -77,6 +77,11 @@ def test_wishes_that_cannot_be_met_are_refused_in_words(client, changes, words):
     assert answer.status_code in (400, 500) and words in answer.json()["error"]
 
 
+def test_bothosts_own_games_are_offered_before_those_of_plugins(client):
+    offered = [offer["game"] for offer in client.get("/api/play").json()["games"]]
+    assert offered[:4] == ["doudizhu", "mahjong", "othello", "pairing"]
+
+
 def test_a_game_belongs_to_the_session_that_began_it(client, site):
     number = begin(client).json()["id"]
     assert client.get("/api/play").json()["running"] == [number]

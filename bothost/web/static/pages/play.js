@@ -68,7 +68,7 @@ function Setup({ t, go }) {
 }
 
 function Hint({ id, game, ask, describe, t }) {
-  const [offer, setOffer] = useState([]);
+  const [offer, setOffer] = useState(PREFERRED[game] ? [PREFERRED[game]] : []); // until the server has answered
   const [address, setAddress] = useState(PREFERRED[game] ?? "");
   const [hint, setHint] = useState(null);
   const [problem, setProblem] = useState("");
