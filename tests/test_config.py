@@ -286,6 +286,14 @@ def test_whatever_stands_there_is_accepted_or_explained(data: dict[str, object])
     assert all(isinstance(problem.message, str) and problem.message for problem in found)
 
 
+def test_every_wrong_element_of_a_list_is_named() -> None:
+    class Options(msgspec.Struct):
+        weights: list[int] = []
+
+    found = config.problems({"weights": [1, "two", 2.5]}, Options)
+    assert [(problem.key, problem.value) for problem in found] == [("weights[1]", "two"), ("weights[2]", 2.5)]
+
+
 @given(st.dictionaries(st.text(min_size=1, max_size=6), plain_data.filter(lambda v: v == v), max_size=4))
 @example({"name": "\0"})
 def test_written_toml_reads_back(data: dict[str, object]) -> None:
