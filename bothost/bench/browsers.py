@@ -40,10 +40,9 @@ def command(
     browsers: Annotated[int, typer.Option(min=1, help="How many watch.")] = 10,
 ) -> dict[str, Any]:
     """Measure the host's p99 with and without watchers, and the time of the first page."""
-    common, pages = [f"--tables={tables}"], []
-    alone: list[dict[str, Any]] = []
-    watched: list[dict[str, Any]] = []
+    pages: list[float] = []
     frames: list[int] = []
+    alone, watched = [], []
 
     @contextlib.contextmanager
     def watching(folder: Path) -> Iterator[None]:
@@ -54,8 +53,8 @@ def command(
         frames.append(sum(counted))
 
     for _ in range(pairs):
-        alone.append(measure(common, accounts, "before_send", seconds, rate))
-        watched.append(measure(common, accounts, "before_send", seconds, rate, beside=watching))
+        alone.append(measure(tables, accounts, "before_send", seconds, rate))
+        watched.append(measure(tables, accounts, "before_send", seconds, rate, beside=watching))
     ratios = [with_them["p99_ms"] / without["p99_ms"] for without, with_them in zip(alone, watched, strict=True)]
     return {
         "browsers": browsers,

@@ -43,12 +43,11 @@ def command(
 ) -> dict[str, Any]:
     """Measure decisions per second, their ratio to a bare echo, latency at half load, and whether all rows came."""
     rules.game(game)  # raises UsageError for an unknown game
-    common = [f"--tables={tables}"]
-    closed = measure(common, accounts, durability, seconds, rate=0.0, game=game)
+    closed = measure(tables, accounts, durability, seconds, rate=0.0, game=game)
     frames, rate = closed.pop("frames"), closed["per_s"] / 2
     echo = measure_echo(tables, accounts, frames, min(seconds, 5.0))
     before = core_ticks(HOST_CORE)
-    opened = measure(common, accounts, durability, seconds, rate, game=game)
+    opened = measure(tables, accounts, durability, seconds, rate, game=game)
     stolen = stolen_share(before, core_ticks(HOST_CORE))
     open_echo = measure_echo(tables, accounts, frames, min(seconds, 5.0), rate)
     return {
@@ -76,7 +75,7 @@ def command(
 
 
 def measure(
-    common: list[str],
+    tables: int,
     accounts: int,
     durability: str,
     seconds: float,
@@ -86,8 +85,8 @@ def measure(
 ) -> dict[str, Any]:
     """One run of the host against the generator. ``rate`` 0: closed loop. ``beside`` runs beside it, in its folder."""
     with tempfile.TemporaryDirectory(prefix="bothost-bench-") as folder:
-        timing = [*common, f"--rate={rate}", *lengths(seconds)]
-        who = [*common, f"--folder={folder}", f"--accounts={accounts}", f"--durability={durability}", f"--game={game}"]
+        timing = flags(tables=tables, rate=rate, **lengths(seconds))
+        who = flags(tables=tables, folder=folder, accounts=accounts, durability=durability, game=game)
         with beside(Path(folder)), pair(timing, who) as (load, subject):
             figures = read(load)
             subject.send_signal(signal.SIGTERM)
@@ -103,14 +102,19 @@ def rows_of(database: Path) -> int:
 
 def measure_echo(tables: int, accounts: int, frames: list[str], seconds: float, rate: float = 0.0) -> dict[str, Any]:
     """The bare echo of such frames; ``rate`` 0: closed loop, a frame for each table in flight."""
-    timing = [f"--tables={tables}", f"--rate={rate}", *lengths(seconds), f"--echo={accounts}"]
-    with pair(timing, ["--echo", f"--accounts={accounts}"], frames=frames) as (load, _):
+    timing = flags(tables=tables, rate=rate, echo=accounts, **lengths(seconds))
+    with pair(timing, ["--echo", *flags(accounts=accounts)], frames=frames) as (load, _):
         return read(load)
 
 
-def lengths(seconds: float) -> tuple[str, str]:
+def flags(**options: object) -> list[str]:
+    """Options as the words of a command line."""
+    return [f"--{name}={value}" for name, value in options.items()]
+
+
+def lengths(seconds: float) -> dict[str, float]:
     """The generator's options for a measurement of this length."""
-    return f"--seconds={seconds}", f"--warm={min(2.0, seconds)}"
+    return {"seconds": seconds, "warm": min(2.0, seconds)}
 
 
 @contextmanager

@@ -25,7 +25,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from bothost.bench.host import Accounts, Durability, Tables, pair, read, rows_of
+from bothost.bench.host import Accounts, Durability, Tables, flags, pair, read, rows_of
 from bothost.plugins import Plugins, require
 from bothost.training.statistics import t975
 
@@ -54,11 +54,11 @@ def command(
     plugins = Plugins.load(None)
     for name in strategies.split(","):
         require(plugins, plugins.strategies, "strategy", name)
-    who = [f"--tables={tables}", f"--accounts={accounts}", f"--durability={durability}", f"--strategies={strategies}"]
-    timing = [f"--tables={tables}", f"--rate={rate}", f"--seconds={minutes * 60.0}", f"--report={every}"]
+    who = flags(tables=tables, accounts=accounts, durability=durability, strategies=strategies)
+    timing = flags(tables=tables, rate=rate, seconds=minutes * 60.0, report=every, hands=hands)
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="soak-", dir=out) as folder, (out / "soak.jsonl").open("w") as lines:
-        samples, figures = play(Path(folder), lines, [*timing, f"--hands={hands}"], who)
+        samples, figures = play(Path(folder), lines, timing, who)
         figures["strategies"] = deciding_times(Path(folder) / "bench.db", warm * 60.0)
     counted = [sample for sample in samples if sample["at_s"] >= warm * 60.0]
     figures = {"tables": tables, "minutes": minutes, "rate": rate, **figures}
