@@ -29,7 +29,7 @@ LANDLORD = "landlord.onnx"
 """Graph of its network for the landlord."""
 ITERATIONS = 300
 HANDS = 6
-RULE = {"playout": "rule", "others": "policy", "widening": 1.0}
+RULE: dict[str, Any] = {"playout": "rule", "others": "policy", "widening": 1.0}
 """Options of the search as the strategy plays it, but for the deals' weights, which do not count by iteration."""
 
 
