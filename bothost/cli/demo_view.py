@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import sqlalchemy as sa
 
-from bothost.cli.output import printable
+from bothost.cli.output import counted, printable
 from bothost.cli.output import table as aligned
 from bothost.messages import Json
 from bothost.store.models import decisions
@@ -141,8 +141,8 @@ def one_line(board: Board, status: Json, rate: float) -> str:
     """A host's status in one line."""
     fallbacks = sum(status["fallbacks"].values())
     return (
-        f"{status['tables']} tables, {status['decisions']} decisions ({rate:.0f}/s), "
-        f"{board.finished} finished hands, {fallbacks} fallbacks"
+        f"{counted(status['tables'], 'table')}, {counted(status['decisions'], 'decision')} "
+        f"({rate:.0f}/s), {counted(board.finished, 'finished hand')}, {counted(fallbacks, 'fallback')}"
     )
 
 

@@ -71,7 +71,7 @@ def test_the_view_shows_open_tables_with_their_newest_move_first(board):
     out = io.StringIO()
     Console(file=out, width=200).print(render(board, STATUS, 12.0, "http://127.0.0.1:8770/"))
     text = out.getvalue()
-    assert "1 tables, 7 decisions (12/s), 1 finished hands" in text and "http://127.0.0.1:8770/" in text
+    assert "1 table, 7 decisions (12/s), 1 finished hand" in text and "http://127.0.0.1:8770/" in text
     line = next(line for line in text.splitlines() if ", ".join(table.names) in line)
     assert table.moves[-1] in line
     assert "refused" in text and "\x1b" not in text
