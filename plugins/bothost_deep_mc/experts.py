@@ -6,7 +6,7 @@ Both return decisions as self-play does, with the expert's move in second place 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from bothost_deep_mc.branches import merged_roles, play_round
 from bothost_deep_mc.encode import ROLES, Candidates, Seen, encode, roles
 from bothost_deep_mc.selfplay import Bits, Decisions, Nets, PlayOptions, utility
 
-SEARCH = {"playout": "rule", "others": "policy", "widening": 1.0}
+SEARCH: dict[str, Any] = {"playout": "rule", "others": "policy", "widening": 1.0}
 """Options of the search: the rule player makes the playouts and decides for the other seats."""
 
 AT_ONCE = 1000
