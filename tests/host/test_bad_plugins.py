@@ -10,6 +10,7 @@ import structlog
 
 from bothost import rules
 from bothost.config import RouteSettings
+from bothost.host import supervisor
 from bothost.host.plans import Plans
 from bothost.plugins import Plugins
 from bothost.strategy import Decision
@@ -217,14 +218,15 @@ class Faulty:
 
 @pytest.mark.parametrize(("method", "after"), [("observe_all", 2), ("legal", 1), ("to_bytes", 1), ("is_legal", 0)])
 async def test_a_game_that_raises_costs_its_own_table_and_no_other_of_the_connection(kit, monkeypatch, method, after):
-    made = Games.make
     faulty = []
 
-    def make(games, name, options):
-        faulty.append(name)
-        return Faulty(made(games, name, options), method, after) if len(faulty) == 1 else made(games, name, options)
+    class OfTheHost(Games):
+        def make(self, name, options):
+            made = super().make(name, options)
+            faulty.append(name)
+            return Faulty(made, method, after) if len(faulty) == 1 else made
 
-    monkeypatch.setattr(Games, "make", make)
+    monkeypatch.setattr(supervisor, "Games", OfTheHost)
     async with kit.lobby(grant_ms=3000, bank_ms=0):
         settings = kit.settings(wishes=("pairing",), accounts=2, tables=3)
         with structlog.testing.capture_logs() as logs:

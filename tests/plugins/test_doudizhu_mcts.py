@@ -370,8 +370,14 @@ def test_the_shipped_network_loses_little_by_its_teachers_values(shipped: Model)
 def test_the_shipped_networks_lineage_says_how_it_was_made() -> None:
     folder = Path(bothost_doudizhu_mcts.__file__).parent / "weights"
     lineage = json.loads((folder / "lineage.json").read_text())
-    assert lineage["command"].startswith("bothost train doudizhu-mcts ")
-    assert lineage["teacher"].startswith("deep-mc") and lineage["positions"] > 1e6 and lineage["regret"] < 0.015
+    assert lineage["command"].startswith("bothost train doudizhu-mcts fit ")
+    (records,) = lineage["records_made_by"]
+    assert "evaluator=doudizhu-mcts" in records["command"] and records["records"] == lineage["records"] > 80_000
+    players = lineage["start_lineage"]
+    assert players["command"].startswith("bothost train doudizhu-mcts players ") and players["top1"] > 0.7
+    distilled = players["start_lineage"]
+    assert distilled["command"].startswith("bothost train doudizhu-mcts distil ")
+    assert distilled["teacher"].startswith("deep-mc") and distilled["positions"] > 1e6 and distilled["regret"] < 0.015
 
 
 def test_the_network_alone_needs_a_network() -> None:

@@ -60,7 +60,7 @@ def test_an_age_counts_from_each_job_anew(tmp_path, migrated_file, monkeypatch, 
 
     def once(_tools, request, *_rest):
         since.append(request.query.since_us // 86_400_000_000)
-        return {"strategy": "phase-ppo", "version": "r1", "rows": 1}
+        return {"strategy": "phase-ppo", "version": "r1", "rows": 1, "figures": {}}
 
     def sleep(_seconds):
         if len(since) == 2:

@@ -14,8 +14,9 @@ import pytest
 from bothost.config import Secret, WebSettings
 from bothost.host.recorder import EVENTS
 from bothost.store.query import players_of
-from bothost.store.reader import iter_hands, iter_timelines, join_events
+from bothost.store.reader import join_events
 from bothost.web import live, opponents
+from bothost.web.hands import timeline_of
 from bothost.web.viewers import public_view
 
 BOTS = {"othello": "rule-othello", "doudizhu": "rule-doudizhu", "pairing": "rule-pairing", "mahjong": "rule-mahjong"}
@@ -82,9 +83,9 @@ def table_of(browser, lobby_table):
                     return found[0]
 
 
-def truth(site):
-    """The logged hand of a bot, and the views of all seats after each move."""
-    timeline = max(iter_timelines(site.store, iter_hands(site.store)), key=lambda found: found.hand.game.started_us)
+def truth(site, name):
+    """The log of one of the bots, by its name in the browser, and the views of all seats after each move."""
+    timeline = timeline_of(site, name)
     record = timeline.hand.game
     game = site.game(record.game, record.rules)
     view = game.new_view(record.seat)
@@ -138,7 +139,7 @@ def test_no_frame_of_a_live_table_holds_more_than_its_viewer_may_know(served, si
     assert operator.client.get(f"/api/play/{number}").status_code == 404
     for browser in (person, *watching.values()):
         browser.join()
-    timeline, positions = truth(site)
+    timeline, positions = truth(site, name)
     check_tables(game, timeline, site.game(game, timeline.hand.game.rules), watching)
     check_person(timeline, positions, person)
 
