@@ -118,6 +118,7 @@ class AccountTables:
             session.feed(event, now)
             return
         asked = event.seek is not None and event.seek in slots.reserved
+        new = asked or event.seek in self._seeking.cancelled
         if (self._lobby.name, table) in self._seated and not self._lobby.allow_same_table:
             self._decline(event, "another account of ours sits there", now)
             return
@@ -135,7 +136,7 @@ class AccountTables:
             self._decline(event, f"game {event.game}: {error}", now)
             return
         people = self._manners.people(event.players)
-        if asked and (reason := self._unwelcome(event, now)) is not None:
+        if new and (reason := self._unwelcome(event, now)) is not None:
             slots.release(table)
             self._decline(event, reason, now)
             return
@@ -143,14 +144,14 @@ class AccountTables:
         if not people and event.players:
             self._without_people.add(table)
         key = TableKey(self._lobby.name, self._name, table)
-        session = Session(key, event, game, self._conduct, resumed=not asked)
+        session = Session(key, event, game, self._conduct, resumed=not new)
         session.heard_at = now
         self._runner.add(session, self)
         self.sessions[table] = session
-        if not asked:
+        if not new:
             self.talk.resumed(table)
         self._seated.setdefault((self._lobby.name, table), self)
-        if self._seeking.stopped and asked:
+        if self._seeking.stopped and new:
             self.leave_table(table, "draining")
         else:
             self._seeking.seek_more(now)

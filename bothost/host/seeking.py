@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable
 
 import structlog
@@ -43,6 +44,8 @@ class Seeking:
         self._turn = 0
         self._not_before = 0.0
         self._backoff = Backoff(0.2, 30.0)
+        self.cancelled: deque[str] = deque(maxlen=64)
+        """Our last cancelled seeks of this connection. The lobby may have answered one at the same time."""
 
     def seek_more(self, now: float) -> None:
         """Ask for tables until all slots are used."""
@@ -63,10 +66,14 @@ class Seeking:
     def expire(self, now: float) -> None:
         """Cancel seeks that found no table in time, so that the next wish is tried."""
         for seek in self.slots.expire(now):
-            self._connection.feed(CancelSeek(seek))
+            self._cancel(seek)
 
     def cancel(self, seek: str) -> None:
         self.slots.cancel(seek)
+        self._cancel(seek)
+
+    def _cancel(self, seek: str) -> None:
+        self.cancelled.append(seek)
         self._connection.feed(CancelSeek(seek))
 
     def stop(self) -> None:
@@ -92,6 +99,7 @@ class Seeking:
         """Forget all seeks, because the connection is lost."""
         for seek in self.slots.reserved:
             self.slots.cancel(seek)
+        self.cancelled.clear()
 
     def ended(self, event: SeekEnded, now: float) -> None:
         """Handle a seek that found no table."""

@@ -43,9 +43,9 @@ class Scripted(EmbeddedLobby):
 def playing(kit):
     """A host with one account at this adapter."""
 
-    def running(adapter):
+    def running(adapter, **more):
         kit.connection = ConnectionSettings()
-        account = AccountSettings(name="ada", token=Secret("adaadaada", "test"))
+        account = AccountSettings(name="ada", token=Secret("adaadaada", "test"), **more)
         lobby = super(type(kit), kit).lobby("home", adapter.name, "ws://127.0.0.1:9/", [account])
         settings = super(type(kit), kit).settings(lobby)
         return kit.running(settings, kit.module("lobby", bothost_lobbies=lambda: [adapter]), drain=False)
@@ -63,6 +63,30 @@ async def test_a_table_that_stays_silent_is_left_so_that_the_adapter_forgets_it(
             account.tick(now + silence * 1000.0)
         assert len(adapter.given(m.Resync)) == 3
         assert adapter.given(m.Leave) == [m.Leave("t")] and not account.tables.sessions and account.slots.used == 0
+
+
+@pytest.mark.parametrize(("player", "sits"), [("bob", False), ("cyd", True)])
+async def test_a_table_that_crosses_the_end_of_its_seek_is_judged_like_any_other_new_one(kit, playing, player, sits):
+    class Crossing(Scripted):
+        name = "crossing"
+
+        def feed(self, item):
+            self.inputs.append(item)
+            if isinstance(item, m.Authenticate):
+                return [m.Connected("ada", resumed=False)]
+            if not isinstance(item, m.CancelSeek):
+                return []
+            players = (m.PlayerInfo("ada", 0), m.PlayerInfo(player, 1))
+            return [m.Seated("t", "pairing", game("pairing").rules, 0, players, {}, seek=item.seek)]
+
+    wish = WishSettings(game="pairing")
+    async with playing(Crossing, wishes=(wish,), manners=MannersSettings(block=("bob",))) as host:
+        await kit.until(lambda: host.accounts and host.accounts[0].connection.adapter.given(m.Seek))
+        (account,) = host.accounts
+        account.seeking.pause()
+        await kit.until(lambda: account.connection.adapter.given(m.CancelSeek))
+        assert bool(account.tables.sessions) == sits
+        assert account.connection.adapter.given(m.Leave) == ([] if sits else [m.Leave("t")])
 
 
 async def test_a_seat_with_an_integer_of_65_bits_is_declined(kit, playing):
