@@ -173,7 +173,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _reader_is_gone() -> bool:
-    """Whether stdout or stderr is a pipe or a socket that nobody reads any more."""
+    """Whether stdout or stderr is a pipe or a socket whose reader is gone."""
     poll = select.poll()
     for number in (1, 2):
         poll.register(number, 0)  # errors and hang-ups are reported in any case

@@ -257,7 +257,7 @@ class DecisionLog:
 
 
 def _fail(durable: Durable, failure: Exception) -> None:
-    """Set the exception. It was logged, so asyncio need not complain where nobody waits for it."""
+    """Set the exception. It was logged, so asyncio need not complain if it is not awaited."""
     durable.set_exception(failure)
     durable.exception()
 

@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <array>
+#include <bit>
 
 #include "doudizhu/analysis.h"
 #include "doudizhu/encode.h"

@@ -7,6 +7,7 @@
 #include <array>
 #include <memory>
 #include <span>
+#include <utility>
 
 #include "doudizhu/encode.h"
 #include "doudizhu/policy.h"
