@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 
 from bothost.rules import ActionArray, FloatArray, Game, vec_env
-from bothost_deep_mc.encode import CHOICE, ROLES, IntArray, Seen
+from bothost_deep_mc.encode import BEHIND, CHOICE, ROLES, IntArray, Seen
 from bothost_deep_mc.selfplay import (
     Bools,
     Chosen,
@@ -24,9 +24,6 @@ from bothost_deep_mc.selfplay import (
 )
 
 Samples = TypeVar("Samples", Decisions, Pairs)
-
-BEHIND = slice(CHOICE - 9, CHOICE - 1)
-"""Cells of a move that encode how much the rule player prefers another one."""
 
 
 def play_round(

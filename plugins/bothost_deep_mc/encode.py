@@ -31,6 +31,12 @@ NOW, INPUTS = 584, 1476
 """Number of cells of a position: of the block ``compact``, and of all blocks."""
 CARD_FEATURES, FEATURES = 60, 202
 """Number of cells of a move: of its cards, and of all blocks."""
+PLAYS_LEFT, KINDS, RANKS, LENGTHS = slice(114, 125), slice(146, 164), slice(164, 179), slice(179, 191)
+"""Cells of a move: how many plays empty the hand after it, its kind, its lowest rank, and its length."""
+UNBEATABLE = 191
+"""The cell of a move that is 1 if no enemy can beat it."""
+BEHIND = slice(192, 200)
+"""Cells of a move that encode how much the rule player prefers another one."""
 CHOICE = FEATURES - 1
 """The cell of a move that is 1 for the rule player's choice."""
 FIRST_ROLE = 9 * 54 + 3 * 20 + 15

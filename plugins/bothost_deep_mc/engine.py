@@ -70,11 +70,13 @@ class Order(NamedTuple):
 
 def play(order: Order, nets: Nets, setup: Setup) -> Round:
     """Play the order. The result depends only on the order and the networks."""
+    # Calls are learned against players of equal strength: a bidder that met weaker ones would call too high.
+    play_options = {PRESET: setup.play, BIDDING: msgspec.structs.replace(setup.play, habits=0.0)}
     parts = [
         play_round(
             game("doudizhu", preset=preset),
             nets,
-            setup.play,
+            play_options[preset],
             hands=hands,
             seed=seed,
             seen=setup.sizes.seen,

@@ -18,8 +18,9 @@ from msgspec import Meta
 from bothost import ModelError
 from bothost.rules import ActionArray, FloatArray, VecEnv
 from bothost.training.action_values import NativeActionValues
-from bothost.training.loop import Positive, Share
+from bothost.training.loop import NotNegative, Positive, Share
 from bothost_deep_mc.encode import CHOICE, ROLES, Candidates, IntArray, Seen, encode_rows, roles
+from bothost_deep_mc.habits import habits
 
 Bits = npt.NDArray[np.uint8]
 Bools = npt.NDArray[np.bool_]
@@ -39,6 +40,9 @@ class PlayOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """Random moves of each position that are kept beside the one played, for the regularizer."""
     temperature: Positive = 0.1
     """Temperature of the draw among the other moves of a branch: weights are exp(value / temperature)."""
+    habits: NotNegative = 0.0
+    """Largest strength of the habits of the expert's side in hands without bidding (``bothost_deep_mc.habits``). 0: it
+    plays the rule player's moves. With 6 the champion wins four hands of five against it."""
     trace: Share = 1.0
     """λ of the returns. 1: Monte-Carlo returns. Less: bootstrap from the values of the same seat's later moves, which
     is less noisy (Sarsa(λ); Sutton and Barto, Reinforcement Learning, chapter 12)."""
@@ -145,6 +149,7 @@ class SelfPlayTable:
         """
         self.env, self.nets, self.options, self.rng = env, nets, options, rng
         self.experts, self.imitate, self.keep_expert, self.seen = experts, imitate, keep_expert, seen
+        self.habits = habits(rng, env.n, options.habits) if options.habits and not imitate else None
         self.going = np.ones(env.n, np.bool_)
         self.returns = np.zeros((env.n, 3), np.float32)
         self.asked = 0
@@ -198,6 +203,9 @@ class SelfPlayTable:
             expert = first_of(part.moves[:, CHOICE] == 1, part.offsets)
             if own.any():
                 self.agreed.append(float((played == expert)[own].mean()))
+            if self.habits is not None:
+                weights = np.repeat(self.habits[rows], np.diff(part.offsets), axis=0)
+                expert = best_of(np.einsum("ij,ij->i", part.moves, weights), part.offsets)
             played = np.where(own, played, expert)
         lost = self.rng.random(len(rows)) < self.options.epsilon
         anything = part.offsets[:-1] + (self.rng.random(len(rows)) * np.diff(part.offsets)).astype(np.int64)
