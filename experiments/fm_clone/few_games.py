@@ -45,7 +45,8 @@ def copied(game: str, name: str) -> bool:
     """Whether the styled players' own code goes by a feature: plays or replies left, the highest of a kind, discs
     beside empty squares, and comparisons of these."""
     if game == "doudizhu":
-        return name == "is highest" or (name.startswith("leaves") and ("play" in name))
+        others = name.startswith(("no other player can", "needs no further"))
+        return others or (name.startswith("keeps") and "play" in name)
     return "repl" in name or "beside empty" in name
 
 

@@ -13,6 +13,8 @@ import numpy.typing as npt
 
 from bothost.rules import doudizhu
 from bothost.training.factorization import IntArray, SparseRows
+from bothost_fm_clone.words import KINDS, counted
+from bothost_fm_clone.words import RANKS as RANK_WORDS
 
 BoolMatrix = npt.NDArray[np.bool_]
 COUNTS = (1, 2, 3, 5, 8)
@@ -23,7 +25,7 @@ HOLDS, LEADS, BEATS_NEXT, BEATS_PREVIOUS, NEXT_HAS, PREVIOUS_HAS, ROLE = 0, 308,
 
 
 def _few(who: str) -> list[str]:
-    names = [f"{who} has {n} card{'s' * (n > 1)} left" for n in COUNTS[:3]]
+    names = [f"{who} has {counted(n, 'card')} left" for n in COUNTS[:3]]
     return [*names, f"{who} has 4 or 5 cards left", f"{who} has 6 to 8 cards left"]
 
 
@@ -40,9 +42,9 @@ DOUDIZHU_RELATIONS = (
     "is the lowest of its kind",
     "is the second lowest of its kind",
     "is the highest of its kind at hand",
-    "leaves the fewest plays",
-    "leaves one play more than the best",
-    "leaves two plays more than the best",
+    "keeps the fewest plays",
+    "keeps one play more than the best",
+    "keeps two plays more than the best",
     "splits a pair",
     "splits a trio",
     "splits a bomb",
@@ -59,17 +61,17 @@ OTHELLO_RELATIONS = (
 )
 MOST_TURNED, MOST_OPEN = 12, 20
 ORBITS = (
-    "a corner",
-    "an edge square beside a corner",
-    "an edge square next but one to a corner",
-    "an edge square in the middle",
-    "the square diagonal to a corner",
-    "a square of the second ring beside that",
-    "a square of the second ring in the middle",
-    "a corner of the third ring",
-    "a square of the third ring in the middle",
-    "a square of the centre",
-    "no square: it passes",
+    "plays on a corner",
+    "plays on an edge square beside a corner",
+    "plays on an edge square next but one to a corner",
+    "plays on an edge square in the middle",
+    "plays on the square diagonal to a corner",
+    "plays on a square of the second ring beside that",
+    "plays on a square of the second ring in the middle",
+    "plays on a corner of the third ring",
+    "plays on a square of the third ring in the middle",
+    "plays on a square of the centre",
+    "places no disc",
 )
 """Kinds of squares, ordered as ``Encoding.groups``. Rotations and reflections of the board map a kind to itself."""
 
@@ -96,8 +98,9 @@ def doudizhu_classes() -> tuple[tuple[str, ...], npt.NDArray[np.int32], npt.NDAr
         equal = bool(cards) and len(set(cards)) == 1
         body.append((rank, len(cards)) if equal else (-1, 0))
     table = np.array(rows, np.int32)
-    words = [f"plays a {kind}" for kind in kinds] + [f"plays from {rank}" for rank in doudizhu.RANKS]
-    words += [f"plays {n} card{'s' * (n != 1)}" for n in range(21)]
+    words = [KINDS[kind] for kind in kinds]
+    words += [f"plays {RANK_WORDS.get(rank, rank)} as the lowest rank" for rank in doudizhu.RANKS]
+    words += ["plays no card", *(f"plays {counted(n, 'card')}" for n in range(1, 21))]
     table[:, 1] = np.where(table[:, 1] >= 0, table[:, 1] + len(kinds), -1)
     table[:, 2] += len(kinds) + RANKS
     return tuple(words), table, np.array(group, np.int32), np.array(body, np.int32)

@@ -1,41 +1,44 @@
 """The inputs and classes of a clone: named binary features of a view, as indices, and the classes of moves.
 
+A feature's name says in words what is so, as reasons show it. If it is about the player, it is a clause without
+subject: "holds three 3s with a card".
+
 **Dou Dizhu**: the native block ``move_types``, 1,082 features. The 309 classes are the pass and the 308 abstract moves,
 which ignore the identity of kickers (3334 is 333K).
 
 ============ ===== =======================================================================================
-features     count name
+features     count what
 ============ ===== =======================================================================================
-0 - 307      308   ``holds 333*``: the own hand can make this move
-308          1     ``leads``: there is nothing to beat
-309 - 616    308   ``to beat 77``
-617, 618     2     ``to beat the next player``, ``to beat the previous player``
-619 - 926    308   ``unseen 2222``: cards neither in the own hand nor played can make this move
-927 - 946    20    ``next has 3 cards``
-947 - 966    20    ``previous has 3 cards``
-967 - 969    3     ``is landlord``, ``is next after the landlord``, ``is before the landlord``
-970 - 1025   56    the smallest move on which the next player passed: ``next passed on K`` (15), the same with one
-                   card left (15), ``next passed on 99 with two cards`` (13), ``… 999 with three cards`` (13)
+0 - 307      308   the own hand can make this move
+308          1     there is nothing to beat
+309 - 616    308   the move to beat
+617, 618     2     whether it is the next player's, the previous player's
+619 - 926    308   cards neither in the own hand nor played can make this move
+927 - 946    20    the next player's cards
+947 - 966    20    the previous player's cards
+967 - 969    3     the seat: the landlord, right after, right before
+970 - 1025   56    the smallest move on which the next player passed: a single card (15), the same with one card
+                   left (15), a pair with two cards left (13), a trio with three cards left (13)
 1026 - 1081  56    the same for the previous player
 ============ ===== =======================================================================================
 
-**Othello**: the native block ``squares``, 192 features: ``own d3``, ``enemy d3``, ``empty d3`` for each of the 64
-squares. The classes are the 64 squares and the pass.
+**Othello**: the native block ``squares``, 192 features: for each of the 64 squares whether it is own, the opponent's,
+or empty. The classes are the 64 squares and the pass.
 
 In addition to these features of the position, each legal class has features of its **afterstate**, as the mover would
 see it. They are inputs of the last layer only, with weights that all classes share. They are optional; the source does
 not have them.
 
 ============ ===== =======================================================================================
-Dou Dizhu    count name
+Dou Dizhu    count what
 ============ ===== =======================================================================================
-0 - 307      308   ``leaves 333*``: the rest of the hand can make this move (``complete`` chooses the kickers)
-308 - 328    21    ``leaves 4 cards``
-329 - 344    16    ``leaves 2 plays``: the fewest plays that empty the rest
-345          1     ``is highest``: no other player can hold a higher move of the same kind and length
+0 - 307      308   the rest of the hand can make this move (``complete`` chooses the kickers)
+308 - 328    21    the cards that are left
+329 - 344    16    the fewest plays that empty the rest
+345          1     no other player can hold a higher move of the same kind and length
 ============ ===== =======================================================================================
 
-Othello: ``leaves own d3`` … for the 64 squares after the move, and ``leaves 5 replies``, 0 to 24.
+Othello: the 64 squares after the move, and the opponent's number of replies, 0 to 24.
 
 Live play and training call the same functions.
 """
@@ -52,6 +55,7 @@ from bothost import ModelError
 from bothost.rules import ActionArray, Game, View, doudizhu, othello
 from bothost.training.factorization import IntArray, Samples, SparseRows
 from bothost_fm_clone import mahjong
+from bothost_fm_clone.words import counted, move_words
 
 VERSION = 1
 """Version of this encoding."""
@@ -148,36 +152,42 @@ def _doudizhu() -> Encoding:
     first = np.array([int(np.argmax(class_of == index)) for index in range(len(moves))])
     kinds = [doudizhu.move(action).kind for action in first]
     order = list(dict.fromkeys(kinds))
-    features = [f"holds {move}" for move in moves[1:]]
-    features += ["leads", *(f"to beat {move}" for move in moves[1:])]
-    features += ["to beat the next player", "to beat the previous player"]
-    features += [f"unseen {move}" for move in moves[1:]]
-    features += [f"{who} has {n} card{'s' * (n > 1)}" for who in ("next", "previous") for n in range(1, 21)]
-    features += ["is landlord", "is next after the landlord", "is before the landlord"]
-    for who in ("next", "previous"):
+    words = [move_words(move) for move in moves[1:]]
+    others = ("the next player", "the previous player")
+    features = [f"holds {move}" for move in words]
+    features += ["leads freely", *(f"has to beat {move}" for move in words)]
+    features += [f"the move to beat is {who}'s" for who in others]
+    features += [f"an enemy may still hold {move}" for move in words]
+    features += [f"{who} has {counted(n, 'card')} left" for who in others for n in range(1, 21)]
+    features += ["is the landlord", "plays right after the landlord", "plays right before the landlord"]
+    for who in others:
         features += [f"{who} passed on {move}" for move in _ranks(1, 15)]
-        features += [f"{who} passed on {move} with one card" for move in _ranks(1, 15)]
-        features += [f"{who} passed on {move} with two cards" for move in _ranks(2, 13)]
-        features += [f"{who} passed on {move} with three cards" for move in _ranks(3, 13)]
+        features += [f"{who} passed on {move} while holding one card" for move in _ranks(1, 15)]
+        features += [f"{who} passed on {move} while holding two cards" for move in _ranks(2, 13)]
+        features += [f"{who} passed on {move} while holding three cards" for move in _ranks(3, 13)]
     groups = np.array([order.index(kind) for kind in kinds], np.int32)
-    leaves = [f"leaves {move}" for move in moves[1:]]
-    leaves += [f"leaves {n} card{'s' * (n != 1)}" for n in range(21)]
-    leaves += [f"leaves {n} play{'s' * (n != 1)}" for n in range(16)]
-    return Encoding("doudizhu", tuple(features), tuple(moves), groups, class_of, (*leaves, "is highest"))
+    leaves = [f"keeps {move}" for move in words]
+    leaves += ["goes out", *(f"keeps {counted(n, 'card')}" for n in range(1, 21))]
+    leaves += ["needs no further play", *(f"keeps {counted(n, 'play')}" for n in range(1, 16))]
+    leaves.append("no other player can hold a higher move of its kind")
+    return Encoding("doudizhu", tuple(features), tuple(moves), groups, class_of, tuple(leaves))
 
 
 def _ranks(copies: int, count: int) -> Sequence[str]:
-    return [rank * copies for rank in doudizhu.RANKS[:count]]
+    return [move_words(rank * copies) for rank in doudizhu.RANKS[:count]]
 
 
 def _othello() -> Encoding:
     squares = [f"{column}{row}" for row in range(1, 9) for column in "abcdefgh"]
-    features = [f"{what} {square}" for square in squares for what in ("own", "enemy", "empty")]
+    features = [
+        name for square in squares for name in (f"holds {square}", f"the opponent holds {square}", f"{square} is empty")
+    ]
     # Squares that are equal up to rotation and reflection of the board are one kind.
     orbits = [tuple(sorted(min(x, 7 - x) for x in divmod(square, 8))) for square in range(64)]
     order = sorted(set(orbits))
     groups = np.array([*(order.index(orbit) for orbit in orbits), len(order)], np.int32)
-    leaves = [f"leaves {name}" for name in features] + [f"leaves {n} repl{'ies' if n != 1 else 'y'}" for n in range(25)]
+    leaves = [f"after it, {name}" for name in features]
+    leaves += [f"leaves the opponent {n} repl{'ies' if n != 1 else 'y'}" for n in range(25)]
     return Encoding(
         "othello", tuple(features), (*squares, "pass"), groups, np.arange(65, dtype=np.int32), tuple(leaves)
     )

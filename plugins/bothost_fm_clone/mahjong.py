@@ -19,12 +19,14 @@ from bothost import rules
 from bothost.rules import View
 from bothost.rules.mahjong import SHAPES, TILES, shanten_many
 from bothost.training.factorization import IntArray
+from bothost_fm_clone.words import counted, tile_words
 
 MOVES = ("passes", "wins", "discards", "chows", "pungs", "takes a kong", "hides a kong", "adds to a kong")
 """Kinds of actions in the order of the block ``action``."""
 WINDS = ("east", "south", "west", "north")
 PHASES = ("turn", "discard", "claims", "robbing")
-RELATIVE = ("next", "opposite", "previous")
+RELATIVE = ("the next player", "the player opposite", "the previous player")
+TILE_WORDS = tuple(tile_words(tile) for tile in TILES)
 LEFT = (4, 8, 12, 16, 20)
 RATIOS = (0.0, 0.25, 0.5, 0.7, 0.8, 0.9, 0.97, 0.9999)
 """Bin edges of the share of the best action's worth."""
@@ -32,6 +34,14 @@ COSTS = (0.02, 0.1, 0.3, 0.6, 1.0, 2.0)
 """Bin edges of the expected cost of a discard, in points."""
 PLACES = ("the best", "the second best", "the third best", "the fourth or fifth best")
 SHAPE_WORDS = tuple(shape.replace("_", " ") for shape in SHAPES)
+
+
+def _few(number: int, what: str) -> str:
+    return f"one {what}" if number == 1 else counted(number, what)
+
+
+def _melds(number: int) -> str:
+    return _few(number, "meld") if number else "no meld"
 
 
 def _bins(edges: tuple[float, ...], what: str) -> list[str]:
@@ -43,18 +53,18 @@ POSITIONS = (
     *(f"sits {wind}" for wind in WINDS),
     *(f"the round is {wind}" for wind in WINDS),
     *(f"at most {n} own draws are left" for n in LEFT),
-    *(f"the hand needs {n} tiles" for n in range(8)),
-    *(f"has {n} melds" for n in range(5)),
-    *(f"{who} has {n} melds" for who in RELATIVE for n in range(5)),
-    *(f"holds {tile}" for tile in TILES),
-    *(f"holds a pair of {tile}" for tile in TILES),
-    *(f"holds three {tile}" for tile in TILES),
-    *(f"{who} discarded {tile}" for who in RELATIVE for tile in TILES),
+    *(f"the hand needs {_few(n, 'tile')}" for n in range(8)),
+    *(f"has {_melds(n)}" for n in range(5)),
+    *(f"{who} has {_melds(n)}" for who in RELATIVE for n in range(5)),
+    *(f"holds {tile}" for tile in TILE_WORDS),
+    *(f"holds a pair: {tile}" for tile in TILE_WORDS),
+    *(f"holds three times {tile}" for tile in TILE_WORDS),
+    *(f"{who} discarded {tile}" for who in RELATIVE for tile in TILE_WORDS),
 )
 ESTIMATES = ("by the plain estimate", "by the weighted estimate")
 CHOICES = (
     *MOVES,
-    *(f"of {tile}" for tile in TILES),
+    *(f"the tile is {tile}" for tile in TILE_WORDS),
     *(
         f"{name} {estimate}"
         for estimate in ESTIMATES
@@ -62,7 +72,7 @@ CHOICES = (
             *(f"is {place} for the hand" for place in PLACES),
             *(f"is {place} after its cost" for place in PLACES),
             *_bins(RATIOS, "keeps a share of the best worth"),
-            *(f"then needs {n} tiles" for n in range(7)),
+            *(f"then needs {_few(n, 'tile')}" for n in range(7)),
             *(f"aims at {shape}" for shape in SHAPE_WORDS),
             "leaves nothing to win",
         )
@@ -77,7 +87,7 @@ CHOICES = (
     "splits a triplet",
     "drops the partner of a neighbour",
     "drops a tile that a player has discarded",
-    *(f"of a tile of which {n} more lie open" for n in range(5)),
+    *(f"of its tile, {n} lie open" for n in range(5)),
     "is the tile that was just discarded",
 )
 _AT = {name: index for index, name in enumerate(CHOICES)}
@@ -96,19 +106,19 @@ def position(view: View) -> IntArray:
     told = view.to_json()
     seat, counts = view.seat, _counts(told["hand"])
     melds = told["melds"]
-    found = [f"sits {WINDS[seat]}", f"the round is {told['prevalent_wind']}", f"has {len(melds[seat])} melds"]
+    found = [f"sits {WINDS[seat]}", f"the round is {told['prevalent_wind']}", f"has {_melds(len(melds[seat]))}"]
     if told["phase"] in PHASES:
         found.append(f"it is {told['phase']}")
     left = int(np.sum(told["wall_left"])) / 4 if len(told["wall_left"]) != 4 else told["wall_left"][seat]
     found += [f"at most {n} own draws are left" for n in LEFT if left <= n]
-    found.append(f"the hand needs {_needed(counts, len(melds[seat]))} tiles")
+    found.append(f"the hand needs {_few(_needed(counts, len(melds[seat])), 'tile')}")
     for distance, who in enumerate(RELATIVE, 1):
         other = (seat + distance) % 4
-        found.append(f"{who} has {len(melds[other])} melds")
-        found += {f"{who} discarded {tile}" for tile in told["discards"][other]}
-    for tile, count in zip(TILES, counts.tolist(), strict=True):
-        found += [f"holds {tile}"] * (count > 0) + [f"holds a pair of {tile}"] * (count > 1)
-        found += [f"holds three {tile}"] * (count > 2)
+        found.append(f"{who} has {_melds(len(melds[other]))}")
+        found += {f"{who} discarded {tile_words(tile)}" for tile in told["discards"][other]}
+    for tile, count in zip(TILE_WORDS, counts.tolist(), strict=True):
+        found += [f"holds {tile}"] * (count > 0) + [f"holds a pair: {tile}"] * (count > 1)
+        found += [f"holds three times {tile}"] * (count > 2)
     return np.unique(np.array([_PLACE[name] for name in found], np.int32))
 
 
@@ -133,7 +143,7 @@ def candidates(view: View, choices: IntArray) -> list[IntArray]:
     for place, (move, at) in enumerate(zip(kind.tolist(), tiles.tolist(), strict=True)):
         if at < 0:
             continue
-        found[place] += [f"of {TILES[at]}", f"of a tile of which {min(4, int(open_[at]))} more lie open"]
+        found[place] += [f"the tile is {TILE_WORDS[at]}", f"of its tile, {min(4, int(open_[at]))} lie open"]
         if TILES[at] == told.get("last_tile"):
             found[place].append("is the tile that was just discarded")
         if move == 2:
@@ -153,7 +163,7 @@ def _prospects(
     for place, row in enumerate(numbers):
         found[place].append(f"{names[int(np.searchsorted(RATIOS, row[1], 'right'))]} {estimate}")
         if row[3:10].any():
-            found[place].append(f"then needs {int(row[3:10].argmax())} tiles {estimate}")
+            found[place].append(f"then needs {_few(int(row[3:10].argmax()), 'tile')} {estimate}")
             found[place].append(f"aims at {SHAPE_WORDS[int(row[11:16].argmax())]} {estimate}")
         else:
             found[place].append(f"leaves nothing to win {estimate}")

@@ -20,7 +20,6 @@ from bothost.training.factorization import FloatArray, IntArray, Samples
 from bothost.training.logistic import Linear
 from bothost_fm_clone.combinations import Combinations
 from bothost_fm_clone.encode import VERSION, Encoding, encoding
-from bothost_fm_clone.words import phrase
 
 
 @dataclass(frozen=True)
@@ -69,9 +68,8 @@ class Clone:
 
         def named(place: int) -> list[str]:
             if place < len(found):
-                names = self.combinations.names(int(found[place]), self.encoding.features)
-                return [phrase(self.encoding.game, name) for name in names]
-            name = phrase(self.encoding.game, self.encoding.leaves[place - len(found)])
+                return self.combinations.names(int(found[place]), self.encoding.features)
+            name = self.encoding.leaves[place - len(found)]
             return [name if own[at, place - len(found)] else f"not: {name}"]
 
         order = np.argsort(-np.abs(weights), kind="stable")[:count]

@@ -23,7 +23,6 @@ from bothost_fm_clone.directions import Directions
 from bothost_fm_clone.encode import Encoding, encoding
 from bothost_fm_clone.model import in_order, opened
 from bothost_fm_clone.sight import Sight, sight
-from bothost_fm_clone.words import phrase
 
 VERSION = 2
 """Encoder version of these models."""
@@ -224,7 +223,7 @@ class _Reasons:
         for i in first.tolist():
             less = self._sum - self._position_rows[i]
             by_position = full - self._lead(less, self._has)
-            name = phrase(known.game, known.positions[self._position[i]])
+            name = known.positions[self._position[i]]
             for n in second[:PAIRED].tolist():
                 # The effect of both less the effect of each.
                 both = full - self._lead(less, without[n])
@@ -250,5 +249,5 @@ class _Reasons:
         names = (*known.positions, *known.choices)
         # Features of positions have the lowest numbers.
         parts = base_features(len(known.positions) + int(self._features[n]), self._clone.pairs, len(names))
-        words = [phrase(known.game, names[part]) for part in sorted(parts)]
+        words = [names[part] for part in sorted(parts)]
         return words if self._has[self._at, n] else ["not: " + ", ".join(words)]

@@ -14,6 +14,7 @@ import numpy as np
 from bothost.training.factorization import Samples
 from bothost_fm_clone import attributes
 from bothost_fm_clone.encode import Encoding, encoding
+from bothost_fm_clone.words import counted, move_words
 
 
 @dataclass(frozen=True)
@@ -44,15 +45,16 @@ def sight(game: str) -> Sight:
     if game == "doudizhu":
         words = attributes.doudizhu_classes()[0]
         situations, relations = attributes.DOUDIZHU_SITUATIONS, (*words, *attributes.DOUDIZHU_RELATIONS)
+        moves = tuple(f"plays {move_words(move)}" for move in own.classes)
     else:
         situations = attributes.OTHELLO_SITUATIONS
+        moves = (*(f"plays {square}" for square in own.classes[:-1]), "passes")
         relations = (
             *attributes.OTHELLO_RELATIONS,
-            *(f"is on {square}" for square in attributes.ORBITS),
-            *(f"turns {n} disc{'s' * (n != 1)}" for n in range(attributes.MOST_TURNED + 1)),
-            *(f"has {n} disc{'s' * (n != 1)} beside empty squares" for n in range(attributes.MOST_OPEN + 1)),
+            *attributes.ORBITS,
+            *(f"turns {counted(n, 'disc')}" for n in range(attributes.MOST_TURNED + 1)),
+            *(f"has {counted(n, 'disc')} beside empty squares" for n in range(attributes.MOST_OPEN + 1)),
         )
-    moves = tuple(f"is {name}" for name in own.classes)
     return Sight(game, own.features + situations, own.leaves + moves + relations)
 
 

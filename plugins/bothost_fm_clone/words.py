@@ -1,10 +1,6 @@
-"""Descriptions of features for reasons. Every feature of every game has one."""
+"""Moves of Dou Dizhu and tiles of mahjong in words. Features are named with them, as reasons of a choice show them."""
 
 from __future__ import annotations
-
-from functools import cache
-
-from bothost.rules import doudizhu
 
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six")
 RANKS = {"T": "10", "J": "jack", "Q": "queen", "K": "king", "A": "ace", "B": "small joker", "R": "big joker"}
@@ -19,6 +15,7 @@ HONOURS = {
     "J3": "the white dragon",
 }
 KINDS = {
+    "pass": "passes",
     "solo": "plays a single card",
     "pair": "plays a pair",
     "trio": "plays three of a rank",
@@ -35,16 +32,8 @@ KINDS = {
     "rocket": "plays the rocket",
 }
 """Kinds of moves of Dou Dizhu, as ``bothost.rules.doudizhu`` names them."""
-WHO = {"next": "the next player", "previous": "the previous player", "opposite": "the player opposite"}
 
 
-@cache
-def phrase(game: str, name: str) -> str:
-    """A feature's description. If it is about the player, it is a clause without subject."""
-    return {"doudizhu": _doudizhu, "othello": _othello, "mahjong": _mahjong}[game](name)
-
-
-@cache
 def move_words(move: str) -> str:
     """An abstract move of Dou Dizhu in words: ``333*`` is three 3s with a card."""
     if move == "pass":
@@ -80,90 +69,11 @@ def _plural(rank: str) -> str:
     return rank + ("es" if rank.endswith("x") else "s")
 
 
-def _doudizhu(name: str) -> str:
-    known = set(doudizhu.abstract_names())
-    for start, words in (
-        ("holds ", "holds "),
-        ("to beat ", "has to beat "),
-        ("unseen ", "an enemy may still hold "),
-        ("leaves ", "keeps "),
-        ("is ", "plays "),
-    ):
-        if name.startswith(start) and name.removeprefix(start) in known:
-            return words + move_words(name.removeprefix(start))
-    if name.startswith("to beat the "):
-        return f"the move to beat is the {name.split()[3]} player's"
-    for who, words in WHO.items():
-        if name.startswith(f"{who} passed on "):
-            move, _, when = name.removeprefix(f"{who} passed on ").partition(" with ")
-            return f"{words} passed on {move_words(move)}" + (f" while holding {when}" if when else "")
-        if name.startswith(f"{who} has "):
-            return f"{words} has {name.removeprefix(f'{who} has ')} left"
-    if name.startswith("plays from "):
-        rank = name.removeprefix("plays from ")
-        return f"plays {RANKS.get(rank, rank)} as the lowest rank"
-    plain = {
-        "leads": "leads freely",
-        "is landlord": "is the landlord",
-        "is next after the landlord": "plays right after the landlord",
-        "is before the landlord": "plays right before the landlord",
-        "is highest": "no other player can hold a higher move of its kind",
-        "leaves 0 cards": "goes out",
-        "leaves 0 plays": "needs no further play",
-        "plays 0 cards": "plays no card",
-        "plays a pass": "passes",
-    }
-    if name in plain:
-        return plain[name]
-    if name.startswith("leaves "):
-        return "keeps " + name.removeprefix("leaves ")
-    if name.startswith("plays a "):
-        return KINDS[name.removeprefix("plays a ")]
-    return name
-
-
-def _othello(name: str) -> str:
-    first, _, rest = name.partition(" ")
-    if first in ("own", "enemy"):
-        return f"{'holds' if first == 'own' else 'the opponent holds'} {rest}"
-    if first == "empty":
-        return f"{rest} is empty"
-    if first == "leaves" and rest.split(" ")[0] in ("own", "enemy", "empty"):
-        return "after it, " + _othello(rest)
-    if name.startswith("leaves ") and rest.endswith(("replies", "reply")) and rest[0].isdigit():
-        return f"leaves the opponent {rest}"
-    if first == "is" and (len(rest) == 2 and rest[0] in "abcdefgh"):
-        return f"plays {rest}"
-    return {"is pass": "passes", "is on no square: it passes": "places no disc"}.get(
-        name, name.replace("is on ", "plays on ")
-    )
-
-
-def _mahjong(name: str) -> str:
-    for start, clause in (("holds a pair of ", "holds a pair: "), ("holds three ", "holds three times ")):
-        if name.startswith(start):
-            return clause + tile_words(name.removeprefix(start))
-    if name.startswith("of a tile of which "):
-        return f"of its tile, {name.split(' ')[5]} lie open"
-    if name.startswith("of "):
-        return f"the tile is {tile_words(name.removeprefix('of '))}"
-    words = name.split(" ")
-    tiles = [tile_words(word) if _is_tile(word) else word for word in words]
-    out = " ".join(tiles)
-    for who, long in WHO.items():
-        if words[0] == who:
-            out = long + out.removeprefix(who)
-    return (
-        out.replace("has 1 melds", "has one meld")
-        .replace("needs 1 tiles", "needs one tile")
-        .replace(" 0 melds", " no meld")
-    )
-
-
-def _is_tile(word: str) -> bool:
-    return len(word) == 2 and word[0] in "WTBFJ" and word[1].isdigit()
-
-
 def tile_words(tile: str) -> str:
     """A tile of mahjong in words: ``W3`` is the 3 of characters."""
     return HONOURS.get(tile) or f"the {tile[1]} of {SUITS[tile[0]]}"
+
+
+def counted(number: int, what: str) -> str:
+    """``1 card``, ``2 cards``."""
+    return f"{number} {what}{'s' * (number != 1)}"

@@ -63,7 +63,7 @@ def test_a_habit_that_is_a_pair_of_features_is_found_with_few_hands():
     seen = known.seen(decisions(Log(20).moves("doudizhu"), OWN).samples)
     common = np.bincount(seen.features.items, minlength=len(known.positions)) / len(seen)
     when = int(np.argmin(np.abs(common - 0.5)))
-    what = known.choices.index("is highest")
+    what = known.choices.index("no other player can hold a higher move of its kind")
 
     def chosen(seen, row):
         found = candidates(seen, row)

@@ -7,6 +7,7 @@ from bothost import rules
 from bothost.rules import doudizhu
 from bothost.training.factorization import SparseRows
 from bothost_fm_clone.encode import complete, encoding
+from bothost_fm_clone.words import counted, move_words
 
 DOUDIZHU, OTHELLO = rules.game("doudizhu"), rules.game("othello")
 
@@ -23,20 +24,25 @@ def test_a_hand_written_position_of_dou_dizhu_has_these_features():
         state.apply(state.to_act[0], DOUDIZHU.parse(move))
     found = names(state.view(0))
     held = {name.removeprefix("holds ") for name in found if name.startswith("holds ")}
-    assert {"3", "3333", "333*", "33", "333444", "333444555666", "BR"} <= held
-    assert "7" not in held and "3333**" in held
-    assert [name for name in found if name.startswith("to beat")] == ["to beat 99", "to beat the next player"]
-    assert "leads" not in found and "is landlord" in found
-    assert "unseen 8888" not in found and "unseen 888" in found and "unseen 7777" not in found
-    assert "next has 14 cards" in found and "previous has 17 cards" in found
-    assert "previous passed on 8" in found and "previous passed on 99 with two cards" not in found
+    moves = ("3", "3333", "333*", "33", "333444", "333444555666", "BR", "3333**")
+    assert {move_words(move) for move in moves} <= held
+    assert "a 7" not in held
+    beaten = [name for name in found if "beat" in name]
+    assert beaten == ["has to beat a pair of 9s", "the move to beat is the next player's"]
+    assert "leads freely" not in found and "is the landlord" in found
+    unseen = {move for move in ("8888", "888", "7777") if f"an enemy may still hold {move_words(move)}" in found}
+    assert unseen == {"888"}
+    assert "the next player has 14 cards left" in found and "the previous player has 17 cards left" in found
+    assert "the previous player passed on an 8" in found
+    assert "the previous player passed on a pair of 9s while holding two cards" not in found
 
 
 def test_a_hand_written_position_of_othello_has_these_features():
     view = OTHELLO.new_state(0).view(0)
     found = names(view)
     assert len(found) == 64
-    assert {name for name in found if not name.startswith("empty")} == {"own e4", "own d5", "enemy d4", "enemy e5"}
+    own, others = {"holds e4", "holds d5"}, {"the opponent holds d4", "the opponent holds e5"}
+    assert {name for name in found if not name.endswith("is empty")} == own | others
     assert encoding("othello").choices(view, view.legal()).tolist() == view.legal().tolist()
 
 
@@ -63,19 +69,20 @@ def test_an_afterstate_is_what_the_mover_sees_after_the_move(game, moves):
         after.apply(seat, complete(view, own.actions(view.legal(), int(chosen))))
         seen = after.view(seat)
         told = {own.leaves[index] for index in found[row]}
-        base = {f"leaves {name.removeprefix('holds ')}" for name in names(seen)}
         if game is OTHELLO:
-            assert base <= told
+            assert {f"after it, {name}" for name in names(seen)} <= told
             replies = [] if after.terminal else after.view(1 - seat).legal()
-            assert any(name.startswith(f"leaves {sum(r != 64 for r in replies)} repl") for name in told)
+            count = sum(r != 64 for r in replies)
+            assert any(name.startswith(f"leaves the opponent {count} repl") for name in told)
             continue
-        held = {f"leaves {name.removeprefix('holds ')}" for name in names(seen) if name.startswith("holds ")}
+        held = {f"keeps {name.removeprefix('holds ')}" for name in names(seen) if name.startswith("holds ")}
         left = seen.to_json()["hand"]
-        counted = {name for name in told if name.endswith(("cards", "card", "plays", "play"))}
-        assert told - counted - {"is highest"} == held
         plays = doudizhu.fewest_plays(left) if left else 0
-        assert counted & {f"leaves {len(left)} cards", f"leaves {len(left)} card"}
-        assert counted & {f"leaves {n} play{'s' * (n != 1)}" for n in (plays, plays - 1)}
+        cards = f"keeps {counted(len(left), 'card')}" if left else "goes out"
+        rest = {f"keeps {counted(n, 'play')}" if n else "needs no further play" for n in (plays, plays - 1)}
+        assert cards in told
+        assert len(told & rest) == 1
+        assert told - rest - {cards, "no other player can hold a higher move of its kind"} == held
 
 
 def test_a_move_is_the_highest_of_its_kind_where_no_higher_one_is_unseen():

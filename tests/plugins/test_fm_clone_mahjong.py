@@ -46,13 +46,13 @@ def view_of(hand, **more):
 def test_a_hand_written_discard_has_these_features():
     hand = ["W1", "W2", "W3", "W4", "W5", "W6", "W7", "W8", "W9", "T5", "T5", "B2", "B3", "J1"]
     position, named = seen(view_of(hand, discards=[["F1"], ["J1", "T9"], [], []], melds=[[], [], [], []]))
-    assert {"it is turn", "sits east", "has 0 melds"} <= position
-    assert {"the hand needs 1 tiles", "holds W1", "holds a pair of T5", "next discarded J1"} <= position
-    assert "holds a pair of W1" not in position and "at most 12 own draws are left" in position
-    assert {"discards", "of J1", "drops the drawn tile", "drops an honour", "drops an isolated tile"} <= named[
-        "play:J1"
-    ]
-    assert {"drops a tile that a player has discarded", "of a tile of which 1 more lie open"} <= named["play:J1"]
+    assert {"it is turn", "sits east", "has no meld", "the hand needs one tile"} <= position
+    assert {"holds the 1 of characters", "holds a pair: the 5 of bamboos"} <= position
+    assert "the next player discarded the red dragon" in position
+    assert "holds a pair: the 1 of characters" not in position and "at most 12 own draws are left" in position
+    dragon = named["play:J1"]
+    assert {"discards", "the tile is the red dragon", "drops the drawn tile", "drops an honour"} <= dragon
+    assert {"drops an isolated tile", "drops a tile that a player has discarded", "of its tile, 1 lie open"} <= dragon
     assert "splits a pair" in named["play:T5"] and "drops an isolated tile" not in named["play:B2"]
     assert "is the best for the hand by the plain estimate" in named["play:J1"]
 

@@ -9,7 +9,6 @@ from bothost.training.logistic import Linear
 from bothost_fm_clone.combinations import Combinations
 from bothost_fm_clone.encode import VERSION, encoding
 from bothost_fm_clone.model import Clone, file_of, load
-from bothost_fm_clone.words import phrase
 
 OTHELLO = rules.game("othello")
 
@@ -77,7 +76,7 @@ def test_reasons_add_up_to_how_the_choice_moved():
     odds = clone.probabilities_of(one)
     scores = np.log(odds) - clone.linear.bias[legal]
     assert sum(reason["weight"] for reason in told) == pytest.approx(scores[1] - odds @ scores, abs=0.05)
-    known = {phrase("othello", name) for name in (*own.features, *own.leaves)}
+    known = {*own.features, *own.leaves}
     assert {name.removeprefix("not: ") for reason in told for name in reason["features"]} <= known
     weightiest = [abs(reason["weight"]) for reason in told]
     assert weightiest == sorted(weightiest, reverse=True)
