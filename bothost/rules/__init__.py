@@ -6,6 +6,7 @@ from the core in ``bothost/native``. :func:`register_game` adds games written in
 
 from __future__ import annotations
 
+import copyreg
 import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -125,6 +126,14 @@ def game(name: str, /, **options: Any) -> Game:
         return factory.make(member, **options) if colon else factory.make(**options)
     _require_native(name)
     return _native.make_game(name, options)
+
+
+def _again(name: str, options: Json) -> Game:
+    return game(name, **options)
+
+
+# A native game that is sent to another process is made again there.
+copyreg.pickle(_native.Game, lambda sent: (_again, (sent.name, sent.rules)))  # type: ignore[type-abstract]
 
 
 def vec_env(game: Game, n: int, seed: int = 0) -> VecEnv:

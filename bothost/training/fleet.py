@@ -84,7 +84,7 @@ def train(
     safetensors file with parameters to begin with. ``extra``: samples to learn from beside each worker's rollout.
     """
     _check(options, run)
-    setup = Setup.of(task, build, options, options.device, options.timeout_s)
+    setup = Setup(task, build, options, options.device, options.timeout_s)
     cores = options.workers + options.trainers
     with processes_of(options.runner, options.ray_address, cores=cores, device=options.device) as processes:
         learner = Coordinator(options, setup, run.seed, processes, extra)

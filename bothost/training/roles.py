@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,13 +19,12 @@ import numpy.typing as npt
 import torch
 from torch._C._distributed_c10d import FileStore, Store, TCPStore
 
-from bothost.rules import game
 from bothost.training import checkpoint, distributed, ppo
 from bothost.training.devices import Device
 from bothost.training.loop import set_learning_rate
 from bothost.training.packing import PackedRollout, pack, unpack
 from bothost.training.ppo import Batch
-from bothost.training.rollout import RolloutTask, SelfPlay, SelfPlayOptions
+from bothost.training.rollout import Build, RolloutTask, SelfPlay, SelfPlayOptions
 
 Tensors = Mapping[str, npt.NDArray[Any]]
 """Parameters, or an optimizer's state, by name."""
@@ -34,35 +33,13 @@ Tensors = Mapping[str, npt.NDArray[Any]]
 class Setup(msgspec.Struct, frozen=True):
     """The data that every process of a training is built from."""
 
-    game: str
-    rules: dict[str, Any]
-    encoding: dict[str, Any]
-    """The other fields of the task."""
-    build: Callable[[], torch.nn.Module]
+    task: RolloutTask
+    build: Build
     """Importable by name, because other processes call it."""
     options: SelfPlayOptions
     device: Device = "cpu"
     timeout_s: float = 600.0
     """Seconds that trainers wait for each other."""
-
-    @classmethod
-    def of(
-        cls,
-        task: RolloutTask,
-        build: Callable[[], torch.nn.Module],
-        options: SelfPlayOptions,
-        device: Device,
-        timeout_s: float,
-    ) -> Setup:
-        """The setup of a training of ``task``."""
-        encoding = msgspec.structs.asdict(task)
-        played = encoding.pop("game")
-        return cls(played.name, dict(played.rules), encoding, build, options, device, timeout_s)
-
-    @property
-    def task(self) -> RolloutTask:
-        """The task, built from plain data."""
-        return RolloutTask(game(self.game, **self.rules), **self.encoding)
 
 
 class State(NamedTuple):

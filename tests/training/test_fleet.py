@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 from pathlib import Path
 
@@ -62,7 +63,7 @@ def test_other_processes_play_the_same_task():
     task = RolloutTask(
         found, "features", 381, "scores", reward_scale=0.5, win_points=3.0, rule_share=0.25, skip_forced=True
     )
-    again = roles.Setup.of(task, PhaseNet, OPTIONS, "cpu", 1.0).task
+    again = pickle.loads(pickle.dumps(roles.Setup(task, PhaseNet, OPTIONS))).task
     assert again.game.name == "pairing" and again.game.rules == found.rules
     assert msgspec.structs.replace(again, game=found) == task
 
@@ -116,7 +117,7 @@ def test_what_is_learnt_beside_self_play_is_shared_as_rollouts_are(tmp_path):
 
 def test_killed_processes_change_nothing(whole, tmp_path):
     """A worker, a trainer and the pool, each twice."""
-    setup = roles.Setup.of(TASK, PhaseNet, TWO, "cpu", 60.0)
+    setup = roles.Setup(TASK, PhaseNet, TWO, timeout_s=60.0)
     run = TrainingRun(out=tmp_path / "run", seed=7)
     with LocalProcesses() as processes:
         coordinator = Coordinator(TWO, setup, run.seed, processes)
@@ -159,7 +160,7 @@ def test_processes_ignore_ctrl_c_from_their_first_moment():
 
 
 def test_when_all_is_over_no_process_is_left():
-    setup = roles.Setup.of(TASK, PhaseNet, OPTIONS, "cpu", 60.0)
+    setup = roles.Setup(TASK, PhaseNet, OPTIONS, timeout_s=60.0)
     with LocalProcesses() as processes:
         process = processes.start(roles.RolloutWorker, setup)
         running = process.id
@@ -169,7 +170,7 @@ def test_when_all_is_over_no_process_is_left():
 
 
 def test_answers_that_nobody_waited_for_are_dropped_and_errors_come_through():
-    setup = roles.Setup.of(TASK, PhaseNet, OPTIONS, "cpu", 60.0)
+    setup = roles.Setup(TASK, PhaseNet, OPTIONS, timeout_s=60.0)
     model = {name: tensor.numpy() for name, tensor in PhaseNet().state_dict().items()}
     with LocalProcesses() as processes:
         pool = processes.start(roles.Pool, setup)

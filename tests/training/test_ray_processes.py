@@ -47,7 +47,7 @@ SCRIPT = textwrap.dedent(
         return cluster, other
 
     def train(out, at_update=lambda coordinator, update: None, options=OPTIONS):
-        setup = roles.Setup.of(TASK, PhaseNet, options, "cpu", options.timeout_s)
+        setup = roles.Setup(TASK, PhaseNet, options, timeout_s=options.timeout_s)
         with RayProcesses(None, cores=options.workers + options.trainers, device="cpu") as processes:
             coordinator = Coordinator(options, setup, 7, processes)
             report = lambda done, *_: at_update(coordinator, done)
