@@ -128,7 +128,7 @@ def game(name: str, /, **options: Any) -> Game:
     return _native.make_game(name, options)
 
 
-def _again(name: str, options: Json) -> Game:
+def _again(name: str, options: Json) -> Any:
     return game(name, **options)
 
 
