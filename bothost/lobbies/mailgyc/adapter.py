@@ -115,7 +115,7 @@ class MailgycLobby(LobbyAdapter):
         if name == HELLO:
             return session.timed_out()
         if name == REJOIN and session.stage == "returning":
-            return [session.rejoin(self._level_of(session.room))]
+            return session.rejoin(self._level_of(session.room))
         if not session.ready:
             return []
         if name == REJOIN:
@@ -156,21 +156,27 @@ class MailgycLobby(LobbyAdapter):
     def _returned(self, frame: wire.Body) -> list[m.Output]:
         """Handle the answer to our return. Until it comes, all other frames are ignored."""
         session = self._session
-        session.answered = True
         if isinstance(frame, wire.Failure):
+            session.answered = True
             if believes_we_sit(frame.reason):
                 return [m.SetTimer(REJOIN, REJOIN_S)]
             text = f"the lobby refuses our return to the table: {frame.reason}"
-            return [*self._welcome(back=True, seat=False), m.Notice(text, "warning")]
+            return [*self._without_seat(), m.Notice(text, "warning")]
+        if isinstance(frame, wire.Pong) and not session.answered:  # the lobby removed us when a hand ended
+            return self._without_seat()
         if not isinstance(frame, wire.Joined) or session.uid not in uids_of(frame.players):
             return []
         if frame.room.id != session.room:  # the room is gone, and the lobby gave us a seat elsewhere
-            return [*self._welcome(back=True, seat=False), *self._seeker.go_away()]
+            return self._without_seat()
         level = self._level_of(session.room)
         out = self._welcome(back=True)
         if self._table is None:
             self._table = self._new_table(frame, level)
         return out + self._table.come_back(frame, self._memo)
+
+    def _without_seat(self) -> list[m.Output]:
+        """Report the login, and that we have lost our seat. The lobby must forget it before it gives us another."""
+        return [*self._welcome(back=True, seat=False), *self._seeker.go_away()]
 
     def _new_table(self, frame: wire.Joined, level: int) -> MailgycTable:
         return MailgycTable(self._session, self.options, self._seeker.go_away, frame, level)

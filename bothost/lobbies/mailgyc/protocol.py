@@ -22,6 +22,8 @@ SHOOT, SHOT, ENDED = 3001, 3002, 4002
 
 WAITING, CALLING, PLAYING = 1, 2, 3
 """``Room.state``."""
+HAND_OVER = "STATE[4]"
+"""Why the lobby refuses all messages of a player whom it removed from a room when a hand ended."""
 
 Card = Annotated[int, Meta(ge=1, le=54)]
 Cards = Annotated[tuple[Card, ...], Meta(max_length=20)]

@@ -30,9 +30,7 @@ class Session(SocketSession):
         """The room that keeps a seat for us, from the login; -1: none."""
         self.levels: frozenset[int] = frozenset()
         self.answered = False
-        """Whether the lobby answered our return at all."""
-        self._lost_room = -1
-        """The room that did not answer. The lobby took our seat there, and still names the room."""
+        """Whether the lobby has answered our last request to return."""
         self._account = account
         self._options = options
 
@@ -62,8 +60,7 @@ class Session(SocketSession):
         cookie = _cookie(result.headers)
         if cookie is None:
             return self.end(m.AuthFailed("the login sets no cookie userinfo"))
-        self.uid, self.room = login.uid, -1 if login.room == self._lost_room else login.room
-        self._lost_room = -1
+        self.uid, self.room = login.uid, login.room
         self.levels = frozenset(room.level for room in login.rooms)
         self.stage = "opening"
         headers = (("Cookie", f"userinfo={cookie}"), ("User-Agent", self._account.user_agent))
@@ -80,11 +77,13 @@ class Session(SocketSession):
         if self.room == -1:
             self.stage = "greeting"
             return [self.send(wire.ROOMS)]
-        self.stage, self.answered = "returning", False
-        return [self.rejoin(level)]
+        self.stage = "returning"
+        return self.rejoin(level)
 
-    def rejoin(self, level: int) -> m.SendFrame:
-        return self.send(wire.JOIN, room=self.room, level=level)
+    def rejoin(self, level: int) -> list[m.Output]:
+        """Ask for our room. If we have no seat there any more, the lobby answers only the ping."""
+        self.answered = False
+        return [self.send(wire.JOIN, room=self.room, level=level), self.send_text(wire.PING)]
 
     def welcome(self, *, back: bool) -> list[m.Output]:
         """Report the login. ``back``: the lobby resumed our earlier session."""
@@ -95,8 +94,6 @@ class Session(SocketSession):
         """Reconnect if the lobby did not answer in time."""
         if self.stage not in ("opening", "greeting", "returning"):
             return []
-        if self.stage == "returning" and not self.answered:
-            self._lost_room = self.room
         return self.reconnect("the lobby does not answer")
 
     def lost(self, item: m.SocketClosed | m.SocketFailed) -> list[m.Output]:

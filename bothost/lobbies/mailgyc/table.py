@@ -13,11 +13,14 @@ from bothost.lobbies.mailgyc.options import READY, STALL, MailgycOptions
 from bothost.lobbies.mailgyc.session import Session
 
 LOOKS = 4
-"""Checks without progress after which a table counts as stalled."""
+"""Least number of checks without progress after which a table counts as stalled."""
+MOST_CHECK_S = 15.0
+"""Most time between two checks. A connection must last as long to be counted."""
 MOST_MISMATCHES = 3
 """More contradictions than this within one hand, and we leave the table."""
 REPEAT_S = 15.0
 """Say ready again after this time if no hand started."""
+NO_THIRD = "a player is gone, and the lobby gives the seat to no one else"
 
 
 class StallWatch:
@@ -25,11 +28,11 @@ class StallWatch:
 
     def __init__(self) -> None:
         self._limit_s = 0.0
-        self._quiet = 0
-        """Checks since the last progress."""
+        self._quiet_s = 0.0
+        """Time without progress."""
 
     def progress(self) -> None:
-        self._quiet = 0
+        self._quiet_s = 0.0
 
     def start(self, limit_s: float) -> list[m.Output]:
         """From now on the table has stalled after ``limit_s`` without progress. 0: never."""
@@ -38,12 +41,16 @@ class StallWatch:
 
     def wait(self) -> list[m.Output]:
         """Set the timer for the next check."""
-        return [m.SetTimer(STALL, self._limit_s / LOOKS)]
+        return [m.SetTimer(STALL, self._check_s)]
 
     def stalled(self) -> bool:
-        """Count a check. Returns whether the table has stalled."""
-        self._quiet += 1
-        return self._quiet >= LOOKS
+        """Count the time since the last check. Returns whether the table has stalled."""
+        self._quiet_s += self._check_s
+        return self._quiet_s >= self._limit_s
+
+    @property
+    def _check_s(self) -> float:
+        return min(self._limit_s / LOOKS, MOST_CHECK_S)
 
 
 class MailgycTable:
@@ -65,11 +72,16 @@ class MailgycTable:
         self._options = options
         self._go_away = go_away
         self._players = frame.players
+        self._away: set[int] = set()
+        """Players who have left or lost their connection. The lobby removes them when the hand ends."""
+        self._filled = False
+        """Whether all seats were ever taken. From then on the lobby fills no seat that becomes empty."""
+        self._watch = StallWatch()
+        self._look(frame)
         self._hand: MailgycHand | None = None
         self._lost = False
         """Whether our view of the hand is wrong: nothing is reported until a frame 1006 corrects it."""
         self.asking = Asking(session, self.name, level)
-        self._watch = StallWatch()
         self._mismatches = 0
 
     # ----------------------------------------------------------------------------------------------------- the room
@@ -80,9 +92,10 @@ class MailgycTable:
 
     def come_back(self, frame: wire.Joined, memo: m.Json) -> list[m.Output]:
         """We have returned to the seat. ``memo``: what an earlier process saved."""
-        self._players = frame.players
+        self._look(frame)
         if self._hand is None and memo.get("table") == self.name:
             self._hand = MailgycHand.recall(memo)
+            self._filled = self._filled or self._hand is not None
         return [self.seated(), *_presence(self.name, self._players), *self._restore(frame)]
 
     def seated(self, seek: str | None = None) -> m.Seated:
@@ -94,15 +107,22 @@ class MailgycTable:
         """Remember that no hand is played."""
         return m.Remember({"table": self.name, "level": self.level, "hand": "", "view": None})
 
+    def _look(self, frame: wire.Joined) -> None:
+        """See who sits here."""
+        if uids_of(frame.players) != uids_of(self._players):
+            self._watch.progress()
+        self._players = frame.players
+        self._away = {player.uid for player in frame.players if player.uid is not None and player.leave}
+        self._filled = self._filled or -1 not in uids_of(frame.players)
+
     def _left(self, uid: int) -> list[m.Output]:
         """Another player left."""
         uids = uids_of(self._players)
         if uid not in uids:
             return []
+        self._away.add(uid)
         out: list[m.Output] = [m.Presence(self.name, uids.index(uid), False)]
-        if self._hand is None and -1 not in uids:  # nobody else gets a seat in a room that was full once
-            out += self._watch.start(self._options.stall_s)
-        return out
+        return out + (self._watch.start(self._limit_s) if self._hand is None else [])
 
     def _restore(self, frame: wire.Joined) -> list[m.Output]:
         """Report the position that frame 1006 shows."""
@@ -124,8 +144,10 @@ class MailgycTable:
         hand = self._hand
         if before is not None and (hand is None or hand.name != before.name):
             out += [m.HandEnded(self.name, before.name, None, "aborted"), self._forget()]
-        if before is None or hand is None or hand.view.seq != seen:
+        if seen != (hand.view.seq if hand is not None else -1):
             self._watch.progress()  # not if no one moved: coming back is no progress
+        if hand is None and self._filled and -1 in uids_of(frame.players):
+            return out + self._give_up(NO_THIRD)
         out += self._watch.start(self._limit_s)
         if hand is None:
             return out + self._prepare(frame)
@@ -138,7 +160,7 @@ class MailgycTable:
 
     def shown(self, frame: wire.Joined) -> list[m.Output]:
         """Handle a frame 1006 that shows our room: compare its position with ours."""
-        self._players = frame.players
+        self._look(frame)
         if frame.room.state not in (wire.CALLING, wire.PLAYING):
             return self._restore(frame)
         if self._hand is not None and not self._lost and self._hand.agrees(frame):
@@ -202,6 +224,8 @@ class MailgycTable:
         self._hand, self._lost = None, False
         self.asking.reset()
         self._watch.progress()
+        if self._away:
+            return out + self._give_up(NO_THIRD)
         # Wait, so that a draining host can leave before the next hand is dealt.
         return [*out, m.SetTimer(READY, self._options.ready_after_s), *self._watch.start(self._limit_s)]
 
@@ -220,7 +244,9 @@ class MailgycTable:
         return [] if self._hand is None else self.asking.act(act, self._hand)
 
     def refused(self, reason: str) -> list[m.Output] | None:
-        """The lobby refuses something. Returns None if no move of ours waits for its echo."""
+        """The lobby refuses something. Returns None if it is nothing of this table's."""
+        if self._hand is None and reason == wire.HAND_OVER:
+            return self._give_up("the lobby took our seat when the last hand ended")
         return None if self._lost or self._hand is None else self.asking.refused(reason, self._hand)
 
     def resync(self) -> list[m.Output]:
@@ -247,7 +273,8 @@ class MailgycTable:
     @property
     def _limit_s(self) -> float:
         """How long nothing may happen now."""
-        return self._options.wait_s if self._hand is None else self._options.stall_s
+        waits = self._hand is None and not (self._filled and self._away)
+        return self._options.wait_s if waits else self._options.stall_s
 
     def _give_up(self, reason: str) -> list[m.Output]:
         self.over = True

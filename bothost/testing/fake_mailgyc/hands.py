@@ -164,7 +164,7 @@ class Hands:
                 player.restart(wire.WAITING)
         for player in room.players:
             if player.left or (gone and player.robot):
-                self._lobby.remove(player, room)  # nobody is told
+                self._lobby.later(0.0, self._lobby.remove, player, room)  # nobody is told
             elif player.robot:
                 self._lobby.later(0.01, self._robot_ready, player, room)
 

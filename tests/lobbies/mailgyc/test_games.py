@@ -14,6 +14,7 @@ from bothost.lobbies.mailgyc import MailgycLobby, MailgycOptions
 from bothost.lobbies.mailgyc import protocol as wire
 from bothost.testing.adapter_driver import AdapterDriver
 from bothost.testing.fake_mailgyc import MailgycFake, Traps
+from bothost.testing.fake_mailgyc.parts import OVER
 from bothost.testing.hosting import Hosting, RandomPlayer, RandomStrategy, until
 
 FAST = ConnectionSettings(heartbeat_s=0.5, connect_s=5.0, backoff_first_s=0.02, backoff_most_s=0.2)
@@ -138,13 +139,18 @@ async def test_a_stalled_table_is_left_for_another(kit):
     assert host.runner.counters.aborted >= 1
 
 
-async def test_a_player_whose_seat_was_taken_meanwhile_finds_another(kit):
-    """The lobby removes the absent at the end of a hand. It still names their room, but does not answer there."""
-    async with MailgycFake() as lobby, hosting(kit, lobby, answer_timeout_s=0.5):
+@pytest.mark.parametrize("notices_after_s", [0.0, 0.5])
+async def test_a_player_whose_seat_was_taken_meanwhile_finds_another(kit, notices_after_s):
+    """The lobby removes the absent at the end of a hand. It still names their room, but does not answer there.
+
+    While it keeps the dead socket, it answers with an error.
+    """
+    async with MailgycFake(Traps(notices_after_s=notices_after_s)) as lobby, hosting(kit, lobby):
         await until(lambda: lobby.play.moves >= 5)
         (ada,) = lobby.players.values()
         lost = ada.room
         lobby.remove(ada, lost)
+        ada.state = OVER
         ada.line.abort()
         await until(lambda: ada.room not in (None, lost) and ada.state == wire.PLAYING)
 

@@ -196,10 +196,38 @@ def test_trap_a_dead_opponent_stalls_the_table_for_ever():
 def test_trap_a_seat_that_is_left_between_two_hands_stays_empty():
     """A room that was full once gets nobody new. A player who was only disconnected comes back."""
     bench = Bench(stall_s=8.0, wait_s=80.0).seat()
-    assert m.SetTimer("stall", 20.0) in bench.out
+    assert m.SetTimer("stall", 15.0) in bench.out
     assert m.SetTimer("stall", 2.0) in bench.hear(wire.LEFT, uid=4)
     assert m.SetTimer("stall", 2.0) in bench.feed(m.TimerFired("stall"))
-    assert m.SetTimer("stall", 20.0) in bench.hear(wire.JOINED, **picture(1, 2))
+    assert m.SetTimer("stall", 15.0) in bench.hear(wire.JOINED, **picture(1, 2))
+
+
+def test_trap_the_lobby_removes_the_absent_when_a_hand_ends_and_fills_no_seat():
+    bench = Bench().play()
+    bench.hear(wire.LEFT, uid=4)
+    results = [{"uid": uid, "point": 10, "pokers": []} for uid in (2, 3, 4)]
+    outputs = bench.hear(wire.ENDED, winner=2, players=results)
+    assert [end.reason for end in told(outputs, m.HandEnded)] == ["normal"]
+    assert [end.reason for end in told(outputs, m.TableEnded)] == ["aborted"]
+    assert said(outputs) == [[1007, {}], [1001, {}]]
+
+
+def test_an_empty_seat_ends_a_table_that_was_full_but_not_one_that_never_was():
+    shown = picture(1, 2)
+    for seat in (1, 2):
+        shown["players"][seat] = {}
+    bench = Bench().connect()
+    bench.feed(m.Seek("s", m.Wish("doudizhu", {}, {})))
+    assert not told(bench.hear(wire.JOINED, **shown), m.TableEnded)
+    bench.hear(wire.JOINED, **picture(1, 2))
+    assert told(bench.hear(wire.JOINED, **shown), m.TableEnded)
+
+
+def test_trap_a_player_whom_the_lobby_removed_unnoticed_hears_it_from_a_refusal():
+    """It shows the room to those who return while a hand ends, and then takes their seats."""
+    bench = Bench().seat()
+    assert said(bench.feed(m.TimerFired("ready"))) == [[2001, {"ready": 1}]]
+    assert told(bench.hear(wire.FAILURE, reason="STATE[4]"), m.TableEnded)
 
 
 def test_coming_back_to_a_stalled_table_is_no_progress():

@@ -103,11 +103,28 @@ def test_trap_a_room_in_which_we_lost_our_seat_does_not_answer_our_return():
     """The lobby removes the absent when a hand ends, and goes on naming their room at the login."""
     bench = Bench().play()
     bench.lose()
+    assert [frame.data for frame in told(bench.resume(), m.SendFrame)][-1] == wire.PING
+    outputs = bench.feed(m.Frame(bench.conn, wire.PONG))
+    assert [end.reason for end in told(outputs, m.TableEnded)] == ["aborted"]
+    assert said(outputs) == [[1007, {}], [1001, {}]]  # it must forget the seat before it gives us another
+
+
+def test_trap_a_lobby_that_keeps_the_dead_socket_refuses_the_return_to_a_lost_seat_until_it_drops_it():
+    bench = Bench().play()
+    bench.lose()
+    bench.resume()
+    assert not told(bench.hear(wire.FAILURE, reason="STATE[4]"), m.TableEnded)
+    assert not told(bench.feed(m.Frame(bench.conn, wire.PONG)), m.TableEnded)
+    bench.fire("rejoin")
+    assert told(bench.feed(m.Frame(bench.conn, wire.PONG)), m.TableEnded)
+
+
+def test_a_lobby_that_does_not_answer_at_all_keeps_the_seat():
+    bench = Bench().play()
+    bench.lose()
     bench.resume()
     assert told(bench.fire("hello"), m.Disconnected)
-    assert said(bench.resume()) == [[1001, {}]]
-    outputs = bench.hear(wire.ROOM_LIST, rooms=LEVELS)
-    assert [end.reason for end in told(outputs, m.TableEnded)] == ["aborted"]
+    assert said(bench.resume()) == [[1005, {"room": 1, "level": 1}]]
 
 
 def test_a_lobby_that_refuses_our_return_for_long_keeps_the_seat():
