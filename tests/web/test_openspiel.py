@@ -37,6 +37,15 @@ def test_a_live_table_of_connect_four(page, served, logged, played):
     assert "x" in page.locator(".board.generic pre").inner_text()
 
 
+def test_a_live_table_of_chess_shows_the_board_not_only_its_fen(page, served, logged, played):
+    rows = played("openspiel:chess", lambda number, legal: legal[0], started_us=now_us())
+    logged(rows[:2])
+    page.goto(f"{served}/table/{rows[0].game_id.hex()}-0")
+    page.wait_for_selector(".board.generic pre")
+    shown = page.locator(".board.generic pre").inner_text().splitlines()
+    assert shown[0] == "8 r n b q k b n r" and shown[4] == "4 . . . . . . . ." and shown[8] == "  a b c d e f g h"
+
+
 def test_a_hand_of_connect_four_by_clicking_and_its_review(page, served, site, monkeypatch):
     monkeypatch.setattr(opponents, "MIN_MOVE_MS", 0)
     page.goto(f"{served}/play")
@@ -46,6 +55,9 @@ def test_a_hand_of_connect_four_by_clicking_and_its_review(page, served, site, m
     page.get_by_role("button", name="start").click()
     review = page.get_by_role("link", name="review this hand")
     move = page.locator(".board.generic .actions button")
+    advisers = page.get_by_label("Strategy", exact=True)
+    advisers.get_by_text("openspiel-mcts").wait_for(state="attached", timeout=60_000)
+    assert advisers.input_value() == "openspiel-mcts"
     for _ in range(60):
         review.or_(move.first).first.wait_for(timeout=60_000)
         if review.count():

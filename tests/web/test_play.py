@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import re
 import stat
 import threading
@@ -179,6 +180,24 @@ async def test_a_game_ends_with_the_process_of_its_bots(site, monkeypatch):
     async with asyncio.timeout(10):
         await match.play("ws://nowhere", contextlib.nullcontext(bots), bool)
     assert match.ended_at and "the opponents have gone" in match.seat.notice
+
+
+def test_a_game_that_ended_early_asks_nothing_any_more(page, served):
+    """Its last question stays open, as nobody answered it."""
+    state = rules.game("othello").new_state(1)
+    view, legal = (
+        state.view(0).to_json(),
+        [{"action": int(a), "notation": state.view(0).notation(a)} for a in state.legal(0)],
+    )
+    shown = {"state": "playing", "game": "othello", "seat": 0, "names": ["eve", "bob"], "view": view, "legal": legal}
+    shown |= {"ask": "1", "left_ms": 60_000, "acted": None, "notice": "", "left": False, "ended": False}
+    early = shown | {"state": "over", "notice": "the opponents have gone", "ended": True}
+    body = "".join(f"data: {json.dumps(message)}\n\n" for message in (shown, early))
+    page.route("**/api/play/1", lambda route: route.fulfill(content_type="text/event-stream", body=body))
+    page.goto(f"{served}/play/1")
+    page.wait_for_selector("text=the opponents have gone")
+    assert page.locator(".cell").count() == 64
+    assert page.locator(".cell[aria-disabled=false]").count() == page.get_by_role("timer").count() == 0
 
 
 async def test_who_leaves_a_game_that_is_over_has_not_left_it(site):

@@ -6,7 +6,7 @@ const ZH = {
   " ": "", ".": "。", ", ": "、", ": ": "：", "{text} ({more})": "{text}（{more}）",
   "{n} s": "{n} 秒", "{n} s ago": "{n} 秒前", d: "天", h: "小时", min: "分", s: "秒",
   Tables: "牌桌", Play: "出牌", Hands: "牌局", Models: "模型", Training: "训练", Health: "运行状态", "Play a game": "玩一局",
-  landlord: "地主", peasant: "农民", cards: "张", card: "张", point: "分", pass: "不要", Pass: "不要", "pass claim": "过", "pass turn": "停一手", "Pass turn": "停一手", hand: "手牌", Hand: "手牌", "Your hand": "你的手牌", "Bottom cards": "底牌", bombs: "炸弹",
+  landlord: "地主", peasant: "农民", cards: "张", card: "张", point: "分", pass: "不要", Pass: "不要", "pass claim": "过", "pass turn": "停一手", "Pass turn": "停一手", hand: "手牌", Hand: "牌局", "Your hand": "你的手牌", "Bottom cards": "底牌", bombs: "炸弹",
   bid0: "不叫", bid1: "1 分", bid2: "2 分", bid3: "3 分", call: "叫地主", grab: "抢地主", no: "不叫",
   black: "黑", white: "白", empty: "空", legal: "可下", Seat: "座位", points: "分", Points: "分", Pool: "牌池", deck: "牌堆", Collected: "得牌",
   east: "东", south: "南", west: "西", north: "北", East: "东", South: "南", West: "西", North: "北", "east wind": "东风", "south wind": "南风", "west wind": "西风", "north wind": "北风",

@@ -1,5 +1,12 @@
 // Strategies and players by the names that people read.
 
+/** Game → a strong strategy that answers soon. */
+export const PREFERRED = { doudizhu: "deep-mc", mahjong: "mahjong-ppo", othello: "rule-othello", pairing: "phase-ppo" };
+
+/** Who of these plays, advises and reviews if nobody chooses another. */
+export const preferred = (game, known) =>
+  known.find((address) => address === PREFERRED[game]) ?? known.find((address) => !["first-legal", "random"].includes(address)) ?? known[0];
+
 /** All addresses of strategies: each by itself, then its levels. */
 export const addresses = (strategies) => strategies.flatMap(({ name, levels }) => [name, ...levels.map((level) => `${name}:${level}`)]);
 

@@ -2,7 +2,7 @@
 import { html, useEffect, useRef, useState } from "./html.js";
 import { explained, stream } from "./api.js";
 import { Bars, figure } from "./candidates.js";
-import { addresses, strategyName } from "./names.js";
+import { addresses, preferred, strategyName } from "./names.js";
 
 export const SEVERITIES = ["blunder", "mistake", "inaccuracy"];
 
@@ -43,8 +43,9 @@ export function ReviewPanel({ hand, review, describe, at, onMove, t }) {
   const [address, setAddress] = useState("");
   const [seat, setSeat] = useState("");
   const known = addresses(hand.reviewers);
-  const preferred = known.find((name) => name === hand.strategy) ?? known[0];
-  const chosen = address || preferred;
+  const rates = hand.decisions.some(({ actions }) => actions.some((action) => action.value !== null || action.probability !== null));
+  const usual = rates && known.includes(hand.strategy) ? hand.strategy : preferred(hand.game, known);
+  const chosen = address || usual;
   const found = mistakes(review);
   const rated = [...review.judged.values()];
   const unrated = isUnrated(review);
@@ -65,7 +66,7 @@ export function ReviewPanel({ hand, review, describe, at, onMove, t }) {
       <a href=${`?at=${judged.position}`} aria-current=${judged.position === at ? "true" : undefined} onClick=${(event) => { event.preventDefault(); onMove(judged.position); }}>
         ${judged.severity && html`<${Severity} severity=${judged.severity} t=${t} /> `}${hand.names[judged.seat]}${t(": ")}${describe(judged.played, t)} → ${describe(judged.best, t)}
         ${judged.severity && html` <span class="count">−${judged.measure === "probability" ? `${(100 * judged.lost).toFixed(0)} %` : figure(judged.lost)}</span>`}</a></li>`)}</ol>
-      <p class="count">${t("Keys n and p go to the next and the previous mistake.")}</p>`}
+      <p class="count keys">${t("Keys n and p go to the next and the previous mistake.")}</p>`}
   </section>`;
 }
 

@@ -30,7 +30,7 @@ function lastPlays(view) {
 function Play({ text, t }) {
   if (text === undefined) return html`<div class="played"></div>`;
   if (WORDS.test(text)) return html`<div class="played pass">${t(text)}</div>`;
-  return html`<div class="played"><${Hand} cards=${cardsOf(text)} small label=${text} /></div>`;
+  return html`<div class="played"><${Hand} cards=${cardsOf(text)} small label=${describe(text, t)} /></div>`;
 }
 
 function Seat({ seat, place, position, t }) {

@@ -1,7 +1,14 @@
 // Any other game: its view as a table, its legal actions as buttons. `labels` of a view: a word for each notation.
 import { html } from "../html.js";
 
-const text = (value) => (typeof value === "string" && value.includes("\n") ? html`<pre>${value}</pre>` : plain(value));
+const FEN = /^[1-8bknpqr/]{15,71} [bw] /i;
+
+/** A position of chess, a line for each rank: capital letters are white's pieces. */
+const ranks = (fen) => [...fen.split(" ")[0].split("/").map((rank, i) => `${8 - i}${rank.replace(/\d/g, (n) => ".".repeat(n))}`), " abcdefgh"]
+  .map((line) => [...line].join(" ")).join("\n");
+
+const lines = (value) => (FEN.test(value) ? `${ranks(value)}\n\n${value}` : value);
+const text = (value) => (typeof value === "string" && lines(value).includes("\n") ? html`<pre>${lines(value)}</pre>` : plain(value));
 const plain = (value) => (value !== null && typeof value === "object" ? JSON.stringify(value) : String(value));
 
 export const describe = (notation) => notation;

@@ -6,13 +6,12 @@ import { boardOf } from "../boards/index.js";
 import { Bars } from "../candidates.js";
 import { Said } from "../chat.js";
 import { Clock } from "../clock.js";
-import { addresses, playerNames, strategyName } from "../names.js";
+import { PREFERRED, addresses, playerNames, preferred, strategyName } from "../names.js";
 import { HOW, Preset, Rule, rulesOf } from "../rules.js";
 import { Scores } from "../scores.js";
 import { keep, kept } from "../storage.js";
 
 const CLOCKS = [[0, "No clock"], [20_000, "20 s a move"], [60_000, "1 minute a move"], [300_000, "5 minutes a move"]];
-const PREFERRED = { doudizhu: "deep-mc", mahjong: "mahjong-ppo", othello: "rule-othello", pairing: "phase-ppo" };
 
 /** What was chosen for the last game: {game, preset, opponents, grant_ms}. */
 function lastChoice() {
@@ -34,7 +33,7 @@ function Setup({ t, go }) {
   const preset = rules in game.presets ? rules : usual;
   const { preset: _, ...options } = game.presets[preset];
   const known = addresses(game.strategies);
-  const preferred = (seat) => [seat ? null : query.get("opponent"), last.game === game.game && last.opponents?.[seat], PREFERRED[game.game]].find((address) => known.includes(address)) ?? known[0];
+  const opponent = (seat) => [seat ? null : query.get("opponent"), last.game === game.game && last.opponents?.[seat]].find((address) => known.includes(address)) ?? preferred(game.game, known);
   const start = (event) => {
     event.preventDefault();
     const form = event.target;
@@ -55,7 +54,7 @@ function Setup({ t, go }) {
       <label>${t("Game")}<select name="game" value=${game.game} onChange=${(event) => { setChosen(event.target.value); setRules(""); }}>
         ${offer.games.map((item) => html`<option value=${item.game}>${t(item.game)}</option>`)}</select></label>
       ${Array.from({ length: game.seats - 1 }, (_, i) => html`<label key=${`${game.game}-${i}`}>${t("Opponent")} ${i + 1}<select name=${`opponent.${i}`}>
-        ${known.map((address) => html`<option value=${address} selected=${address === preferred(i)}>${strategyName(address, t)}</option>`)}</select></label>`)}
+        ${known.map((address) => html`<option value=${address} selected=${address === opponent(i)}>${strategyName(address, t)}</option>`)}</select></label>`)}
       <label>${t("Clock")}<select name="clock">${CLOCKS.map(([ms, label]) => html`<option value=${ms} selected=${ms === (last.grant_ms ?? 60_000)}>${t(label)}</option>`)}</select></label>
       <${Preset} key=${`${game.game} preset`} game=${game.game} presets=${game.presets} value=${preset} onChange=${setRules} t=${t} />
       ${HOW[game.game] && html`<details><summary>${t("How to play")}</summary>${HOW[game.game].map((sentences) => html`<p>${t(sentences)}</p>`)}</details>`}
@@ -68,25 +67,26 @@ function Setup({ t, go }) {
 }
 
 function Hint({ id, game, ask, describe, t }) {
-  const [offer, setOffer] = useState(PREFERRED[game] ? [PREFERRED[game]] : []); // until the server has answered
-  const [address, setAddress] = useState(PREFERRED[game] ?? "");
+  const [offer, setOffer] = useState([PREFERRED[game]].filter(Boolean)); // until the server has answered
+  const [chosen, setChosen] = useState("");
   const [hint, setHint] = useState(null);
   const [problem, setProblem] = useState("");
   const [busy, setBusy] = useState(false);
   const asked = useRef(ask);
   asked.current = ask;
   useEffect(() => { get("/api/play").then(({ games }) => setOffer(addresses(games.find((item) => item.game === game)?.strategies ?? []))); }, [game]);
+  const address = chosen || preferred(game, offer);
   useEffect(() => { setHint(null); setProblem(""); }, [ask]);
   const request = () => {
     const now = (act) => (result) => { setBusy(false); if (asked.current === ask) act(result); }; // a late answer is about another position
     setBusy(true);
     setProblem("");
-    post(`/api/play/${id}/hint`, { strategy: address || offer[0] }).then(now(setHint), now((error) => setProblem(explained(error))));
+    post(`/api/play/${id}/hint`, { strategy: address }).then(now(setHint), now((error) => setProblem(explained(error))));
   };
   const best = hint?.actions.find((action) => action.best);
   return html`<section class="panel hint"><h2>${t("Hint")}</h2><div class="actions">
-      <select aria-label=${t("Strategy")} value=${address} onChange=${(event) => setAddress(event.target.value)}>${offer.map((name) => html`<option value=${name}>${strategyName(name, t)}</option>`)}</select>
-      <button class="act" disabled=${!ask || busy} onClick=${request}>${t(busy ? "One moment" : "Hint")}</button></div>
+      <select aria-label=${t("Strategy")} value=${address} onChange=${(event) => setChosen(event.target.value)}>${offer.map((name) => html`<option value=${name}>${strategyName(name, t)}</option>`)}</select>
+      <button class="act" disabled=${!ask || !address || busy} onClick=${request}>${t(busy ? "One moment" : "Hint")}</button></div>
     ${problem && html`<p class="notice bad" role="alert">${problem}</p>`}
     ${best && html`<p role="status">${strategyName(hint.address, t)} ${t("would play")} <strong>${describe(best.notation, t)}</strong>${hint.reason ? `${t(": ")}${hint.reason}` : t(".")}</p>
       <${Bars} actions=${hint.actions} describe=${describe} mark="" t=${t} />`}</section>`;
@@ -103,7 +103,8 @@ function Over({ shown, names, t }) {
   return html`<section class="panel"><h2>${t("Result")}</h2>
     ${shown.left && !shown.review && html`<p>${t(shown.ended ? "The hand is not in the log." : "The lobby plays the rest of your hand. Then it can be reviewed.")}</p>`}
     ${shown.scores && html`<${Scores} names=${names} scores=${shown.scores} />`}
-    <div class="actions">${shown.review && html`<a class="act primary" href=${`/hand/${shown.review}?seat=${shown.seat}`}>${t("Review this hand")}</a>`}
+    <div class="actions">${shown.review ? html`<a class="act primary" href=${`/hand/${shown.review}?seat=${shown.seat}`}>${t("Review this hand")}</a>`
+      : !shown.ended && html`<button class="act primary" disabled>${t("Review this hand")}</button>`}
       <a class="act" href="/play">${t("Play again")}</a> <a class="act" href="/clone">${t("Clone me")}</a></div></section>`;
 }
 
@@ -143,18 +144,18 @@ function Game({ id, onTitle, t }) {
     if (confirm(t("Leave the table? The lobby plays the rest of your hand."))) post(`/api/play/${id}/leave`).catch((error) => setProblem(explained(error)));
   };
   const Board = board.Board;
-  const legal = shown.ask && sent !== shown.ask ? shown.legal : [];
-  const others = (shown.view && board.recent?.(shown.view) || []).filter(([seat]) => seat !== shown.seat).map(([seat, notation]) => `${names[seat]}${t(": ")}${board.describe(notation, t)}`);
   const over = shown.scores || shown.state === "over";
+  const legal = shown.ask && sent !== shown.ask && !over ? shown.legal : []; // a game may end with a question open
+  const others = (shown.view && board.recent?.(shown.view) || []).filter(([seat]) => seat !== shown.seat).map(([seat, notation]) => `${names[seat]}${t(": ")}${board.describe(notation, t)}`);
   const turn = over ? t(outcome(shown)) : legal.length ? t("Your turn.") : shown.state === "playing" ? t("The others are thinking.") : "";
   return html`<h1>${t(shown.game)}</h1>
     ${shown.state === "waiting" || shown.state === "connecting" ? html`<p class="notice" role="status">${t("Your opponents are sitting down.")}</p>` : null}
     ${problem && shown.state !== "over" && html`<p class="notice bad" role="alert">${problem}</p>`}
-    ${shown.notice && !shown.left && html`<p class="notice">${said(shown.notice)}</p>`}
+    ${shown.notice && !shown.left && html`<p class="notice" role="status">${said(shown.notice)}</p>`}
     ${shown.acted && !shown.left && html`<p class="notice" role="status">${t(shown.acted.reason === "timeout" ? "Your time ran out. The lobby chose" : "The lobby refused your moves. It chose")} <strong>${board.describe(shown.acted.action, t)}</strong>${t(".")}</p>`}
     <div class="columns"><div>
       <div class="turn-note"><p role="status">${turn && !over && others.length > 0 && html`<span class="count">${others.join(" · ")}</span> `}${turn}</p>
-        <${Clock} leftMs=${shown.left_ms} t=${t} /></div>
+        ${!over && html`<${Clock} leftMs=${shown.left_ms} t=${t} />`}</div>
       <div class="place" ref=${place} tabindex="-1">${shown.view && html`<${Board} position=${{ seat: shown.seat, view: shown.view, views: shown.views ?? undefined, players: names }} legal=${legal} onAct=${legal.length ? act : undefined} t=${t} />`}</div></div>
       <aside>${over ? html`<${Over} shown=${shown} names=${names} t=${t} />`
         : html`${shown.view && html`<${Hint} id=${id} game=${shown.game} ask=${shown.ask} describe=${board.describe} t=${t} />`}
