@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
 
 from bothost.rules import FloatArray
+from bothost_doudizhu_mcts.model import Networks
 from bothost_doudizhu_mcts.records import Records
 from bothost_doudizhu_mcts.samples import Batch, Samples, gather, weights
-
-if TYPE_CHECKING:
-    from bothost_doudizhu_mcts.model import Networks
 
 WELL_VISITED = 100
 """Records with at least this many visits have a standard error below 0.1."""
@@ -42,13 +40,8 @@ class HeldOut:
 
     def measure(self, net: Networks) -> dict[str, float]:
         """The figures of a network."""
-        import torch
-
-        outputs = []
         with torch.no_grad():
-            for batch in self._batches():
-                outputs.append(net(batch.inputs, batch.roles).numpy())
-        values = np.concatenate(outputs)
+            values = np.concatenate([net(batch.candidates)[0].numpy() for batch in self._batches()])
         return self._distances(values) | self._choices(values)
 
     def _batches(self) -> Iterator[Batch]:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -107,6 +107,21 @@ class RoleNet(nn.Module):
         return counted
 
 
+class Candidates(NamedTuple):
+    """Candidate moves of some positions, as the networks take them."""
+
+    planes: Tensor
+    moves: Tensor
+    owner: Tensor
+    """See ``Inputs``."""
+    roles: Tensor
+    """(positions,) int64: index into ``ROLES``."""
+
+    @classmethod
+    def of(cls, inputs: Inputs, roles: npt.NDArray[np.int64]) -> Candidates:
+        return cls(*map(torch.from_numpy, (*inputs, roles)))
+
+
 class Networks(nn.Module):
     """A network for each role."""
 
@@ -114,20 +129,20 @@ class Networks(nn.Module):
         super().__init__()
         self.of = nn.ModuleDict({role: RoleNet() for role in ROLES})
 
-    def forward(self, inputs: Inputs, roles: npt.NDArray[np.int64]) -> Tensor:
-        """Values (M,) of all candidates; ``roles`` (P,): index into ``ROLES`` of each position."""
-        planes, moves, owner = tensors(inputs)
-        of_move = torch.from_numpy(roles)[owner]
-        values = torch.empty(len(moves))
+    def forward(self, candidates: Candidates) -> tuple[Tensor, Tensor]:
+        """Values (M,) of all candidates, and values of their positions (P,)."""
+        planes, moves, owner, roles = candidates
+        values, states = planes.new_empty(len(moves)), planes.new_empty(len(planes))
         for number, role in enumerate(ROLES):
-            rows = torch.from_numpy(np.flatnonzero(roles == number))
+            rows = (roles == number).nonzero().squeeze(1)
             if not len(rows):
                 continue
-            place = torch.zeros(len(roles), dtype=torch.int64)
-            place[rows] = torch.arange(len(rows))
-            own = of_move == number
-            values[own] = self.of[role](planes[rows], moves[own], place[owner[own]])[0].float()  # of bfloat16, too
-        return values
+            place = torch.zeros_like(roles)
+            place[rows] = torch.arange(len(rows), device=rows.device)
+            own = roles[owner] == number
+            of_moves, of_positions = self.of[role](planes[rows], moves[own], place[owner[own]])
+            values[own], states[rows] = of_moves.float(), of_positions.float()  # of bfloat16, too
+        return values, states
 
     def start_with(self, model: Model | None) -> None:
         """Take a model's parameters. None, or one without files: keep these. Raises ModelError if they do not fit."""
@@ -155,11 +170,6 @@ def publish(
     """
     file = player_model or players.file_of(run.start)
     publish_one(run, progress, nets.in_16_bits(), graphs(), VERSION, told, more=[file] if file else [])
-
-
-def tensors(inputs: Inputs) -> tuple[Tensor, Tensor, Tensor]:
-    """The inputs of a network as tensors."""
-    return torch.from_numpy(inputs.planes), torch.from_numpy(inputs.moves), torch.from_numpy(inputs.owner)
 
 
 def graphs() -> dict[str, onnx.ModelProto]:

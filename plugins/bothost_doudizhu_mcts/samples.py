@@ -6,10 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import torch
+from torch import Tensor
 
 from bothost.errors import UsageError
 from bothost.rules import FloatArray
-from bothost_doudizhu_mcts.encode import Inputs, encode, roles
+from bothost_doudizhu_mcts.encode import encode, roles
+from bothost_doudizhu_mcts.model import Candidates
 from bothost_doudizhu_mcts.records import Records
 
 
@@ -63,15 +66,13 @@ class Samples:
 class Batch(NamedTuple):
     """Records of some positions."""
 
-    inputs: Inputs
-    roles: npt.NDArray[np.int64]
-    """(positions,)"""
-    values: FloatArray
-    """(candidates,)"""
-    weights: FloatArray
-    """(candidates,)"""
-    outcomes: npt.NDArray[np.bool_]
-    """(candidates,): whether the value is the result of one hand, +1 or -1."""
+    candidates: Candidates
+    values: Tensor
+    """(candidates,) float32"""
+    weights: Tensor
+    """(candidates,) float32"""
+    outcomes: Tensor
+    """(candidates,) bool: whether the value is the result of one hand, +1 or -1."""
 
 
 def gather(found: Records, positions: list[int], rows: list[npt.NDArray[np.int64]], half_visits: float) -> Batch:
@@ -80,4 +81,5 @@ def gather(found: Records, positions: list[int], rows: list[npt.NDArray[np.int64
     inputs = encode(views, [found.actions[part] for part in rows])
     every = np.concatenate(rows)
     visits = found.visits[every]
-    return Batch(inputs, roles(views), found.values[every], weights(visits, half_visits), visits == 1)
+    fields = found.values[every], weights(visits, half_visits), visits == 1
+    return Batch(Candidates.of(inputs, roles(views)), *map(torch.from_numpy, fields))

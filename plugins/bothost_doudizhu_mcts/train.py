@@ -1,32 +1,25 @@
 """Fits the networks to records by weighted L1, on deals that are not held out, for some epochs or minutes.
 
 With a teacher, each step also learns the teacher's values of other positions.
-
-All randomness of step i depends on (seed, i), and the order of an epoch on (seed, epoch). Checkpoints are between two
-steps. So a fit by epochs gives the same network if it is interrupted and resumed.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 import msgspec
-import numpy as np
 import torch
 from msgspec import Meta
 from torch import Tensor
 
 from bothost import LoggedGames, Model, ReportProgress, Trainer, TrainingRun
 from bothost.errors import UsageError
-from bothost.training import checkpoint
-from bothost.training.loop import Count, NotNegative, Positive, begun_or_resumed, check_finite, set_learning_rate
-from bothost.training.metrics import Metrics, plot, read
+from bothost.training.loop import Count, NotNegative, Positive
 from bothost_doudizhu_mcts import logged, records
-from bothost_doudizhu_mcts.encode import VERSION
 from bothost_doudizhu_mcts.evaluated import address_of
+from bothost_doudizhu_mcts.learn import SteppedTraining
 from bothost_doudizhu_mcts.measure import HeldOut
 from bothost_doudizhu_mcts.model import Networks, publish
 from bothost_doudizhu_mcts.rehearsal import Rehearsal
@@ -34,7 +27,6 @@ from bothost_doudizhu_mcts.samples import Batch, Samples
 
 FRESH_RATE, CONTINUED_RATE = 2e-3, 2e-4
 """Initial learning rates."""
-PLOTTED = ("l1", "l1_train", "l1_well_visited", "best_move", "regret")
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -109,21 +101,18 @@ class Fitter(Trainer):
         return Fit(options, found, msgspec.structs.replace(run, start=start)).train(report)
 
 
-class Fit:
+class Fit(SteppedTraining):
     """Networks, their optimizer and what they learn from."""
 
+    plotted = ("l1", "l1_train", "l1_well_visited", "best_move", "regret")
+    axis = "epoch"
+
     def __init__(self, options: Options, folder: Path, run: TrainingRun) -> None:
-        torch.set_num_threads(1)
-        torch.manual_seed(run.seed)
-        self.options, self.run = options, run
-        self.net = Networks()
-        self.net.start_with(run.start)
         rate = options.learning_rate or (FRESH_RATE if run.start is None else CONTINUED_RATE)
-        self.optimizer = torch.optim.AdamW(
-            self.net.parameters(), lr=rate, weight_decay=options.weight_decay, fused=True
-        )
-        self.progress = begun_or_resumed(run, VERSION, self.net, self.optimizer)
-        self.progress.options = msgspec.to_builtins(msgspec.structs.replace(options, learning_rate=rate))
+        settled = msgspec.structs.replace(options, learning_rate=rate)
+        adam = partial(torch.optim.AdamW, lr=rate, weight_decay=options.weight_decay, fused=True)
+        super().__init__(run, settled, adam)
+        self.options = options
         teacher = run.evaluators.get("teacher")
         self.teacher = address_of(teacher) if teacher else None
         self.found = records.load(folder)
@@ -133,58 +122,25 @@ class Fit:
         self.held_out = HeldOut(self.found, self.samples, options.measured)
         self.rehearsal = Rehearsal(teacher, options.rehearsed, run.seed) if teacher else None
 
-    def train(self, report: ReportProgress) -> dict[str, Any]:
-        """Make steps until the epochs or the time are over, and publish the version."""
-        progress, optimizer = self.progress, self.optimizer
-        before, started = progress.seconds, time.monotonic()
-        losses: list[float] = []
-        with Metrics(self.run.out, after=progress.iteration, tensorboard=False) as metrics:
-            while (part := self._part_done()) < 1.0:
-                set_learning_rate(optimizer, optimizer.defaults["lr"] * (1.0 - part))
-                losses.append(self._step())
-                progress.seconds = before + time.monotonic() - started
-                if self._part_done() >= 1.0 or progress.iteration % self.options.checkpoint_every == 0:
-                    check_finite(self.net, progress.iteration)
-                    figures = self.held_out.measure(self.net) | {"l1_train": float(np.mean(losses))}
-                    epoch = progress.iteration / self.samples.steps
-                    metrics.write(progress.iteration, {"epoch": epoch, "samples": progress.samples, **figures})
-                    losses.clear()
-                    checkpoint.save(self.run.out, progress, self.net, optimizer)
-                    self._tell(report, f"epoch {epoch:.2f}, L1 {figures['l1']:.4f}")
-        plot(read(metrics.path), PLOTTED, self.run.out / "training.png", x="epoch")
-        return self._publish()
+    def part_of_work(self) -> float:
+        epochs = self.options.epochs
+        return self.progress.iteration / (epochs * self.samples.steps) if epochs else 0.0
 
-    def _step(self) -> float:
-        """Make one gradient step. Returns the L1 of the records' values."""
+    def loss(self) -> tuple[Tensor, Tensor, int]:
         batch = self.samples.batch(self.progress.iteration)
         loss, l1 = loss_of(self.net, batch, self.options)
         if self.rehearsal is not None:
             loss = loss + self.rehearsal.loss(self.net, self.progress.iteration)
-        self.optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(self.net.parameters(), 1.0)
-        self.optimizer.step()
-        self.progress.iteration += 1
-        self.progress.samples += len(batch.values)
-        return float(l1.detach())
+        return loss, l1, len(batch.values)
 
-    def _part_done(self) -> float:
-        progress, epochs, minutes = self.progress, self.options.epochs, self.run.minutes
-        by_epochs = progress.iteration / (epochs * self.samples.steps) if epochs else 0.0
-        return max(by_epochs, progress.seconds / (60 * minutes) if minutes else 0.0)
+    def measure(self) -> dict[str, float]:
+        return {"epoch": self.progress.iteration / self.samples.steps, **self.held_out.measure(self.net)}
 
-    def _tell(self, report: ReportProgress, note: str) -> None:
-        if self.options.epochs is not None:
-            report(self.progress.iteration, note, int(np.ceil(self.options.epochs * self.samples.steps)))
-        elif self.run.minutes is not None:
-            report(int(self.progress.seconds), note, int(60 * self.run.minutes))
-
-    def _publish(self) -> dict[str, Any]:
-        """Write the version and its lineage to ``out/weights``, and return the figures."""
+    def train(self, report: ReportProgress) -> dict[str, Any]:
+        """Make the steps. Write the version and its lineage to ``out/weights``, and return the figures."""
+        curve = self.make_steps(self.options.checkpoint_every, report)
         run, progress, found = self.run, self.progress, self.found
-        curve = read(run.out / "metrics.jsonl")
-        final: Mapping[str, float] = curve[-1]
-        rounded = {name: round(value, 4) for name, value in final.items() if name not in ("iteration", "samples")}
+        rounded = {name: round(value, 4) for name, value in curve[-1].items() if name not in ("iteration", "samples")}
         minutes, deals = round(progress.seconds / 60, 2), len(set(found.deals))
         figures: dict[str, Any] = {"steps": progress.iteration, "samples": progress.samples, "minutes": minutes}
         figures |= {"records": len(found.actions), "positions": len(found), "deals": deals, **rounded}
@@ -204,11 +160,10 @@ class Fit:
 def loss_of(net: Networks, batch: Batch, options: Options) -> tuple[Tensor, Tensor]:
     """The loss of a batch of records, and the L1 of its values."""
     with torch.autocast("cpu", torch.bfloat16, enabled=options.bf16):
-        out = net(batch.inputs, batch.roles)
-    error, weight = out.float() - torch.from_numpy(batch.values), torch.from_numpy(batch.weights)
-    owner, outcomes = torch.from_numpy(batch.inputs.owner), torch.from_numpy(batch.outcomes)
+        error = net(batch.candidates)[0] - batch.values
+    weight, owner = batch.weights, batch.candidates.owner
     # For results of hands use the square, which is minimal at their mean. L1 is minimal at their median, 1 or -1.
-    distance = torch.where(outcomes, error.square(), error.abs())
+    distance = torch.where(batch.outcomes, error.square(), error.abs())
     centred = (error - mean_of_position(error, weight, owner)).abs()
     loss = options.values * weighted_mean(distance, weight) + options.differences * weighted_mean(centred, weight)
     return loss, weighted_mean(error.abs(), weight)

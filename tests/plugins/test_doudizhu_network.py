@@ -25,7 +25,7 @@ from bothost_doudizhu_mcts.distil import Distiller, Source, bits, measure
 from bothost_doudizhu_mcts.distil import Options as DistilOptions
 from bothost_doudizhu_mcts.encode import ROLES, encode, roles, supports
 from bothost_doudizhu_mcts.measure import HeldOut
-from bothost_doudizhu_mcts.model import Networks, RoleNet, graphs, tensors
+from bothost_doudizhu_mcts.model import Candidates, Networks, RoleNet, graphs
 from bothost_doudizhu_mcts.network import GRAPHS
 from bothost_doudizhu_mcts.rehearsal import STEPS, Rehearsal
 from bothost_doudizhu_mcts.samples import Samples
@@ -137,7 +137,7 @@ def test_live_play_computes_what_was_trained(tmp_path):
         session = onnxruntime.InferenceSession(tmp_path / GRAPHS[role])
         values, states = session.run(None, inputs._asdict())
         with torch.no_grad():
-            wanted, wanted_states = nets.of[role](*tensors(inputs))
+            wanted, wanted_states = nets.of[role](*map(torch.from_numpy, inputs))
         np.testing.assert_allclose(values, wanted.numpy(), atol=1e-4)
         np.testing.assert_allclose(states, wanted_states.numpy(), atol=1e-4)
         assert np.ptp(values) > 0.01
@@ -148,11 +148,13 @@ def test_all_roles_in_one_forward_are_those_of_each():
     nets, views = Networks(), positions(2)
     legal = [view.legal() for view in views]
     with torch.no_grad():
-        together = nets(encode(views, legal), roles(views))
+        together, states = nets(Candidates.of(encode(views, legal), roles(views)))
         ends = np.cumsum([len(actions) for actions in legal])[:-1]
-        for view, actions, role, got in zip(views, legal, roles(views), np.split(together.numpy(), ends), strict=True):
-            alone = nets.of[ROLES[role]](*tensors(encode([view], [actions])))[0].numpy()
-            np.testing.assert_allclose(got, alone, atol=1e-5)
+        positions_of = zip(views, legal, roles(views), np.split(together.numpy(), ends), states, strict=True)
+        for view, actions, role, values, state in positions_of:
+            alone, of_position = nets.of[ROLES[role]](*map(torch.from_numpy, encode([view], [actions])))
+            np.testing.assert_allclose(values, alone.numpy(), atol=1e-5)
+            assert float(state) == pytest.approx(float(of_position), abs=1e-5)
 
 
 class RuleValues(Evaluator):
@@ -327,7 +329,7 @@ def test_agreement_and_regret_are_those_of_the_moves_that_would_be_played(folder
 
     def measured(values):
         """Of a network with these values of all records, in one batch."""
-        return held_out.measure(lambda *_: torch.from_numpy(values[np.concatenate(held_out.rows)]))
+        return held_out.measure(lambda *_: (torch.from_numpy(values[np.concatenate(held_out.rows)]), None))
 
     visits, values = found.visits.astype(np.float32), found.values
     assert (measured(visits)["best_move"], measured(visits)["regret"]) == (1.0, 0.0)
@@ -405,12 +407,12 @@ def test_steps_are_functions_of_their_number_and_never_see_held_out_deals(folder
     learnt = {found.deals[i] for i in one.learnt}
     assert learnt.isdisjoint(found.deals[i] for i in one.held) and len(learnt) > 10
     other.batch(5)
-    for got, want in zip(other.batch(2).inputs, one.batch(2).inputs, strict=True):
+    for got, want in zip(other.batch(2).candidates, one.batch(2).candidates, strict=True):
         np.testing.assert_array_equal(got, want)
-    inputs, owners, values, weight, outcomes = one.batch(one.steps)  # the second epoch begins
-    assert len(owners) == 8 and not outcomes.all()
-    assert len(inputs.planes) == 8 and np.bincount(inputs.owner).max() <= 4
-    assert len(values) == len(weight) == len(inputs.moves) and (weight < 1).all()
+    candidates, values, weight, outcomes = one.batch(one.steps)  # the second epoch begins
+    assert len(candidates.roles) == 8 and not outcomes.all()
+    assert len(candidates.planes) == 8 and candidates.owner.bincount().max() <= 4
+    assert len(values) == len(weight) == len(candidates.moves) and (weight < 1).all()
 
 
 def test_what_cannot_be_fitted_is_refused_with_the_fix(folder, tmp_path):
