@@ -202,9 +202,14 @@ def _semantic_problems(settings: Settings) -> Iterable[Problem]:
         if name in hidden:
             yield Problem(key, "passes a secret of this configuration to plugins", name, "leave it out")
     parts = _url_parts(settings.store.url)
-    if parts is None or not parts.scheme:
-        advice = 'for example "sqlite:///var/bothost.db" or "postgresql+psycopg://user@host/name"'
+    advice = 'for example "sqlite:///var/bothost.db" or "postgresql+psycopg://user@host/name"'
+    backend = "" if parts is None else parts.scheme.partition("+")[0]
+    if not backend:
         yield Problem("store.url", "is not a database URL", None, advice)
+    elif backend not in ("sqlite", "postgresql"):
+        yield Problem("store.url", f"no support for {backend} databases", None, advice)
+    elif backend == "sqlite" and parts.path in ("", "/", "/:memory:"):
+        yield Problem("store.url", "the log must be a file, not memory", None, advice)
     elif _holds_secret(settings.store.url):
         advice = "leave it out of the URL, and set $BOTHOST_STORE_PASSWORD or [store] password"
         yield Problem("store.url", "holds a password", REDACTED, advice)

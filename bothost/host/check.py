@@ -20,7 +20,7 @@ from bothost.config import (
     problems,
     variable,
 )
-from bothost.errors import BothostError, ConfigError, ConfigErrors
+from bothost.errors import BothostError, ConfigError, ConfigErrors, StoreError
 from bothost.lobbies.base import LobbyAdapter
 from bothost.plugins.address import EXEC, resolve
 from bothost.plugins.manager import Plugins
@@ -31,6 +31,7 @@ from bothost.tables.router import address, matches, wished_level
 def check_settings(settings: Settings, plugins: Plugins, *, file: str | None = None) -> list[str]:
     """Check the settings, and return warnings. Raises ConfigError or ConfigErrors for settings that cannot work."""
     found = [*_routes(settings, plugins), *_lobbies(settings, plugins), *_wishes(settings, plugins)]
+    found = list({(error.key, str(error)): error for error in found}.values())  # a database that is away: once
     lines = _lines(file)
     for error in found:
         error.file, error.line = file, find_line(lines, error.key or "")
@@ -111,6 +112,9 @@ def _strategy(
         for part in error.errors if isinstance(error, ConfigErrors) else (error,):
             part.key = f"{key}.{part.key or field}"
             yield part
+        return
+    except StoreError as error:  # the database may have the alias
+        yield ConfigError(str(error), key="store.url", advice=error.advice)
         return
     except BothostError as error:
         yield ConfigError(str(error), key=f"{key}.{field}", value=address, advice=error.advice)

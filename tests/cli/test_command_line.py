@@ -301,6 +301,8 @@ def test_config_path_and_show(run: Callable[..., tuple[int, str, str]], monkeypa
         (('adapter = "embedded"', 'adapter = "embeded"'), "'embedded'"),
         (("tables = 2", 'token = "planted-1234"'), "must not be in the file"),
         (('"ws://127.0.0.1:8765/ws"', '"127.0.0.1:8765"'), "url"),
+        (('"sqlite:///var/bothost.db"', '"mysql://host/name"'), "no support for mysql databases"),
+        (('"sqlite:///var/bothost.db"', '"sqlite://bothost.db"'), "must be a file"),
     ],
 )
 def test_lint_names_file_key_and_fix(

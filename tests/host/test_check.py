@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from bothost.config import AccountSettings, LobbySettings, RouteSettings, Settings, WishSettings, parse
-from bothost.errors import ConfigError
+from bothost.errors import ConfigError, ConfigErrors, StoreUnavailable
 from bothost.host.check import check_settings, missing_secrets
 from bothost.plugins import Plugins
 
@@ -51,6 +51,16 @@ def test_a_strategy_that_does_not_play_its_accounts_game_is_named(field, named, 
     assert warning.startswith(f"route[1].{field}: {name} does not play pairing, which home/ada asks for; write a route")
     assert check_settings(settings(other, route, game=plays), PLUGINS) == []
     assert check_settings(settings(RouteSettings(strategy="random"), route, game="pairing"), PLUGINS) == []
+
+
+def test_a_database_that_is_away_is_reported_once():
+    def away(strategy, alias):
+        raise StoreUnavailable("the database is away")
+
+    plugins = Plugins.load(aliases=away)
+    with pytest.raises(ConfigErrors) as found:
+        check_settings(settings(RouteSettings(strategy="deep-mc", fallback="rule-mahjong:x"), adapter="no"), plugins)
+    assert sorted(error.key for error in found.value.errors) == ["lobby[0].adapter", "store.url"]
 
 
 def test_a_lobby_with_several_accounts_needs_a_token_for_each(tmp_path):
