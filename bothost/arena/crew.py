@@ -5,26 +5,24 @@ A worker builds all contestants once. Then it plays deals of any match among the
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
-import multiprocessing
 import os
 import queue
 import shlex
-import signal
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Any, NamedTuple, Self
 
 from bothost.arena.lineup import letter, lineups
 from bothost.arena.luck import luck_of
 from bothost.arena.match import ContestantError, DealResult, play_deals
 from bothost.arena.spec import Build, MatchSpec
-from bothost.errors import BothostError
 from bothost.rules.game import Game
 from bothost.strategy import Strategy
+from bothost.training.pool import WorkerPool
 from bothost.training.processes import WorkerDied
 
 ATTEMPTS = 3
@@ -101,7 +99,7 @@ def spread(crew: Crew, works: Sequence[Work], batch: int) -> Finished:
                 return
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 match = running.pop(future)
-                yield from ((match, result) for result in _result(future))
+                yield from ((match, result) for result in future.result())
     finally:
         for future in running:
             future.cancel()
@@ -115,18 +113,6 @@ def _parts(works: Sequence[Work], workers: int, batch: int) -> Iterator[Work]:
             yield work._replace(deals=work.deals[start : start + size])
 
 
-def _result(future: Future[list[DealResult]]) -> list[DealResult]:
-    try:
-        return future.result()
-    except BrokenProcessPool as error:
-        raise BothostError(
-            "a worker process ended unexpectedly", advice="run the same command again: finished deals are kept"
-        ) from error
-
-
-_worker: Worker | None = None
-
-
 class Worker:
     """Plays in a worker process, or in an actor of Ray."""
 
@@ -138,38 +124,19 @@ class Worker:
         return [result for _, result in play_here(self._spec, self._game, self._strategies, [work])]
 
 
-def _start_worker(build: Build, spec: MatchSpec) -> None:
-    global _worker
-    try:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-        _worker = Worker(build, spec)
-    except KeyboardInterrupt:
-        os._exit(128 + signal.SIGINT)
-
-
-def _play(work: Work) -> list[DealResult]:
-    assert _worker is not None
-    return _worker.play(work)
-
-
 class ProcessCrew(Crew):
     """Child processes of this machine."""
 
     def __init__(self, build: Build, spec: MatchSpec) -> None:
         self.size = spec.workers
-        context = multiprocessing.get_context("spawn")
-        self._pool = ProcessPoolExecutor(spec.workers, context, _start_worker, (build, spec))
+        advice = "run the same command again: finished deals are kept"
+        self._pool = WorkerPool(spec.workers, functools.partial(Worker, build, spec), advice=advice)
 
     def submit(self, work: Work) -> Future[list[DealResult]]:
-        # A process that is started here inherits the mask: Ctrl-C while it imports would print a traceback.
-        masked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        try:
-            return self._pool.submit(_play, work)
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, masked)
+        return self._pool.submit(Worker.play, work)
 
-    def __exit__(self, *_: object) -> None:
-        self._pool.shutdown(wait=True, cancel_futures=True)
+    def __exit__(self, *error: Any) -> None:
+        self._pool.__exit__(*error)
 
 
 class RayCrew(Crew):

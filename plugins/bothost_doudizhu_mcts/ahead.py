@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
-from concurrent.futures import Executor, Future
+from concurrent.futures import Future
 from typing import TypeVar
 
 Made = TypeVar("Made")
 
 
-def in_order(
-    pool: Executor, work: Callable[[int], Made], numbers: Iterable[int], ahead: int
-) -> Generator[Made, None, None]:
-    """Yield ``work(number)`` for each number, in order. The pool makes at most ``ahead`` of them in advance.
+def in_order(submit: Callable[[int], Future[Made]], numbers: Iterable[int], ahead: int) -> Generator[Made, None, None]:
+    """Yield the result of ``submit(number)`` for each number, in order. At most ``ahead`` of them are made in advance.
 
     Closed early, or if some work fails, it cancels what has not started.
     """
     waiting: deque[Future[Made]] = deque()
     try:
         for number in numbers:
-            waiting.append(pool.submit(work, number))
+            waiting.append(submit(number))
             if len(waiting) == ahead:
                 yield waiting.popleft().result()
         while waiting:

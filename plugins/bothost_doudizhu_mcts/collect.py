@@ -146,7 +146,7 @@ class Collection:
         numbers = itertools.takewhile(lambda _: time.monotonic() < end, itertools.count(self.hands))
         with (
             ThreadPoolExecutor(workers) as pool,
-            closing(in_order(pool, self.player.hand, numbers, 2 * workers)) as hands,
+            closing(in_order(lambda n: pool.submit(self.player.hand, n), numbers, 2 * workers)) as hands,
         ):
             while left > 0 and (batch := next(hands, None)) is not None:
                 left -= len(batch)

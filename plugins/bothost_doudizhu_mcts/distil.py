@@ -13,9 +13,8 @@ import itertools
 import math
 import time
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
-from multiprocessing import get_context
+from functools import partial
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import msgspec
@@ -41,6 +40,7 @@ from bothost.training.loop import (
     set_learning_rate,
 )
 from bothost.training.metrics import FILE, Metrics, plot, read
+from bothost.training.pool import WorkerPool
 from bothost_doudizhu_mcts.ahead import in_order
 from bothost_doudizhu_mcts.encode import PLANES, ROLES, SIDE, VERSION, encode, roles
 from bothost_doudizhu_mcts.evaluated import address_of
@@ -123,10 +123,10 @@ class Source:
         self.teacher, self.options, self.seed = teacher, options, seed
         self.game = game("doudizhu", preset="rlcard")
 
-    def chunk(self, number: int, positions: int, *, every_move: bool = False) -> Chunk:
-        """Make chunk ``number``. ``every_move``: with all legal moves of each position."""
+    def chunk(self, number: int, positions: int | None = None, *, every_move: bool = False) -> Chunk:
+        """Make chunk ``number``. ``positions``: by default ``options.chunk``. ``every_move``: with all legal moves."""
         rng = np.random.default_rng([self.seed, number])
-        return self._packed(self.positions(rng, positions), rng, every_move)
+        return self._packed(self.positions(rng, positions or self.options.chunk), rng, every_move)
 
     def positions(self, rng: np.random.Generator, count: int) -> list[tuple[View, ActionArray, FloatArray]]:
         """Play until there are so many positions with several legal moves: their views, moves and teacher's values."""
@@ -191,27 +191,19 @@ class _Hand(NamedTuple):
     """Seats that the rule player plays."""
 
 
-_source: Source | None = None
-
-
-def _begin(kind: type[Evaluator], settings: Any, model: Any, options: Options, seed: int) -> None:
-    global _source
-    _source = Source(kind(settings, model), options, seed)
-
-
-def _chunk(number: int) -> Chunk:
-    assert _source is not None
-    return _source.chunk(number, _source.options.chunk)
-
-
 def chunks(teacher: Evaluator, options: Options, seed: int, first: int) -> Iterator[Chunk]:
     """Yield chunks from number ``first`` on, in order, made by ``options.workers`` processes."""
-    made_from = (type(teacher), teacher.options, teacher.model, options, seed)
+    ahead = AHEAD * options.workers
+    build = partial(_source, type(teacher), teacher.options, teacher.model, options, seed)
     with (
-        ProcessPoolExecutor(options.workers, get_context("spawn"), _begin, made_from) as pool,
-        closing(in_order(pool, _chunk, itertools.count(first), AHEAD * options.workers)) as made,
+        WorkerPool(options.workers, build, advice="continue the training: --resume") as pool,
+        closing(in_order(lambda n: pool.submit(Source.chunk, n), itertools.count(first), ahead)) as made,
     ):
         yield from made
+
+
+def _source(kind: type[Evaluator], settings: Any, model: Any, options: Options, seed: int) -> Source:
+    return Source(kind(settings, model), options, seed)
 
 
 class Part(NamedTuple):
