@@ -17,6 +17,7 @@ from typing import Any
 
 import msgspec
 import onnx
+import onnx.parser
 import torch
 from onnx import TensorProto
 
@@ -66,6 +67,24 @@ def version_of(folder: Path, names: Iterable[str], encoder_version: int) -> Vers
     """The manifest's entry of a version with these files in ``folder``."""
     files = {name: sha256_of(folder / name) for name in names}
     return Version(files, encoder_version)
+
+
+def graph_of(text: str, parameters: Mapping[str, torch.Tensor], prefix: str = "") -> onnx.ModelProto:
+    """A graph for ONNX Runtime from its text, with these parameters, which have no numbers yet: see ``refer``.
+
+    ``text`` is in the syntax of https://onnx.ai/onnx/repo-docs/Syntax.html and has ``_`` for each dot in the names of
+    parameters. It computes in 32 bits, whatever the parameters have. ``prefix``: of their names in the file.
+    """
+    model = onnx.parser.parse_model(text)
+    widened = []
+    for name, tensor in parameters.items():
+        kind = TensorProto.FLOAT16 if tensor.dtype == torch.float16 else TensorProto.FLOAT
+        model.graph.initializer.append(TensorProto(name=prefix + name, dims=tensor.shape, data_type=kind))
+        widened.append(onnx.helper.make_node("Cast", [prefix + name], [name.replace(".", "_")], to=TensorProto.FLOAT))
+    nodes = [*widened, *model.graph.node]
+    del model.graph.node[:]
+    model.graph.node.extend(nodes)
+    return model
 
 
 def refer(graph: onnx.ModelProto, weights: Path) -> None:

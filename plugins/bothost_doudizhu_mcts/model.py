@@ -16,22 +16,22 @@ The hand without the candidate decides what can be played later. A fixed layer c
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
+from string import Template
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import onnx
 import torch
-from onnx import TensorProto, helper
 from torch import Tensor, nn
 from torch.nn import functional
 
 from bothost import Model, TrainingRun
 from bothost.training import checkpoint
 from bothost.training.checkpoint import Progress
-from bothost.training.publish import parameters_file, publish_one
+from bothost.training.publish import graph_of, parameters_file, publish_one
 from bothost_doudizhu_mcts import players
 from bothost_doudizhu_mcts.encode import PLANES, ROLES, SIDE, VERSION, Inputs
 from bothost_doudizhu_mcts.network import GRAPHS
@@ -173,137 +173,100 @@ def publish(
 
 
 def graphs() -> dict[str, onnx.ModelProto]:
-    """The networks for ONNX Runtime, by file name. They read 16-bit parameters and compute in 32 bits.
-
-    The initializers have no data, and the names of the parameters among those of all roles.
-    """
-    return {file: _graph(role) for role, file in GRAPHS.items()}
-
-
-Layer = Callable[..., onnx.NodeProto]
-"""(input, layer, output, …) → its node."""
+    """The networks for ONNX Runtime, by file name. They read 16-bit parameters and compute in 32 bits."""
+    sizes = {"FIRST": CHANNELS[0], "PLANES": PLANES, "SIDE": SIDE, "COUNTS": COUNTS, "WIDTH": WIDTH}
+    sizes |= {"CARDS": PLANES * COUNTS, "FLAGS": PLANES * (SIDE - COUNTS), "OFFSETS": CHANNELS[0] * WIDTH}
+    text = GRAPH.substitute(sizes, INSIDE=", ".join(map(str, INSIDE.ravel())))
+    parameters = RoleNet().half().state_dict()
+    return {file: graph_of(text, parameters, f"of.{role}.") for role, file in GRAPHS.items()}
 
 
-def _graph(role: str) -> onnx.ModelProto:
-    def conv(x: str, name: str, out: str, width: int, bias: bool = True) -> onnx.NodeProto:
-        inputs = [x, f"{name}.weight", *([f"{name}.bias"] if bias else [])]
-        return helper.make_node("Conv", inputs, [out], pads=[width // 2, width // 2])
+GRAPH = Template("""
+<ir_version: 8, opset_import: ["" : 17]>
+network (
+    float[positions, $PLANES, $SIDE, $SIDE] planes, float[candidates, 1, $SIDE, $SIDE] moves, int64[candidates] owner
+) => (float[candidates] values, float[positions] states)
+<
+    int64[4] kernel = {$FIRST, $PLANES, $SIDE, $WIDTH}, int64[3] of_cards = {0, $CARDS, -1},
+    int64[2] of_flags = {$FLAGS, $OFFSETS}, int64[3] of_offsets = {0, $FIRST, $WIDTH},
+    int64[2] first_flag = {$COUNTS, 0}, int64[2] last_flag = {$SIDE, 1}, int64[2] rows_and_ranks = {2, 3},
+    int64[1] count_rows = {$COUNTS}, int64[1] side = {$SIDE}, int64[1] zero = {0}, int64[1] one = {1},
+    int64[1] two = {2}, float unit = {1.0}, float[$WIDTH, $SIDE] inside = {$INSIDE}
+>
+{
+    # RoleNet.first: the counts of cards by a convolution along the ranks, the other rows once for all ranks
+    weight = Reshape(conv1_weight, kernel)
+    card_weight = Slice(weight, zero, count_rows, two)
+    card_kernel = Reshape(card_weight, of_cards)
+    card_rows = Slice(planes, zero, count_rows, two)
+    card_columns = Reshape(card_rows, of_cards)
+    cards = Conv <pads = [1, 1]> (card_columns, card_kernel)
+    flag_weight = Slice(weight, count_rows, side, two)
+    flags_first = Transpose <perm = [1, 2, 0, 3]> (flag_weight)
+    flag_matrix = Reshape(flags_first, of_flags)
+    flag_cells = Slice(planes, first_flag, last_flag, rows_and_ranks)
+    flags = Flatten(flag_cells)
+    by_offset = MatMul(flags, flag_matrix)
+    offsets = Reshape(by_offset, of_offsets)
+    flag_columns = MatMul(offsets, inside)
+    conv1 = Add(cards, flag_columns)
 
-    def dense(x: str, name: str, out: str, bias: bool = True) -> onnx.NodeProto:
-        inputs = [x, f"{name}.weight", *([f"{name}.bias"] if bias else [])]
-        return helper.make_node("Gemm", inputs, [out], transB=1)
+    # once per position
+    ranked = Add(conv1, ranks)
+    columns = Relu(ranked)
+    conv2 = Conv <pads = [1, 1]> (columns, conv2_weight, conv2_bias)
+    relu2 = Relu(conv2)
+    pool2 = MaxPool <kernel_shape = [2], strides = [2], ceil_mode = 1> (relu2)
+    conv3 = Conv <pads = [1, 1]> (pool2, conv3_weight, conv3_bias)
+    relu3 = Relu(conv3)
+    pool3 = MaxPool <kernel_shape = [2], strides = [2], ceil_mode = 1> (relu3)
+    conv4 = Conv <pads = [1, 1]> (pool3, conv4_weight, conv4_bias)
+    relu4 = Relu(conv4)
+    pool4 = MaxPool <kernel_shape = [2], strides = [2], ceil_mode = 1> (relu4)
+    flat_columns = Flatten(columns)
+    flat_pools = Flatten(pool4)
+    joined_planes = Concat <axis = 1> (flat_columns, flat_pools)
+    trunk = Gemm <transB = 1> (joined_planes, trunk_weight, trunk_bias)
+    seen = Relu(trunk)
+    position = Gemm <transB = 1> (seen, position_weight, position_bias)
+    state1 = Gemm <transB = 1> (seen, state1_weight, state1_bias)
+    state1_relu = Relu(state1)
+    state2 = Gemm <transB = 1> (state1_relu, state2_weight, state2_bias)
+    states = Squeeze(state2, one)
 
-    shapes = {name: list(value.shape) for name, value in RoleNet().state_dict().items()}
-    widened = [helper.make_node("Cast", [f"of.{role}.{name}"], [name], to=TensorProto.FLOAT) for name in shapes]
-    nodes = [*widened, *_trunk_nodes(conv, dense), *_move_nodes(conv, dense)]
-    parameters = [
-        TensorProto(name=f"of.{role}.{name}", dims=shape, data_type=TensorProto.FLOAT16)
-        for name, shape in shapes.items()
-    ]
-    first = CHANNELS[0]
-    integers = {
-        "shape_weight": [first, PLANES, SIDE, WIDTH],
-        "shape_cards": [0, PLANES * COUNTS, -1],
-        "shape_flags": [PLANES * (SIDE - COUNTS), first * WIDTH],
-        "shape_offsets": [0, first, WIDTH],
-        "first_flag": [COUNTS, 0],
-        "last_flag": [SIDE, 1],
-        "rows_and_ranks": [2, 3],
-        "count_rows": [COUNTS],
-        "side": [SIDE],
-        "zero": [0],
-        "one": [1],
-        "two": [2],
-    }
-    parameters += [helper.make_tensor(n, TensorProto.INT64, [len(v)], v) for n, v in integers.items()]
-    parameters.append(helper.make_tensor("unit", TensorProto.FLOAT, [], [1.0]))
-    parameters.append(helper.make_tensor("inside", TensorProto.FLOAT, INSIDE.shape, INSIDE.ravel()))
-
-    def tensor(name: str, kind: int, *shape: int | str) -> onnx.ValueInfoProto:
-        return helper.make_tensor_value_info(name, kind, shape)
-
-    inputs = [
-        tensor("planes", TensorProto.FLOAT, "positions", PLANES, SIDE, SIDE),
-        tensor("moves", TensorProto.FLOAT, "candidates", 1, SIDE, SIDE),
-        tensor("owner", TensorProto.INT64, "candidates"),
-    ]
-    outputs = [tensor("values", TensorProto.FLOAT, "candidates"), tensor("states", TensorProto.FLOAT, "positions")]
-    made = helper.make_graph(nodes, f"doudizhu-mcts {role}", inputs, outputs, parameters)
-    return helper.make_model(made, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-
-
-def _trunk_nodes(conv: Layer, dense: Layer) -> Iterator[onnx.NodeProto]:
-    """The nodes that are computed once per position."""
-    node = helper.make_node
-    yield from _first_nodes()
-    yield node("Add", ["conv1", "ranks"], ["ranked"])
-    yield node("Relu", ["ranked"], ["columns"])
-    last = "columns"
-    for number in (2, 3, 4):
-        yield conv(last, f"conv{number}", f"conv{number}", 3)
-        yield node("Relu", [f"conv{number}"], [f"relu{number}"])
-        yield node("MaxPool", [f"relu{number}"], [f"pool{number}"], kernel_shape=[2], strides=[2], ceil_mode=1)
-        last = f"pool{number}"
-    yield node("Flatten", ["columns"], ["columns_flat"])
-    yield node("Flatten", [last], ["pooled_flat"])
-    yield node("Concat", ["columns_flat", "pooled_flat"], ["joined_planes"], axis=1)
-    yield dense("joined_planes", "trunk", "trunk")
-    yield node("Relu", ["trunk"], ["seen"])
-    yield dense("seen", "position", "position")
-    yield dense("seen", "state1", "state1")
-    yield node("Relu", ["state1"], ["state1_relu"])
-    yield dense("state1_relu", "state2", "state2")
-    yield node("Squeeze", ["state2", "one"], ["states"])
-
-
-def _first_nodes() -> Iterator[onnx.NodeProto]:
-    """``RoleNet.first``."""
-    node = helper.make_node
-    yield node("Reshape", ["conv1.weight", "shape_weight"], ["weight"])
-    yield node("Slice", ["weight", "zero", "count_rows", "two"], ["card_weight"])
-    yield node("Reshape", ["card_weight", "shape_cards"], ["card_kernel"])
-    yield node("Slice", ["planes", "zero", "count_rows", "two"], ["card_rows_all"])
-    yield node("Reshape", ["card_rows_all", "shape_cards"], ["card_columns"])
-    yield node("Conv", ["card_columns", "card_kernel"], ["cards"], pads=[WIDTH // 2, WIDTH // 2])
-    yield node("Slice", ["weight", "count_rows", "side", "two"], ["flag_weight"])
-    yield node("Transpose", ["flag_weight"], ["flag_first"], perm=[1, 2, 0, 3])
-    yield node("Reshape", ["flag_first", "shape_flags"], ["flag_matrix"])
-    yield node("Slice", ["planes", "first_flag", "last_flag", "rows_and_ranks"], ["flag_cells"])
-    yield node("Flatten", ["flag_cells"], ["flags"])
-    yield node("MatMul", ["flags", "flag_matrix"], ["by_offset"])
-    yield node("Reshape", ["by_offset", "shape_offsets"], ["offsets"])
-    yield node("MatMul", ["offsets", "inside"], ["flag_columns"])
-    yield node("Add", ["cards", "flag_columns"], ["conv1"])
-
-
-def _move_nodes(conv: Layer, dense: Layer) -> Iterator[onnx.NodeProto]:
-    """The nodes that are computed once per candidate."""
-    node = helper.make_node
-    for name, planes in (("hand", "planes"), ("card", "moves")):
-        yield node("Slice", [planes, "zero", "one", "one"], [f"{name}_plane"])
-        yield node("Squeeze", [f"{name}_plane", "one"], [f"{name}_rows"])
-        yield node("Slice", [f"{name}_rows", "zero", "count_rows", "one"], [f"{name}_hot"])
-        yield node("Mul", [f"{name}_hot", "counts"], [f"{name}_weighed"])
-        yield node("ReduceSum", [f"{name}_weighed", "one"], [f"{name}_counts"], keepdims=1)
-    yield node("Gather", ["hand_counts", "owner"], ["hand_of_move"], axis=0)
-    yield node("Sub", ["hand_of_move", "card_counts"], ["rest"])
-    yield node("Sub", ["rest", "counts"], ["distance"])
-    yield node("Abs", ["distance"], ["distance_abs"])
-    yield node("Sub", ["unit", "distance_abs"], ["near"])
-    yield node("Relu", ["near"], ["rest_hot"])
-    yield conv("rest_hot", "rest1", "rest1", 5)
-    yield node("Relu", ["rest1"], ["rest1_relu"])
-    yield node("Flatten", ["rest1_relu"], ["rest_flat"])
-    yield dense("rest_flat", "rest2", "rest2")
-    yield node("Relu", ["rest2"], ["rest2_relu"])
-    yield dense("rest2_relu", "rest3", "rest3")
-    yield node("Flatten", ["moves"], ["moves_flat"])
-    yield dense("moves_flat", "candidate", "candidate", bias=False)
-    yield node("Gather", ["position", "owner"], ["position_of_move"], axis=0)
-    yield node("Add", ["position_of_move", "candidate"], ["with_candidate"])
-    yield node("Add", ["with_candidate", "rest3"], ["joined"])
-    yield node("Relu", ["joined"], ["joined_relu"])
-    yield dense("joined_relu", "head1", "head1")
-    yield node("Relu", ["head1"], ["head1_relu"])
-    yield dense("head1_relu", "head2", "head2")
-    yield node("Squeeze", ["head2", "one"], ["values"])
+    # once per candidate: the counts of the hand without its cards, one-hot again
+    hand_plane = Slice(planes, zero, one, one)
+    hand_rows = Squeeze(hand_plane, one)
+    hand_hot = Slice(hand_rows, zero, count_rows, one)
+    hand_weighed = Mul(hand_hot, counts)
+    hand_counts = ReduceSum <keepdims = 1> (hand_weighed, one)
+    card_plane = Slice(moves, zero, one, one)
+    played_rows = Squeeze(card_plane, one)
+    played_hot = Slice(played_rows, zero, count_rows, one)
+    played_weighed = Mul(played_hot, counts)
+    played_counts = ReduceSum <keepdims = 1> (played_weighed, one)
+    hand_of_move = Gather <axis = 0> (hand_counts, owner)
+    rest = Sub(hand_of_move, played_counts)
+    distance = Sub(rest, counts)
+    distance_abs = Abs(distance)
+    near = Sub(unit, distance_abs)
+    rest_hot = Relu(near)
+    rest1 = Conv <pads = [2, 2]> (rest_hot, rest1_weight, rest1_bias)
+    rest1_relu = Relu(rest1)
+    rest_flat = Flatten(rest1_relu)
+    rest2 = Gemm <transB = 1> (rest_flat, rest2_weight, rest2_bias)
+    rest2_relu = Relu(rest2)
+    rest3 = Gemm <transB = 1> (rest2_relu, rest3_weight, rest3_bias)
+    moves_flat = Flatten(moves)
+    candidate = Gemm <transB = 1> (moves_flat, candidate_weight)
+    position_of_move = Gather <axis = 0> (position, owner)
+    with_candidate = Add(position_of_move, candidate)
+    joined = Add(with_candidate, rest3)
+    joined_relu = Relu(joined)
+    head1 = Gemm <transB = 1> (joined_relu, head1_weight, head1_bias)
+    head1_relu = Relu(head1)
+    head2 = Gemm <transB = 1> (head1_relu, head2_weight, head2_bias)
+    values = Squeeze(head2, one)
+}
+""")
+"""``RoleNet.forward``. Parameters have ``_`` for each dot in their names."""

@@ -10,13 +10,14 @@ greatest of each number over the legal actions' prospects, since the trunk does 
 from __future__ import annotations
 
 from pathlib import Path
+from string import Template
 
 import onnx
 import torch
-from onnx import TensorProto, helper
 from torch import Tensor, nn
 
 from bothost.training import checkpoint
+from bothost.training.publish import graph_of
 from bothost_mahjong_ppo.encode import (
     ACTIONS,
     KINDS,
@@ -173,56 +174,48 @@ def _greatest(prospects: Tensor) -> Tensor:
 
 
 def graph() -> onnx.ModelProto:
-    """The shipped network for ONNX Runtime; its initializers, without data yet, bear the names of the parameters."""
-    shapes = {name: list(value.shape) for name, value in MahjongNet(oracle=False).named_parameters()}
+    """The shipped network for ONNX Runtime."""
+    sizes = {"STATE": STATE, "ACTIONS": ACTIONS, "PROSPECT": PROSPECT, "HIDDEN": PROSPECT_WIDTH, "KINDS": KINDS}
+    sizes |= {"POSITION": ORDER_START, "ORDER": STATE - ORDER_START, "EMBEDDED": TRUNK_INPUT - ORDER_START}
+    return graph_of(GRAPH.substitute(sizes), MahjongNet(oracle=False).state_dict())
 
-    def linear(source: str, layer: str, result: str) -> onnx.NodeProto:
-        return helper.make_node("Gemm", [source, f"{layer}.weight", f"{layer}.bias"], [result], transB=1)
 
-    nodes = [
-        helper.make_node("Split", ["state", "split"], ["position", "sequences"], axis=1),
-        helper.make_node("Reshape", ["sequences", "by_discard"], ["discards"]),
-        helper.make_node("Gemm", ["discards", "discard.weight"], ["embedded"], transB=1),
-        helper.make_node("Reshape", ["embedded", "flat_sequences"], ["sequence_columns"]),
-        helper.make_node("Concat", ["position", "sequence_columns"], ["trunk_input"], axis=1),
-        linear("trunk_input", "state", "a"),
-        helper.make_node("Relu", ["a"], ["b"]),
-        linear("b", "second", "c"),
-        helper.make_node("Relu", ["c"], ["body"]),
-        linear("body", "policy", "from_body"),
-        linear("body", "value", "value_of_body"),
-        helper.make_node("ReduceMax", ["prospects"], ["greatest"], axes=[1], keepdims=0),
-        helper.make_node("Gemm", ["greatest", "prospect_value.weight"], ["value_of_prospects"], transB=1),
-        helper.make_node("Add", ["value_of_body", "value_of_prospects"], ["value_column"]),
-        helper.make_node("Squeeze", ["value_column", "axes"], ["values"]),
-        helper.make_node("Reshape", ["prospects", "flat"], ["p"]),
-        linear("p", "prospect_first", "q"),
-        helper.make_node("Reshape", ["q", "by_action"], ["by_position"]),
-        helper.make_node("Gemm", ["body", "prospect_context.weight"], ["shift"], transB=1),
-        helper.make_node("Unsqueeze", ["shift", "axes"], ["context"]),
-        helper.make_node("Add", ["by_position", "context"], ["shifted"]),
-        helper.make_node("Relu", ["shifted"], ["r"]),
-        helper.make_node("Reshape", ["r", "flat_hidden"], ["r_flat"]),
-        linear("r_flat", "prospect_second", "s"),
-        helper.make_node("Reshape", ["s", "by_row"], ["from_prospects"]),
-        helper.make_node("Add", ["from_body", "from_prospects"], ["logits"]),
-    ]
-    parameters = [TensorProto(name=name, dims=shape, data_type=TensorProto.FLOAT) for name, shape in shapes.items()]
-    constants = [
-        helper.make_tensor("axes", TensorProto.INT64, [1], [1]),
-        helper.make_tensor("split", TensorProto.INT64, [2], [ORDER_START, STATE - ORDER_START]),
-        helper.make_tensor("by_discard", TensorProto.INT64, [2], [-1, KINDS]),
-        helper.make_tensor("flat_sequences", TensorProto.INT64, [2], [-1, TRUNK_INPUT - ORDER_START]),
-        helper.make_tensor("flat", TensorProto.INT64, [2], [-1, PROSPECT]),
-        helper.make_tensor("by_action", TensorProto.INT64, [3], [-1, ACTIONS, PROSPECT_WIDTH]),
-        helper.make_tensor("flat_hidden", TensorProto.INT64, [2], [-1, PROSPECT_WIDTH]),
-        helper.make_tensor("by_row", TensorProto.INT64, [2], [-1, ACTIONS]),
-    ]
-
-    def floats(name: str, *shape: int | str) -> onnx.ValueInfoProto:
-        return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
-
-    inputs = [floats("state", "batch", STATE), floats("prospects", "batch", ACTIONS, PROSPECT)]
-    outputs = [floats("logits", "batch", ACTIONS), floats("values", "batch")]
-    net = helper.make_graph(nodes, "mahjong-ppo", inputs, outputs, [*parameters, *constants])
-    return helper.make_model(net, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+GRAPH = Template("""
+<ir_version: 8, opset_import: ["" : 17]>
+network (float[batch, $STATE] state, float[batch, $ACTIONS, $PROSPECT] prospects)
+    => (float[batch, $ACTIONS] logits, float[batch] values)
+<
+    int64[1] axes = {1}, int64[2] split = {$POSITION, $ORDER}, int64[2] by_discard = {-1, $KINDS},
+    int64[2] flat_sequences = {-1, $EMBEDDED}, int64[2] flat = {-1, $PROSPECT},
+    int64[3] by_action = {-1, $ACTIONS, $HIDDEN}, int64[2] flat_hidden = {-1, $HIDDEN}, int64[2] by_row = {-1, $ACTIONS}
+>
+{
+    position, sequences = Split <axis = 1> (state, split)
+    discards = Reshape(sequences, by_discard)
+    embedded = Gemm <transB = 1> (discards, discard_weight)
+    sequence_columns = Reshape(embedded, flat_sequences)
+    trunk_input = Concat <axis = 1> (position, sequence_columns)
+    a = Gemm <transB = 1> (trunk_input, state_weight, state_bias)
+    b = Relu(a)
+    c = Gemm <transB = 1> (b, second_weight, second_bias)
+    body = Relu(c)
+    from_body = Gemm <transB = 1> (body, policy_weight, policy_bias)
+    value_of_body = Gemm <transB = 1> (body, value_weight, value_bias)
+    greatest = ReduceMax <axes = [1], keepdims = 0> (prospects)
+    value_of_prospects = Gemm <transB = 1> (greatest, prospect_value_weight)
+    value_column = Add(value_of_body, value_of_prospects)
+    values = Squeeze(value_column, axes)
+    p = Reshape(prospects, flat)
+    q = Gemm <transB = 1> (p, prospect_first_weight, prospect_first_bias)
+    by_position = Reshape(q, by_action)
+    shift = Gemm <transB = 1> (body, prospect_context_weight)
+    context = Unsqueeze(shift, axes)
+    shifted = Add(by_position, context)
+    r = Relu(shifted)
+    r_flat = Reshape(r, flat_hidden)
+    s = Gemm <transB = 1> (r_flat, prospect_second_weight, prospect_second_bias)
+    from_prospects = Reshape(s, by_row)
+    logits = Add(from_body, from_prospects)
+}
+""")
+"""The network without hidden features. Parameters have ``_`` for each dot in their names."""
