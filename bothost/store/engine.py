@@ -59,6 +59,7 @@ _ADVICE = {
     "not a database": _DAMAGED,
     "disk I/O error": _FULL,
     "disk is full": _FULL,
+    "is locked": "another process has been writing for long: wait until it has ended, or end it",
     "unable to open": "check that its folder exists, and let this user read and write both",
     "password": "set $BOTHOST_STORE_PASSWORD, or [store] password",
     "connection to server": _SERVER,

@@ -37,6 +37,7 @@ async def log_rows(settings, tmp_path, records) -> None:
     ("cause", "advice"),
     [
         ("attempt to write a readonly database", "write to the file and to its folder"),
+        ("database is locked", "wait until it has ended"),
         ("disk I/O error", "make room on its disk"),
         ("database or disk is full", "make room on its disk"),
     ],
