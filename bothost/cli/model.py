@@ -56,9 +56,9 @@ def show(address: Address, config: options.Config = None, json: options.Json = F
     from bothost.plugins.weights import play_options
 
     plugins = options.plugins(config)
-    strategy, version = _named(plugins, address)
+    strategy, _ = _named(plugins, address)
     with options.opened_registry(options.settings(config)) as registry:
-        model = _model(plugins, f"{strategy.name}:{version}")
+        model = _model(plugins, address)
         known = registry.version(strategy.name, model.version)
         pointers = registry.pointers(strategy.name)
         history = [p for _, alias in sorted(pointers) for p in registry.history(strategy.name, alias)]
@@ -251,6 +251,7 @@ def promoted(
     pointers = registry.pointers(strategy.name)
     challenger = pointers.get((strategy.name, CHALLENGER))
     if address == strategy.name and (challenger is None or challenger.version is None):
+        _model(plugins, address)  # a strategy without models needs other advice
         raise ModelError(f"{strategy.name} has no challenger", advice=f"make one: bothost retrain {strategy.name}")
     model = _model(plugins, f"{strategy.name}:{version}")
     trial(strategy, model)  # before a match of minutes
@@ -350,10 +351,15 @@ def _named(plugins: Plugins, address: str, default: str = "champion") -> tuple[t
 
 
 def _model(plugins: Plugins, address: str) -> Model:
-    model = plugins.resolve(address).model
-    if model is None:
-        raise ModelError(f"{address} has no model", advice="train one: bothost train, then bothost model import")
-    return model
+    from bothost.plugins import learners
+
+    found = plugins.resolve(address)
+    if found.model is not None:
+        return found.model
+    able = learners(plugins.strategies)
+    if (name := found.strategy.name) not in able:
+        raise ModelError(f"{name} has no models: it does not learn", advice=f"strategies that do: {', '.join(able)}")
+    raise ModelError(f"{address} has no model", advice=f"train one: bothost train {name}, then bothost model import")
 
 
 def _entry(folder: Path, of: str) -> tuple[Path, Any, dict[str, Any]]:

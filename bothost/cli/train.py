@@ -106,14 +106,14 @@ def _log(trainer: type[Trainer], query: HandQuery, config: Path | None) -> Itera
 
 
 def _trainer(plugins: Plugins, name: str, stage: str | None) -> type[Trainer]:
-    from bothost.plugins import require, trainers_of
+    from bothost.plugins import learners, require, trainers_of
     from bothost.strategy import Strategy
 
     strategy: type[Strategy] = require(plugins, plugins.strategies, "strategy", name)
     trainer = trainers_of(strategy)
     if trainer is None:
-        able = sorted(other for other, cls in plugins.strategies.items() if "trainer" in vars(cls))
-        raise UsageError(f"{name} cannot be trained", advice=f"strategies that can: {', '.join(able) or 'none'}")
+        able = ", ".join(learners(plugins.strategies)) or "none"
+        raise UsageError(f"{name} cannot be trained", advice=f"strategies that can: {able}")
     if not isinstance(trainer, Mapping):
         if stage is not None:
             raise UsageError(f"training {name} has no stages", advice=f"leave out {stage!r}")

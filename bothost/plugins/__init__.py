@@ -19,7 +19,7 @@ from bothost.plugins.address import (
 )
 from bothost.plugins.discover import Failure
 from bothost.plugins.manager import Plugins, require
-from bothost.plugins.trainers import checked_figures, import_failed, trainers_of
+from bothost.plugins.trainers import checked_figures, import_failed, learners, trainers_of
 from bothost.plugins.weights import model_sha256
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "checked_figures",
     "evaluators_of",
     "import_failed",
+    "learners",
     "made",
     "model_sha256",
     "require",

@@ -34,6 +34,11 @@ def trainers_of(strategy: type[Strategy]) -> type[Trainer] | Mapping[str, type[T
     return found
 
 
+def learners(strategies: Mapping[str, type[Strategy]]) -> list[str]:
+    """The names of those that name a trainer, sorted. No trainer is imported."""
+    return sorted(name for name, cls in strategies.items() if cls.trainer.__func__ is not Strategy.trainer.__func__)  # type: ignore[attr-defined]
+
+
 def import_failed(what: str, error: ImportError) -> UsageError:
     """The error of an import that a training or an experiment needs, with the package to install."""
     if not isinstance(error, ModuleNotFoundError) or not error.name:

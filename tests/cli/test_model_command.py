@@ -147,5 +147,11 @@ def test_files_of_any_depth_are_read_or_refused(model, tmp_path):
 
 
 def test_a_strategy_whose_package_has_no_model_may_have_some_in_the_registry(model):
-    code, _, err = model("show", "random")
+    code, _, err = model("show", "random:r1")
     assert code == 2 and "its package has no models" in err and "bothost model list" in err
+
+
+@pytest.mark.parametrize("arguments", [("show", "random"), ("promote", "random"), ("push", "random", "elsewhere")])
+def test_a_strategy_that_cannot_learn_has_no_models(model, arguments):
+    code, _, err = model(*arguments)
+    assert code == 1 and "random has no models" in err and "phase-ppo" in err and "retrain" not in err
