@@ -7,6 +7,7 @@ out what its viewer may not know.
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Mapping
@@ -71,7 +72,7 @@ class Live:
         self.hands: dict[str, LiveHand] = {}
         self.lines: list[Json] = []
         """The list of tables at the present version."""
-        self._scanned_at = -SCAN_S
+        self._scanned_at = -math.inf
         self._newest_us = 0
         self._changes = Changes()
         self._watchers = 0
@@ -132,9 +133,9 @@ class Live:
 
     def _present(self) -> dict[str, LoggedHand]:
         """The hands that have not ended, by name."""
-        now = time.time()
+        now = time.monotonic()  # the clock of the day may be set back
         store, scan = self._site.store, now - self._scanned_at >= SCAN_S
-        since_us = int((now - WINDOW_S) * 1e6)
+        since_us = int((time.time() - WINDOW_S) * 1e6)
         known = {} if scan else {name: live.hand for name, live in self.hands.items()}
         if scan:
             self._scanned_at = now

@@ -131,6 +131,19 @@ def test_new_hands_and_ends_are_noticed_between_scans(site, logged, played, monk
     assert not live.read() and len(live.hands) == 1
 
 
+def test_new_tables_are_found_after_the_clock_was_set_back(site, logged, played, monkeypatch):
+    monkeypatch.setattr("bothost.web.live.SCAN_S", 0.0)
+    live, now = Live(site), time.time()
+    before, after = (
+        played("othello", lambda n, legal: legal[0], started_us=int(1e6 * at)) for at in (now - 1, now - 3600)
+    )
+    logged(before[:3])
+    assert live.read()
+    monkeypatch.setattr(time, "time", lambda: now - 3600)
+    logged(after[:3])
+    assert live.read() and len(live.hands) == 2
+
+
 async def test_a_server_that_stops_ends_the_streams_of_open_pages(site, caplog):
     async with httpx.AsyncClient(trust_env=False) as browser:
         async with serving(site, WebSettings(port=0)) as address:
