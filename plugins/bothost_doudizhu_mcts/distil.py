@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import itertools
 import math
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Generator
 from contextlib import closing
-from functools import partial
+from functools import cached_property, partial
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import msgspec
@@ -27,30 +26,21 @@ from torch import Tensor
 from bothost import Evaluator, ReportProgress, Trainer, TrainingRun
 from bothost.errors import UsageError
 from bothost.rules import ActionArray, FloatArray, State, View, doudizhu, game
-from bothost.training import checkpoint
-from bothost.training.checkpoint import Progress
 from bothost.training.devices import Device, check_device
-from bothost.training.loop import (
-    Count,
-    NotNegative,
-    Positive,
-    Share,
-    begun_or_resumed,
-    check_finite,
-    set_learning_rate,
-)
-from bothost.training.metrics import FILE, Metrics, plot, read
+from bothost.training.loop import Count, NotNegative, Positive, Share
 from bothost.training.pool import WorkerPool
 from bothost_doudizhu_mcts.ahead import in_order
-from bothost_doudizhu_mcts.encode import PLANES, ROLES, SIDE, VERSION, encode, roles
+from bothost_doudizhu_mcts.encode import PLANES, SIDE, encode, roles
 from bothost_doudizhu_mcts.evaluated import address_of
-from bothost_doudizhu_mcts.model import Networks, RoleNet, publish
+from bothost_doudizhu_mcts.learn import SteppedTraining
+from bothost_doudizhu_mcts.model import Candidates, Networks, publish
 
 AHEAD = 3
 """Number of chunks that each worker prepares in advance."""
+STEPS = 32
+"""Steps that share a chunk beside a fit."""
 HELD_OUT_SEED = 2**32
 """Seed of chunks of held-out deals. No training uses it."""
-PLOTTED = ("l1", "l1_train", "regret", "best_move")
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -191,7 +181,7 @@ class _Hand(NamedTuple):
     """Seats that the rule player plays."""
 
 
-def chunks(teacher: Evaluator, options: Options, seed: int, first: int) -> Iterator[Chunk]:
+def chunks(teacher: Evaluator, options: Options, seed: int, first: int) -> Generator[Chunk, None, None]:
     """Yield chunks from number ``first`` on, in order, made by ``options.workers`` processes."""
     ahead = AHEAD * options.workers
     build = partial(_source, type(teacher), teacher.options, teacher.model, options, seed)
@@ -206,31 +196,25 @@ def _source(kind: type[Evaluator], settings: Any, model: Any, options: Options, 
     return Source(kind(settings, model), options, seed)
 
 
-class Part(NamedTuple):
-    """The positions of one role in a batch, on the device that learns."""
+class Taught(NamedTuple):
+    """Some positions of a chunk, on the device that learns."""
 
-    planes: Tensor
-    moves: Tensor
-    owner: Tensor
-    """The inputs of ``RoleNet``."""
+    candidates: Candidates
     values: Tensor
+    """(m,)"""
     best: Tensor
+    """(n,)"""
 
 
-def parts(chunk: Chunk, rows: npt.NDArray[np.int64], *, shared: bool, device: str) -> dict[str, Part]:
-    """Some positions of a chunk by role. ``shared``: all under the first role."""
-    ends = np.cumsum(chunk.counts)
-    found = {}
-    for number, role in enumerate(ROLES[:1] if shared else ROLES):
-        own = rows if shared else rows[chunk.roles[rows] == number]
-        if not len(own):
-            continue
-        moves = np.concatenate([np.arange(ends[i] - chunk.counts[i], ends[i]) for i in own])
-        owner = np.repeat(np.arange(len(own)), chunk.counts[own])
-        packed = chunk.planes[own], chunk.moves[moves], owner, chunk.values[moves], chunk.best[own]
-        planes, plane, *others = (torch.from_numpy(field).to(device) for field in packed)
-        found[role] = Part(bits(planes, PLANES, SIDE, SIDE), bits(plane, 1, SIDE, SIDE), *others)
-    return found
+def taught(chunk: Chunk, rows: npt.NDArray[np.int64], device: str, *, shared: bool = False) -> Taught:
+    """These positions of a chunk. ``shared``: all as positions of the first role."""
+    ends, counts = np.cumsum(chunk.counts)[rows], chunk.counts[rows]
+    moves = np.concatenate([np.arange(end - count, end) for end, count in zip(ends, counts, strict=True)])
+    roles = np.zeros_like(chunk.roles[rows]) if shared else chunk.roles[rows]
+    owner = np.repeat(np.arange(len(rows)), counts)
+    fields = chunk.planes[rows], chunk.moves[moves], owner, roles, chunk.values[moves], chunk.best[rows]
+    planes, plane, owners, of, values, best = (torch.from_numpy(field).to(device) for field in fields)
+    return Taught(Candidates(bits(planes, PLANES, SIDE, SIDE), bits(plane, 1, SIDE, SIDE), owners, of), values, best)
 
 
 def bits(packed: Tensor, *shape: int) -> Tensor:
@@ -240,14 +224,38 @@ def bits(packed: Tensor, *shape: int) -> Tensor:
     return flat.float().view(-1, *shape)
 
 
-def loss(net: RoleNet, part: Part, options: Options) -> tuple[Tensor, Tensor]:
-    """The loss of a part, and the L1 of its values."""
-    values, states = net(part.planes, part.moves, part.owner)
-    error = values - part.values
-    counts = torch.bincount(part.owner).float()
-    centred = error - (torch.zeros_like(counts).index_add(0, part.owner, error) / counts)[part.owner]
+class Lessons:
+    """Positions for each step. The steps share chunks, and no position is used twice."""
+
+    def __init__(self, make: Callable[[int], Chunk], options: Options) -> None:
+        """``make`` makes the chunk of a number. It is asked for one after another."""
+        self.make, self.options = make, options
+        self._made: tuple[int, Chunk] | None = None
+
+    @classmethod
+    def of(cls, teacher: Evaluator, positions: int, seed: int) -> Lessons:
+        """So many positions of a teacher for each step. They depend on the seed and the step's number only."""
+        options = Options(batch=positions, chunk=STEPS * positions)
+        return cls(Source(teacher, options, seed).chunk, options)
+
+    def batch(self, step: int, *, shared: bool = False) -> Taught:
+        """The positions of step number ``step``. ``shared``: see ``taught``."""
+        options = self.options
+        number, place = divmod(step, options.chunk // options.batch)
+        if self._made is None or self._made[0] != number:
+            self._made = number, self.make(number)
+        rows = np.arange(place * options.batch, (place + 1) * options.batch)
+        return taught(self._made[1], rows, options.device, shared=shared)
+
+
+def loss(nets: Networks, batch: Taught, options: Options) -> tuple[Tensor, Tensor]:
+    """The loss of a batch, and the L1 of its values."""
+    values, states = nets(batch.candidates)
+    error, owner = values - batch.values, batch.candidates.owner
+    counts = torch.bincount(owner).float()
+    centred = error - (torch.zeros_like(counts).index_add(0, owner, error) / counts)[owner]
     l1 = error.abs().mean()
-    return l1 + options.differences * centred.abs().mean() + options.states * (states - part.best).abs().mean(), l1
+    return l1 + options.differences * centred.abs().mean() + options.states * (states - batch.best).abs().mean(), l1
 
 
 class Distiller(Trainer):
@@ -263,83 +271,63 @@ class Distiller(Trainer):
         if run.minutes is None and options.positions is None:
             raise UsageError("this training has no stopping condition", advice="give --minutes M or --positions N")
         check_device(options.device)
-        teacher = run.evaluators["teacher"]
-        torch.set_num_threads(1)
-        torch.manual_seed(run.seed)
-        nets = Networks().to(options.device)
-        nets.start_with(run.start)
-        optimizer = torch.optim.Adam(nets.parameters(), lr=options.learning_rate, fused=True)
-        progress = begun_or_resumed(run, VERSION, nets, optimizer)
-        progress.options = msgspec.to_builtins(options)
-        if self._part_done(run, progress) < 1.0:  # else what resumes was stopped after its last checkpoint
-            held_out = Source(teacher, options, HELD_OUT_SEED + run.seed).chunk(0, options.measured, every_move=True)
-            self._fit(run, teacher, nets, optimizer, progress, held_out, report)
-        plot(read(run.out / FILE), PLOTTED, run.out / "training.png")
-        return _publish(run, nets, progress, teacher)
-
-    def _fit(
-        self,
-        run: TrainingRun,
-        teacher: Evaluator,
-        nets: Networks,
-        optimizer: torch.optim.Optimizer,
-        progress: Progress,
-        held_out: Chunk,
-        report: ReportProgress,
-    ) -> None:
-        options: Options = self.options
-        per_chunk = options.chunk // options.batch
-        every = max(per_chunk, options.checkpoint_every // per_chunk * per_chunk)
-        before, started = progress.seconds, time.monotonic()
-        losses: list[float] = []
-        with Metrics(run.out, after=progress.iteration, tensorboard=False) as metrics:
-            for chunk in chunks(teacher, options, run.seed, progress.iteration // per_chunk):
-                order = np.random.default_rng([run.seed, 1, progress.iteration]).permutation(len(chunk.counts))
-                for rows in np.split(order, per_chunk):
-                    part_done = self._part_done(run, progress)
-                    set_learning_rate(optimizer, options.learning_rate * (1.0 - part_done))
-                    shared = not options.start and part_done < options.shared
-                    batch = parts(chunk, rows, shared=shared, device=options.device)
-                    losses.append(_step(nets, optimizer, batch, options))
-                    progress.iteration += 1
-                    progress.samples += len(rows)
-                    progress.seconds = before + time.monotonic() - started
-                if shared:
-                    nets.share()
-                over = self._part_done(run, progress) >= 1.0
-                if progress.iteration % every and not over:
-                    continue
-                check_finite(nets, progress.iteration)
-                figures = measure(nets, held_out) | {"l1_train": float(np.mean(losses))}
-                losses.clear()
-                metrics.write(progress.iteration, {"samples": progress.samples, **figures})
-                checkpoint.save(run.out, progress, nets, optimizer)
-                note = f"{progress.samples:,} positions, L1 {figures['l1']:.4f}, regret {figures['regret']:.4f}"
-                report(int(100 * self._part_done(run, progress)), note, 100)
-                if over:
-                    break
-
-    def _part_done(self, run: TrainingRun, progress: Progress) -> float:
-        """The completed part of the training, by time or positions, at most 1."""
-        by_time = progress.seconds / (60 * run.minutes) if run.minutes else 0.0
-        by_positions = progress.samples / self.options.positions if self.options.positions else 0.0
-        return min(1.0, max(by_time, by_positions))
+        return Distillation(options, run).train(report)
 
 
-def _step(nets: Networks, optimizer: torch.optim.Optimizer, found: dict[str, Part], options: Options) -> float:
-    """Make one gradient step. Returns the L1 of the values."""
-    total = sum(len(part.best) for part in found.values())
-    optimizer.zero_grad(set_to_none=True)
-    l1 = 0.0
-    for role, part in found.items():
-        net = nets.of[role]
-        assert isinstance(net, RoleNet)
-        of_part, distance = loss(net, part, options)
-        (of_part * (len(part.best) / total)).backward()  # type: ignore[no-untyped-call]
-        l1 += float(distance.detach()) * len(part.best) / total
-    torch.nn.utils.clip_grad_norm_(nets.parameters(), 1.0)
-    optimizer.step()
-    return l1
+class Distillation(SteppedTraining):
+    """Networks that learn from a teacher."""
+
+    plotted = ("l1", "l1_train", "regret", "best_move")
+
+    def __init__(self, options: Options, run: TrainingRun) -> None:
+        super().__init__(run, options, partial(torch.optim.Adam, lr=options.learning_rate, fused=True), options.device)
+        self.options = options
+        self.teacher = run.evaluators["teacher"]
+        self.lessons: Lessons
+
+    def part_of_work(self) -> float:
+        return self.progress.samples / self.options.positions if self.options.positions else 0.0
+
+    @property
+    def shared(self) -> bool:
+        """Whether the roles share one network now."""
+        return not self.options.start and self.part_done() < self.options.shared
+
+    def loss(self) -> tuple[Tensor, Tensor, int]:
+        batch = self.lessons.batch(self.progress.iteration, shared=self.shared)
+        return *loss(self.net, batch, self.options), self.options.batch
+
+    def step(self, part_done: float) -> float:
+        shared, l1 = self.shared, super().step(part_done)
+        if shared:
+            self.net.share()
+        return l1
+
+    def measure(self) -> dict[str, float]:
+        return measure(self.net, self.held_out)
+
+    @cached_property
+    def held_out(self) -> Chunk:
+        """Held-out positions with all their moves."""
+        source = Source(self.teacher, self.options, HELD_OUT_SEED + self.run.seed)
+        return source.chunk(0, self.options.measured, every_move=True)
+
+    def train(self, report: ReportProgress) -> dict[str, Any]:
+        """Make the steps. Write the version and its lineage to ``out/weights``, and return the figures."""
+        options, progress = self.options, self.progress
+        first = progress.iteration // (options.chunk // options.batch)
+        with closing(chunks(self.teacher, options, self.run.seed, first)) as made:
+            self.lessons = Lessons(lambda _: next(made), options)
+            final = self.make_steps(options.checkpoint_every, report)[-1]
+        figures = {
+            "steps": progress.iteration,
+            "positions": progress.samples,
+            "minutes": round(progress.seconds / 60, 2),
+            **{name: round(float(final[name]), 4) for name in ("l1", "regret", "best_move")},
+        }
+        told = {**figures, "teacher": address_of(self.teacher), "value": "2 P(win) - 1 of the side that moves"}
+        publish(self.run, progress, self.net, told)
+        return {"out": str(self.run.out), **figures}
 
 
 def measure(nets: Networks, chunk: Chunk, batch: int = 512) -> dict[str, float]:
@@ -348,35 +336,13 @@ def measure(nets: Networks, chunk: Chunk, batch: int = 512) -> dict[str, float]:
     ``l1``; ``regret``, the loss in the teacher's values if the networks' best move is played; ``best_move``, the share
     of positions where that is the teacher's best move.
     """
-    error = regret = 0.0
-    agreed = moves = 0
-    device = str(next(nets.parameters()).device)
+    positions, device = len(chunk.counts), str(next(nets.parameters()).device)
+    found = []
     with torch.no_grad():
-        for rows in np.array_split(np.arange(len(chunk.counts)), -(-len(chunk.counts) // batch)):
-            for role, part in parts(chunk, rows, shared=False, device=device).items():
-                found = nets.of[role](part.planes, part.moves, part.owner)[0]
-                values, taught_values = found.cpu().numpy(), part.values.cpu().numpy()
-                error += float(np.abs(values - taught_values).sum())
-                moves += len(values)
-                ends = np.cumsum(part.owner.bincount().cpu().numpy())[:-1]
-                pairs = zip(np.split(values, ends), np.split(taught_values, ends), strict=True)
-                for own, taught in pairs:
-                    lost = float(taught.max() - taught[own.argmax()])
-                    regret += lost
-                    agreed += lost == 0.0
-    positions = len(chunk.counts)
-    return {"l1": error / moves, "regret": regret / positions, "best_move": agreed / positions}
-
-
-def _publish(run: TrainingRun, nets: Networks, progress: Progress, teacher: Evaluator) -> dict[str, Any]:
-    """Write the version and its lineage to ``out/weights``, and return the figures."""
-    final = read(run.out / FILE)[-1]
-    figures = {
-        "steps": progress.iteration,
-        "positions": progress.samples,
-        "minutes": round(progress.seconds / 60, 2),
-        **{name: round(float(final[name]), 4) for name in ("l1", "regret", "best_move")},
-    }
-    told = {**figures, "teacher": address_of(teacher), "value": "2 P(win) - 1 of the side that moves"}
-    publish(run, progress, nets, told)
-    return {"out": str(run.out), **figures}
+        for rows in np.array_split(np.arange(positions), -(-positions // batch)):
+            found.append(nets(taught(chunk, rows, device).candidates)[0].cpu().numpy())
+    values, ends = np.concatenate(found), np.cumsum(chunk.counts)[:-1]
+    pairs = zip(np.split(values, ends), np.split(chunk.values, ends), strict=True)
+    lost = np.array([wanted.max() - wanted[own.argmax()] for own, wanted in pairs])
+    l1 = np.abs(values - chunk.values).mean()
+    return {"l1": float(l1), "regret": float(lost.mean()), "best_move": float((lost == 0.0).mean())}

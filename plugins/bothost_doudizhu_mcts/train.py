@@ -1,6 +1,7 @@
 """Fits the networks to records by weighted L1, on deals that are not held out, for some epochs or minutes.
 
-With a teacher, each step also learns the teacher's values of other positions.
+Records of searches are few, and often of contested positions alone. A network that learns from nothing else forgets
+what it knows of others. So with a teacher each step also learns its values of other positions, as in the first stage.
 """
 
 from __future__ import annotations
@@ -17,12 +18,11 @@ from torch import Tensor
 from bothost import LoggedGames, Model, ReportProgress, Trainer, TrainingRun
 from bothost.errors import UsageError
 from bothost.training.loop import Count, NotNegative, Positive
-from bothost_doudizhu_mcts import logged, records
+from bothost_doudizhu_mcts import distil, logged, records
 from bothost_doudizhu_mcts.evaluated import address_of
 from bothost_doudizhu_mcts.learn import SteppedTraining
 from bothost_doudizhu_mcts.measure import HeldOut
 from bothost_doudizhu_mcts.model import Networks, publish
-from bothost_doudizhu_mcts.rehearsal import Rehearsal
 from bothost_doudizhu_mcts.samples import Batch, Samples
 
 FRESH_RATE, CONTINUED_RATE = 2e-3, 2e-4
@@ -120,7 +120,7 @@ class Fit(SteppedTraining):
             self.found, options.positions, options.candidates, options.half_visits, options.held_out, run.seed
         )
         self.held_out = HeldOut(self.found, self.samples, options.measured)
-        self.rehearsal = Rehearsal(teacher, options.rehearsed, run.seed) if teacher else None
+        self.lessons = distil.Lessons.of(teacher, options.rehearsed, run.seed) if teacher else None
 
     def part_of_work(self) -> float:
         epochs = self.options.epochs
@@ -129,8 +129,9 @@ class Fit(SteppedTraining):
     def loss(self) -> tuple[Tensor, Tensor, int]:
         batch = self.samples.batch(self.progress.iteration)
         loss, l1 = loss_of(self.net, batch, self.options)
-        if self.rehearsal is not None:
-            loss = loss + self.rehearsal.loss(self.net, self.progress.iteration)
+        if self.lessons is not None:
+            lesson = self.lessons.batch(self.progress.iteration)
+            loss = loss + distil.loss(self.net, lesson, self.lessons.options)[0]
         return loss, l1, len(batch.values)
 
     def measure(self) -> dict[str, float]:

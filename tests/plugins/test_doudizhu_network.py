@@ -21,13 +21,12 @@ from bothost.training.publish import write_version
 from bothost_doudizhu_mcts import records
 from bothost_doudizhu_mcts.collect import Options as CollectOptions
 from bothost_doudizhu_mcts.collect import SelfPlay
-from bothost_doudizhu_mcts.distil import Distiller, Source, bits, measure
+from bothost_doudizhu_mcts.distil import STEPS, Distiller, Lessons, Source, bits, loss, measure
 from bothost_doudizhu_mcts.distil import Options as DistilOptions
 from bothost_doudizhu_mcts.encode import ROLES, encode, roles, supports
 from bothost_doudizhu_mcts.measure import HeldOut
 from bothost_doudizhu_mcts.model import Candidates, Networks, RoleNet, graphs
 from bothost_doudizhu_mcts.network import GRAPHS
-from bothost_doudizhu_mcts.rehearsal import STEPS, Rehearsal
 from bothost_doudizhu_mcts.samples import Samples
 from bothost_doudizhu_mcts.train import Fitter, Options, loss_of
 
@@ -305,9 +304,9 @@ def test_a_fit_with_a_teacher_also_learns_its_values(folder, tmp_path):
 def test_what_is_rehearsed_depends_on_the_step_alone():
     torch.manual_seed(1)
     net, teacher = Networks(), RuleValues(NoOptions())
-    one, other = Rehearsal(teacher, 4, seed=2), Rehearsal(teacher, 4, seed=2)
-    losses = {step: float(one.loss(net, step).detach()) for step in (0, 3, STEPS, STEPS + 3)}
-    assert all(float(other.loss(net, step).detach()) == losses[step] for step in (STEPS + 3, 3))
+    one, other = (Lessons.of(teacher, 4, seed=2) for _ in range(2))
+    losses = {step: loss(net, one.batch(step), one.options)[0].item() for step in (0, 3, STEPS, STEPS + 3)}
+    assert all(loss(net, other.batch(step), other.options)[0].item() == losses[step] for step in (STEPS + 3, 3))
     assert len(set(losses.values())) == len(losses)
 
 
