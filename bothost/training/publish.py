@@ -73,14 +73,17 @@ def graph_of(text: str, parameters: Mapping[str, torch.Tensor], prefix: str = ""
     """A graph for ONNX Runtime from its text, with these parameters, which have no numbers yet: see ``refer``.
 
     ``text`` is in the syntax of https://onnx.ai/onnx/repo-docs/Syntax.html and has ``_`` for each dot in the names of
-    parameters. It computes in 32 bits, whatever the parameters have. ``prefix``: of their names in the file.
+    parameters. It computes in 32 bits, whatever the parameters have; those without a dot must have 32 themselves.
+    ``prefix``: of their names in the file.
     """
     model = onnx.parser.parse_model(text)
     widened = []
     for name, tensor in parameters.items():
         kind = TensorProto.FLOAT16 if tensor.dtype == torch.float16 else TensorProto.FLOAT
         model.graph.initializer.append(TensorProto(name=prefix + name, dims=tensor.shape, data_type=kind))
-        widened.append(onnx.helper.make_node("Cast", [prefix + name], [name.replace(".", "_")], to=TensorProto.FLOAT))
+        plain = name.replace(".", "_")
+        if prefix + name != plain:
+            widened.append(onnx.helper.make_node("Cast", [prefix + name], [plain], to=TensorProto.FLOAT))
     nodes = [*widened, *model.graph.node]
     del model.graph.node[:]
     model.graph.node.extend(nodes)

@@ -5,14 +5,14 @@ Both are fully connected with two hidden layers of 256, 58 logits, and a value o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from string import Template
 
 import onnx
 import torch
-from onnx import NodeProto, TensorProto, helper
 from torch import Tensor, nn
 
 from bothost.training.fused import Scorer
+from bothost.training.publish import graph_of
 from bothost_phase_ppo.encode import ACTIONS, CANDIDATE, FEATURES, POSITION, SIZES
 
 HIDDEN = 256
@@ -91,61 +91,52 @@ NETWORKS: dict[int, type[PhaseNet]] = {1: PhaseNet, 2: CandidateNet}
 
 
 def graph(version: int) -> onnx.ModelProto:
-    """The network for ONNX Runtime. Its initializers have the names of the parameters and no data yet."""
-    constants: dict[str, Sequence[int]] = {"axes": [1]}
-    body = [
-        helper.make_node("Gemm", ["position", "body.0.weight", "body.0.bias"], ["a"], transB=1),
-        helper.make_node("Relu", ["a"], ["b"]),
-        helper.make_node("Gemm", ["b", "body.2.weight", "body.2.bias"], ["c"], transB=1),
-        helper.make_node("Relu", ["c"], ["d"]),
-        helper.make_node("Gemm", ["d", "heads.weight", "heads.bias"], ["heads"], transB=1),
-    ]
-    if version == 1:
-        constants["sizes"] = [ACTIONS, 1]
-        nodes = [
-            helper.make_node("Identity", ["observations"], ["position"]),
-            *body,
-            helper.make_node("Split", ["heads", "sizes"], ["logits", "column"], axis=1),
-        ]
-    else:
-        constants |= {
-            "parts": [POSITION, ACTIONS * CANDIDATE],
-            "sizes": [ACTIONS, 1, UNITS],
-            "rows": [0, ACTIONS, CANDIDATE],
-        }
-        nodes = [
-            helper.make_node("Split", ["observations", "parts"], ["position", "flat"], axis=1),
-            *body,
-            helper.make_node("Split", ["heads", "sizes"], ["base", "column", "context"], axis=1),
-            *_scores(),
-            helper.make_node("Add", ["base", "scores"], ["logits"]),
-        ]
-    nodes.append(helper.make_node("Squeeze", ["column", "axes"], ["values"]))
-    initializers = [
-        TensorProto(name=name, dims=list(parameter.shape), data_type=TensorProto.FLOAT)
-        for name, parameter in NETWORKS[version]().named_parameters()
-    ]
-    initializers += [
-        helper.make_tensor(name, TensorProto.INT64, [len(numbers)], numbers) for name, numbers in constants.items()
-    ]
-
-    def floats(name: str, *shape: int | str) -> onnx.ValueInfoProto:
-        return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
-
-    inputs = [floats("observations", "batch", SIZES[version])]
-    outputs = [floats("logits", "batch", ACTIONS), floats("values", "batch")]
-    net = helper.make_graph(nodes, "phase-ppo", inputs, outputs, initializers)
-    return helper.make_model(net, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    """The network of an encoder version for ONNX Runtime."""
+    sizes = {"POSITION": POSITION, "SCORED": ACTIONS * CANDIDATE, "UNITS": UNITS, "CANDIDATE": CANDIDATE}
+    sizes |= {"INPUTS": SIZES[version], "ACTIONS": ACTIONS}
+    return graph_of(GRAPHS[version].substitute(sizes), NETWORKS[version]().state_dict())
 
 
-def _scores() -> list[NodeProto]:
-    """Scores (B, 58) of the features (B, 58 · 32) and the context (B, 32)."""
-    return [
-        helper.make_node("Reshape", ["flat", "rows"], ["candidates"]),
-        helper.make_node("Transpose", ["score_weight"], ["weight"], perm=[1, 0]),
-        helper.make_node("MatMul", ["candidates", "weight"], ["sums"]),
-        helper.make_node("Unsqueeze", ["context", "axes"], ["contexts"]),
-        helper.make_node("Add", ["sums", "contexts"], ["e"]),
-        helper.make_node("Relu", ["e"], ["units"]),
-        helper.make_node("MatMul", ["units", "score_out"], ["scores"]),
-    ]
+GRAPHS = {
+    1: Template("""
+<ir_version: 8, opset_import: ["" : 17]>
+network (float[batch, $INPUTS] observations) => (float[batch, $ACTIONS] logits, float[batch] values)
+<int64[1] axes = {1}, int64[2] sizes = {$ACTIONS, 1}>
+{
+    a = Gemm <transB = 1> (observations, body_0_weight, body_0_bias)
+    b = Relu(a)
+    c = Gemm <transB = 1> (b, body_2_weight, body_2_bias)
+    d = Relu(c)
+    heads = Gemm <transB = 1> (d, heads_weight, heads_bias)
+    logits, column = Split <axis = 1> (heads, sizes)
+    values = Squeeze(column, axes)
+}
+"""),
+    2: Template("""
+<ir_version: 8, opset_import: ["" : 17]>
+network (float[batch, $INPUTS] observations) => (float[batch, $ACTIONS] logits, float[batch] values)
+<
+    int64[1] axes = {1}, int64[2] parts = {$POSITION, $SCORED}, int64[3] sizes = {$ACTIONS, 1, $UNITS},
+    int64[3] rows = {0, $ACTIONS, $CANDIDATE}
+>
+{
+    position, flat = Split <axis = 1> (observations, parts)
+    a = Gemm <transB = 1> (position, body_0_weight, body_0_bias)
+    b = Relu(a)
+    c = Gemm <transB = 1> (b, body_2_weight, body_2_bias)
+    d = Relu(c)
+    heads = Gemm <transB = 1> (d, heads_weight, heads_bias)
+    base, column, context = Split <axis = 1> (heads, sizes)
+    candidates = Reshape(flat, rows)
+    weight = Transpose <perm = [1, 0]> (score_weight)
+    sums = MatMul(candidates, weight)
+    contexts = Unsqueeze(context, axes)
+    e = Add(sums, contexts)
+    units = Relu(e)
+    scores = MatMul(units, score_out)
+    logits = Add(base, scores)
+    values = Squeeze(column, axes)
+}
+"""),
+}
+"""Each network. Parameters have ``_`` for each dot in their names."""
