@@ -23,6 +23,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from bothost import rules
+from bothost.errors import BothostError
 
 HOST_CORE, LOAD_CORE = 0, 1
 STOLEN = 7
@@ -88,7 +89,7 @@ def measure(
         timing = flags(tables=tables, rate=rate, **lengths(seconds))
         who = flags(tables=tables, folder=folder, accounts=accounts, durability=durability, game=game)
         with beside(Path(folder)), pair(timing, who) as (load, subject):
-            figures = read(load)
+            figures = answered(read(load), seconds)
             subject.send_signal(signal.SIGTERM)
             figures |= read(subject)
         return {**figures, "rows": rows_of(Path(folder) / "bench.db")}
@@ -104,7 +105,15 @@ def measure_echo(tables: int, accounts: int, frames: list[str], seconds: float, 
     """The bare echo of such frames; ``rate`` 0: closed loop, a frame for each table in flight."""
     timing = flags(tables=tables, rate=rate, echo=accounts, **lengths(seconds))
     with pair(timing, ["--echo", *flags(accounts=accounts)], frames=frames) as (load, _):
-        return read(load)
+        return answered(read(load), seconds)
+
+
+def answered(figures: dict[str, Any], seconds: float) -> dict[str, Any]:
+    """The figures of a run. Raises BothostError if there were no answers to measure."""
+    if not figures["per_s"]:
+        problem = f"nothing was answered within {seconds:g} s: there is nothing to measure"
+        raise BothostError(problem, advice="measure for longer (--seconds), or with fewer tables (--tables)")
+    return figures
 
 
 def flags(**options: object) -> list[str]:

@@ -5,8 +5,9 @@ import sys
 
 import pytest
 
-from bothost.bench.host import core_ticks, stolen_share
+from bothost.bench.host import answered, core_ticks, stolen_share
 from bothost.bench.host_subject import tables_of
+from bothost.errors import BothostError
 
 
 def test_the_stolen_share_is_of_the_time_between_two_looks():
@@ -34,3 +35,8 @@ def test_a_system_that_does_not_tell_has_no_stolen_share():
     assert core_ticks(10_000) == []
     assert stolen_share([], []) is None
     assert stolen_share([1, 2, 3], [2, 3, 4]) is None
+
+
+def test_a_run_without_an_answer_has_no_figures():
+    with pytest.raises(BothostError, match=r"nothing was answered within 0\.1 s"):
+        answered({"per_s": 0.0, "p50_ms": None}, 0.1)
