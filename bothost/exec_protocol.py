@@ -21,6 +21,8 @@ from typing import Any
 import msgspec
 
 VERSION = 1
+START_S = 10.0
+"""Seconds that a program has for its hello, unless its route says otherwise."""
 
 
 class Line(msgspec.Struct, frozen=True, tag_field="type", omit_defaults=True):

@@ -26,14 +26,15 @@ import msgspec
 
 from bothost import BothostError, rules
 from bothost.errors import ANY_FAILURE, described
+from bothost.exec_protocol import START_S
 from bothost.plugins import Plugins, Resolved
 from bothost.rules import Game
 from bothost.strategy import Strategy, plays
 from bothost.testing import strategy_laws as laws
 from bothost.testing.strategy_laws import Broken, Run
 
-HANG_FACTOR = 4.0
-"""A decision that takes this many budgets, and two seconds, counts as hung."""
+HANG_FACTOR, HANG_S = 4.0, 2.0
+"""A call that takes this many budgets and seconds counts as hung. ``prepare`` has the time of a program's start."""
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -169,7 +170,6 @@ def _guarded(
     """Run a check in a separate thread, and stop waiting if a call hangs. Returns (finding, whether it hung)."""
     result: list[Finding] = []
     failed: list[BaseException] = []
-    limit = run.budget_ms / 1000.0 * HANG_FACTOR + 2.0
 
     def work() -> None:
         try:
@@ -181,6 +181,7 @@ def _guarded(
     thread.start()
     while thread.is_alive():
         thread.join(0.05)
+        limit = (START_S if run.calling == "prepare" else run.budget_ms / 1000.0 * HANG_FACTOR) + HANG_S
         if run.call_started is not None and time.monotonic() - run.call_started > limit:
             run.given_up = True
             detail = f"{run.calling} has not returned after {limit:.0f} s"

@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from bothost.exec_protocol import START_S
+
 Milliseconds = Annotated[float, Meta(ge=1, le=3_600_000)]
 
 
@@ -28,7 +30,7 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     give it its own ``cwd``."""
     cwd: str | None = None
     """Working folder. Relative paths start at the configuration's folder, which is also the default."""
-    start_ms: Milliseconds = 10_000.0
+    start_ms: Milliseconds = 1000 * START_S
     """Time limit for the program's hello."""
     hang_ms: Milliseconds = 5_000.0
     """If the program writes nothing for this long after a missed deadline, it counts as hanging."""

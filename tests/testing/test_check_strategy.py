@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -15,6 +16,7 @@ import pytest
 from bothost import Budget, Decision, Evaluator, Player, Strategy, Table, rules
 from bothost.plugins import Plugins
 from bothost.rules import ActionArray, Game, View
+from bothost.testing import check_strategy as check_strategy_module
 from bothost.testing import misbehaving
 from bothost.testing.check_strategy import check_strategy
 
@@ -135,6 +137,20 @@ def test_what_is_no_player_is_named(made: Any, words: str, monkeypatch: pytest.M
     report = check_strategy(NoPlayer, games=[CLAIMS], hands=2)
     with pytest.raises(AssertionError, match=f"player returned {words}"):
         report.require()
+
+
+def test_a_player_may_prepare_for_longer_than_a_decision_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Starting(Player):
+        def prepare(self) -> None:
+            threading.Event().wait(0.3)
+
+        def decide(self, view: View, legal: ActionArray, budget: Budget) -> Decision:
+            return Decision(action=int(legal[0]))
+
+    monkeypatch.setattr(check_strategy_module, "HANG_S", 0.05)
+    monkeypatch.setattr(NoPlayer, "made", Starting())
+    report = check_strategy(NoPlayer, games=[CLAIMS], hands=1, budget_ms=40.0)
+    assert not [finding for finding in report.findings if "prepare" in finding.detail]
 
 
 class Answers(Strategy):
