@@ -31,6 +31,7 @@ from bothost.web.jobs import Jobs
 from bothost.web.live import Live, seen
 from bothost.web.operation import PAGES as OPERATOR_PAGES
 from bothost.web.operation import Operation
+from bothost.web.opponents import clear_leftovers
 from bothost.web.play import Play
 from bothost.web.players import Browser, Names
 from bothost.web.request_body import body
@@ -90,6 +91,7 @@ class Web:
 
     @contextlib.asynccontextmanager
     async def _running(self, app: Starlette) -> AsyncIterator[None]:
+        await asyncio.to_thread(clear_leftovers, self.site.settings.host.data_dir)
         reading = asyncio.create_task(self.live.run(), name="live tables")
         try:
             yield

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import os
 import secrets
 import shutil
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from asyncio.subprocess import DEVNULL
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,11 @@ MIN_MOVE_MS = 700
 """Bots never answer faster, so that people can follow."""
 END_S = 10.0
 """How long a command may take to end before it is killed."""
+
+PLAY = "play"
+"""The folder of ``data_dir`` with a folder for each game."""
+CONFIGURATION, TOKEN, PASSWORD = "config.toml", "token-", "store-password"
+"""Names of a game's files; a token's name ends with the number of its bot."""
 
 
 class Bot(msgspec.Struct, frozen=True):
@@ -55,7 +62,7 @@ def configuration(
     basis["host"] |= {"name": f"{LOBBY}-{folder.name}", "drain_timeout_s": 2.0}
     wish = {"game": game.name, "rules": game.rules, "attributes": dict(attributes)}
     accounts = [
-        {"name": bot.name, "token": {"file": _secret(folder / f"token-{number}", bot.token)}, "wish": [wish]}
+        {"name": bot.name, "token": {"file": _secret(folder / f"{TOKEN}{number}", bot.token)}, "wish": [wish]}
         for number, bot in enumerate(bots, 1)
     ]
     lobby = {
@@ -80,7 +87,7 @@ def basis_of(settings: Settings, folder: Path, data_dir: Path) -> dict[str, Any]
     """``[host]`` and ``[store]`` of a child process: our database and plugins. Secrets stand in files in ``folder``."""
     store: dict[str, Any] = {"url": settings.store.url, "durability": settings.store.durability}
     if settings.store.password is not None and settings.store.password.present:
-        store["password"] = {"file": _secret(folder / "store-password", settings.store.password.reveal())}
+        store["password"] = {"file": _secret(folder / PASSWORD, settings.store.password.reveal())}
     host: dict[str, Any] = {"data_dir": str(data_dir)}
     if settings.host.plugins_dir is not None:
         host["plugins_dir"] = str(settings.host.plugins_dir.resolve())
@@ -99,21 +106,52 @@ async def running(
     settings: Settings, room: str, url: str, game: Game, bots: Sequence[Bot], attributes: Mapping[str, Any]
 ) -> Any:
     """The bots at work; gives the process. They are ended on leaving."""
-    folder = settings.host.data_dir.resolve() / "play" / room
+    folder = settings.host.data_dir.resolve() / PLAY / room
     folder.mkdir(parents=True, mode=0o700)
-    file = folder / "config.toml"
-    file.write_text(configuration(settings, folder, url, game, bots, attributes))
-    argv = [sys.executable, "-m", "bothost", "run", "--config", str(file), "--worker", "1/1"]
-    argv += ["--parent", str(os.getpid())]
-    process = await asyncio.create_subprocess_exec(
-        *argv, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL
-    )
+    with _locked(folder) as lock:
+        file = folder / CONFIGURATION
+        file.write_text(configuration(settings, folder, url, game, bots, attributes))
+        argv = [sys.executable, "-m", "bothost", "run", "--config", str(file), "--worker", "1/1"]
+        argv += ["--parent", str(os.getpid())]
+        process = await asyncio.create_subprocess_exec(
+            *argv, stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL, pass_fds=(lock,)
+        )
+        try:
+            yield process
+        finally:
+            await end(process)
+            await asyncio.to_thread(_clear, folder, ended_well=process.returncode == 0)
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[int]:
+    """Lock a folder until it is left, and until the processes that inherit the descriptor have ended.
+
+    Raises BlockingIOError if it is locked.
+    """
+    lock = os.open(folder, os.O_RDONLY)
     try:
-        yield process
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield lock
     finally:
-        await end(process)
-        if process.returncode == 0:  # else its log and what it could not write are kept
-            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+        os.close(lock)
+
+
+def clear_leftovers(data_dir: Path) -> None:
+    """Remove the folders of games whose server and bots were killed."""
+    for file in (data_dir / PLAY).glob(f"*/{CONFIGURATION}"):
+        with contextlib.suppress(OSError), _locked(file.parent):
+            _clear(file.parent, ended_well=not any(file.parent.glob("spool/*/*/*.spool")))
+
+
+def _clear(folder: Path, *, ended_well: bool) -> None:
+    """Remove a game's folder. If its bots failed, keep their log and the rows that they could not write."""
+    if ended_well:
+        shutil.rmtree(folder, ignore_errors=True)
+        return
+    for name in (CONFIGURATION, PASSWORD, f"{TOKEN}*"):
+        for file in folder.glob(name):
+            file.unlink(missing_ok=True)
 
 
 async def end(process: asyncio.subprocess.Process) -> None:

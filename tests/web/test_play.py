@@ -2,7 +2,9 @@
 
 import asyncio
 import contextlib
+import fcntl
 import json
+import os
 import re
 import stat
 import threading
@@ -252,6 +254,24 @@ def test_tokens_of_the_bots_stand_in_files_of_their_own(site, tmp_path):
     settings = config.parse(text, base=tmp_path)
     assert [route.strategy for route in settings.routes] == ["rule-othello", "deep-mc:level-2"]
     assert settings.lobbies[0].accounts[0].wishes[0].attributes == {"room": "x"}
+
+
+def test_a_server_removes_what_killed_ones_left_but_no_game_that_runs_and_no_unwritten_row(site):
+    play = site.settings.host.data_dir / "play"
+    for game in ("killed", "running", "unwritten"):
+        (play / game / "spool" / "host" / "0").mkdir(parents=True)
+        for name in ("config.toml", "token-1", "store-password", "host.log"):
+            (play / game / name).touch()
+    (play / "unwritten" / "spool" / "host" / "0" / "1.spool").touch()
+    locked = os.open(play / "running", os.O_RDONLY)
+    fcntl.flock(locked, fcntl.LOCK_EX)
+    try:
+        with TestClient(Web(site, Viewers(None, spectators=False)).application()):
+            left = {str(file.relative_to(play)) for file in play.rglob("*") if file.is_file()}
+    finally:
+        os.close(locked)
+    running = {f"running/{name}" for name in ("config.toml", "token-1", "store-password", "host.log")}
+    assert left == running | {"unwritten/host.log", "unwritten/spool/host/0/1.spool"}
 
 
 def test_accounts_are_admitted_and_dismissed_while_the_lobby_runs():
