@@ -5,17 +5,18 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from pathlib import Path
+from string import Template
 from typing import get_args
 
 import msgspec
 import onnx
 import torch
-from onnx import TensorProto, helper
 from torch import nn
 
 from bothost.errors import ModelError
 from bothost.training import checkpoint
 from bothost.training.action_values import ActionValueNet
+from bothost.training.publish import graph_of
 from bothost_deep_mc.encode import ROLES, Features, Positions, Seen, seen
 
 
@@ -134,56 +135,48 @@ def seeded(sizes: Sizes, seed: int) -> DeepMcNet:
 
 
 def graph(role: str, sizes: Sizes) -> onnx.ModelProto:
-    """The network of a role for ONNX Runtime.
+    """The network of a role for ONNX Runtime. It reads 16-bit parameters and computes in 32 bits.
 
-    It maps positions (n, inputs), moves (m, features) and owner (m,), the position of each move, to values (m,). The
-    initializers have no data yet. Their names are those of the parameters, and they have 16 bits, as in published
-    models. The computation uses 32 bits.
+    It maps positions (n, inputs), moves (m, features) and owner (m,), the position of each move, to values (m,).
     """
-    net = DeepMcNet(sizes).of(role)
-    prefix = f"{role}."
-    names = [name for name, _ in net.named_parameters()]
-    nodes = [
-        *(
-            helper.make_node("Cast", [f"by_role.{role}.{name}"], [prefix + name], to=TensorProto.FLOAT)
-            for name in names
-        ),
-        helper.make_node("MatMul", ["positions", f"{prefix}trunk_table"], ["sum"]),
-        helper.make_node("Add", ["sum", f"{prefix}trunk_bias"], ["biased"]),
-        helper.make_node("Relu", ["biased"], ["trunk.0"]),
-    ]
-    last = _dense(nodes, prefix, "trunk", len(net.trunk))
-    nodes += [
-        helper.make_node("Gemm", [last, f"{prefix}join.weight", f"{prefix}join.bias"], ["joined"], transB=1),
-        helper.make_node("Gather", ["joined", "owner"], ["shared"], axis=0),
-        helper.make_node("MatMul", ["moves", f"{prefix}head_table"], ["own"]),
-        helper.make_node("Add", ["shared", "own"], ["both"]),
-        helper.make_node("Relu", ["both"], ["head.0"]),
-    ]
-    last = _dense(nodes, prefix, "head", len(net.head))
-    nodes += [
-        helper.make_node("Gemm", [last, f"{prefix}value.weight", f"{prefix}value.bias"], ["column"], transB=1),
-        helper.make_node("Squeeze", ["column", "axes"], ["values"]),
-    ]
-    parameters = [
-        TensorProto(name=f"by_role.{role}.{name}", dims=list(parameter.shape), data_type=TensorProto.FLOAT16)
-        for name, parameter in net.named_parameters()
-    ]
-    axes = helper.make_tensor("axes", TensorProto.INT64, [1], [1])
-    inputs = [
-        helper.make_tensor_value_info("positions", TensorProto.FLOAT, ["n", net.inputs]),
-        helper.make_tensor_value_info("moves", TensorProto.FLOAT, ["m", net.features]),
-        helper.make_tensor_value_info("owner", TensorProto.INT64, ["m"]),
-    ]
-    outputs = [helper.make_tensor_value_info("values", TensorProto.FLOAT, ["m"])]
-    built = helper.make_graph(nodes, f"deep-mc {role}", inputs, outputs, [*parameters, axes])
-    return helper.make_model(built, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    net = DeepMcNet(sizes).of(role).half()
+    text = GRAPH.substitute(
+        INPUTS=net.inputs,
+        FEATURES=net.features,
+        TRUNK=_dense("trunk", len(net.trunk)),
+        LAST_OF_TRUNK=f"trunk_{len(net.trunk)}",
+        HEAD=_dense("head", len(net.head)),
+        LAST_OF_HEAD=f"head_{len(net.head)}",
+    )
+    return graph_of(text, net.state_dict(), f"by_role.{role}.")
 
 
-def _dense(nodes: list[onnx.NodeProto], prefix: str, part: str, layers: int) -> str:
-    """Append the dense layers of a part. Returns the name of the last output."""
-    for i in range(layers):
-        weight, bias = f"{prefix}{part}.{i}.weight", f"{prefix}{part}.{i}.bias"
-        nodes.append(helper.make_node("Gemm", [f"{part}.{i}", weight, bias], [f"{part}.{i}.sum"], transB=1))
-        nodes.append(helper.make_node("Relu", [f"{part}.{i}.sum"], [f"{part}.{i + 1}"]))
-    return f"{part}.{layers}"
+def _dense(part: str, layers: int) -> str:
+    """The dense layers of a part, from its activations ``part_0`` on."""
+    return "\n".join(
+        f"    {part}_{i}_sum = Gemm <transB = 1> ({part}_{i}, {part}_{i}_weight, {part}_{i}_bias)\n"
+        f"    {part}_{i + 1} = Relu({part}_{i}_sum)"
+        for i in range(layers)
+    )
+
+
+GRAPH = Template("""
+<ir_version: 8, opset_import: ["" : 17]>
+network (float[n, $INPUTS] positions, float[m, $FEATURES] moves, int64[m] owner) => (float[m] values)
+<int64[1] axes = {1}>
+{
+    sum = MatMul(positions, trunk_table)
+    biased = Add(sum, trunk_bias)
+    trunk_0 = Relu(biased)
+$TRUNK
+    joined = Gemm <transB = 1> ($LAST_OF_TRUNK, join_weight, join_bias)
+    shared = Gather <axis = 0> (joined, owner)
+    own = MatMul(moves, head_table)
+    both = Add(shared, own)
+    head_0 = Relu(both)
+$HEAD
+    column = Gemm <transB = 1> ($LAST_OF_HEAD, value_weight, value_bias)
+    values = Squeeze(column, axes)
+}
+""")
+"""``ActionValueNet.forward``. Parameters have ``_`` for each dot in their names."""
