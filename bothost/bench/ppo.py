@@ -10,7 +10,6 @@ from __future__ import annotations
 import importlib.util
 import time
 from collections.abc import Callable
-from pathlib import Path
 from statistics import median
 from typing import Annotated, Any
 
@@ -19,6 +18,7 @@ import torch
 import typer
 from torch import Tensor, nn
 
+from bothost.native import _native
 from bothost.rules import game
 from bothost.training import ppo
 from bothost.training.ppo import PpoOptions
@@ -120,11 +120,7 @@ class Trial:
 
 def has_bf16() -> bool:
     """Whether the CPU multiplies in bfloat16."""
-    try:
-        flags = Path("/proc/cpuinfo").read_text()
-    except OSError:
-        return False
-    return "avx512_bf16" in flags or "amx_bf16" in flags
+    return "avx512_bf16" in _native.network_kernels()
 
 
 def _peer(environments: int, horizon: int, minibatch: int, epochs: int) -> Callable[[], object] | None:
