@@ -21,6 +21,8 @@ from websockets.http11 import Response
 from websockets.protocol import CONNECTING, OPEN
 from websockets.uri import parse_uri
 
+from bothost.receiving import TurnTaking
+
 OPEN_TIMEOUT_S = 10.0
 CLOSE_TIMEOUT_S = 2.0
 WRITE_LIMIT = 4 * 1024 * 1024
@@ -38,7 +40,7 @@ class OpenFailed(Exception):
         self.status = status
 
 
-class WebSocket(asyncio.Protocol):
+class WebSocket(TurnTaking):
     """An open websocket. ``on_message(data)`` and ``on_close(code, reason)`` are called from the event loop."""
 
     def __init__(
@@ -54,7 +56,7 @@ class WebSocket(asyncio.Protocol):
         self._on_message = on_message
         self._on_close = on_close
         self._loop = asyncio.get_running_loop()
-        self._transport: asyncio.Transport | None = None
+        self.transport: asyncio.Transport = None  # type: ignore[assignment]  # until the connection is made
         self._opened: asyncio.Future[None] = self._loop.create_future()
         self.fragments: list[bytes] = []
         """The received fragments of an incomplete message."""
@@ -104,15 +106,15 @@ class WebSocket(asyncio.Protocol):
     # --------------------------------------------------------------------------------------------------- transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)
-        self._transport.set_write_buffer_limits(high=WRITE_LIMIT)
+        self.transport = cast(asyncio.Transport, transport)
+        self.transport.set_write_buffer_limits(high=WRITE_LIMIT)
         request = self._protocol.connect()
         for name, value in self._headers:
             request.headers[name] = value
         self._protocol.send_request(request)
         self._flush()
 
-    def data_received(self, data: bytes) -> None:
+    def process(self, data: bytes) -> None:
         self._protocol.receive_data(data)
         for event in self._protocol.events_received():
             if type(event) is Frame:
@@ -179,7 +181,7 @@ class WebSocket(asyncio.Protocol):
 
     def _after_input(self) -> None:
         self._flush()
-        if self._protocol.close_expected() and self._transport is not None and not self._closed:
+        if self._protocol.close_expected() and self.transport is not None and not self._closed:
             self._loop.call_later(CLOSE_TIMEOUT_S, self.abort)
             if self._protocol.state is not OPEN:
                 self._notify()
@@ -207,7 +209,7 @@ class WebSocket(asyncio.Protocol):
     def _flush(self) -> None:
         self._flushing = False
         chunks = self._protocol.data_to_send()
-        transport = self._transport
+        transport = self.transport
         if not chunks or transport is None or transport.is_closing():
             return
         end = chunks[-1] == b""  # an empty chunk asks for a half-close
@@ -232,8 +234,8 @@ class WebSocket(asyncio.Protocol):
 
     def abort(self) -> None:
         """Drop the connection now."""
-        if self._transport is not None:
-            self._transport.abort()
+        if self.transport is not None:
+            self.transport.abort()
 
     def _gone(self) -> None:
         if not self._opened.done():

@@ -24,6 +24,7 @@ from bothost.listening import listen, url_host
 from bothost.lobbies.embedded import protocol as wire
 from bothost.lobby_server.core import Close, Lobby, Send
 from bothost.lobby_server.settings import ServerSettings
+from bothost.receiving import TurnTaking
 from bothost.serving import running
 
 log = structlog.get_logger("bothost.lobby_server")
@@ -36,8 +37,15 @@ UNREAD_BYTES = 1 << 20
 """A peer is cut if it pings while more bytes than these wait for it."""
 
 
-class AbortableWebSocket(WebSocketsSansIOProtocol):
+class AbortableWebSocket(TurnTaking, WebSocketsSansIOProtocol):
     """uvicorn's websocket, with the differences that a server for hostile clients needs."""
+
+    def process(self, data: bytes) -> None:
+        WebSocketsSansIOProtocol.data_received(self, data)
+
+    def may_read(self) -> bool:
+        """Whether the endpoint has taken all messages: uvicorn reads no more before."""
+        return not self.read_paused
 
     def handle_connect(self, event: UpgradeRequest) -> None:
         """Let the endpoint cut a connection whose peer has stopped reading: a close frame would never get through."""

@@ -11,6 +11,7 @@ from websockets.asyncio.server import serve
 from websockets.frames import Frame, Opcode
 from websockets.server import ServerProtocol
 
+from bothost import receiving
 from bothost.host import websocket
 from bothost.host.websocket import OpenFailed, WebSocket
 
@@ -20,14 +21,20 @@ class Client:
 
     def __init__(self):
         self.messages = []
+        self.fails_at = 0
         self.closed = asyncio.get_running_loop().create_future()
+
+    def hear(self, message):
+        self.messages.append(message)
+        if len(self.messages) == self.fails_at:
+            raise RuntimeError("a bug")
 
     def close(self, code, reason):
         assert not self.closed.done(), "closed twice"
         self.closed.set_result((code, reason))
 
     async def open(self, url, max_bytes=1 << 16, headers=()):
-        return await WebSocket.open(url, headers, max_bytes, self.messages.append, self.close)
+        return await WebSocket.open(url, headers, max_bytes, self.hear, self.close)
 
 
 @contextlib.asynccontextmanager
@@ -202,12 +209,19 @@ class Wire:
 
     def __init__(self):
         self.written = b""
+        self.paused = self.aborted = False
+
+    def pause_reading(self):
+        self.paused = True
+
+    def resume_reading(self):
+        self.paused = False
 
     def set_write_buffer_limits(self, high):
         pass
 
     def is_closing(self):
-        return False
+        return self.aborted
 
     def can_write_eof(self):
         return False
@@ -216,7 +230,7 @@ class Wire:
         self.written += data
 
     def abort(self):
-        pass
+        self.aborted = True
 
 
 def frame(opcode, data, fin=True):
@@ -248,7 +262,8 @@ def conversations(draw):
 async def in_pieces(after_handshake, cuts):
     """What a socket tells when the answer to its handshake, and then this, come cut at these places."""
     client, wire = Client(), Wire()
-    socket = client.socket = WebSocket("ws://lobby/", (), 1 << 17, client.messages.append, client.close)
+    client.wire = wire
+    socket = client.socket = WebSocket("ws://lobby/", (), 1 << 17, client.hear, client.close)
     socket.connection_made(wire)
     lobby = ServerProtocol()
     lobby.receive_data(wire.written)
@@ -260,6 +275,8 @@ async def in_pieces(after_handshake, cuts):
     for start, end in itertools.pairwise([0, *places, len(data)]):
         if start < end:
             socket.data_received(data[start:end])
+        while wire.paused:  # noqa: ASYNC110
+            await asyncio.sleep(0)
     await asyncio.sleep(0)
     lobby.receive_data(wire.written)
     return client, lobby.events_received()
@@ -271,6 +288,33 @@ def test_frames_arrive_whole_wherever_the_network_cuts_them(conversation, cuts):
     client, answers = asyncio.run(in_pieces(data, cuts))
     assert client.messages == told
     assert [answer.opcode for answer in answers] == [Opcode.PONG] * pings
+
+
+FLOOD = frame(Opcode.TEXT, b"") * 100_000
+
+
+async def test_a_flood_of_frames_leaves_other_connections_their_turns(monkeypatch):
+    client, _ = await in_pieces(b"", [])
+    moments = itertools.count()
+    monkeypatch.setattr(receiving.time, "monotonic", lambda: next(moments) * receiving.TURN_S / 4)
+    client.socket.data_received(FLOOD)
+    heard = [0, len(client.messages)]
+    while client.wire.paused:
+        await asyncio.sleep(0)
+        heard.append(len(client.messages))
+    assert heard[-1] == 100_000
+    assert max(after - before for before, after in itertools.pairwise(heard)) < 20_000
+
+
+async def test_an_error_in_a_later_turn_of_a_flood_drops_the_connection():
+    client, _ = await in_pieces(b"", [])
+    client.fails_at = 90_000
+    errors = []
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: errors.append(context["exception"]))
+    with contextlib.suppress(RuntimeError):
+        client.socket.data_received(FLOOD)
+    await until(lambda: client.wire.aborted)
+    assert errors and len(client.messages) == 90_000
 
 
 async def test_certificates_are_not_read_for_every_connection(monkeypatch):

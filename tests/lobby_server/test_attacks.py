@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import itertools
 import re
 
 import pytest
@@ -13,7 +14,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 from websockets.frames import Frame, Opcode
 
-from bothost import lobby_server
+from bothost import lobby_server, receiving
 from bothost import messages as m
 from bothost.listening import listen
 from bothost.lobbies.embedded import protocol as wire
@@ -141,6 +142,27 @@ async def test_a_client_that_pings_and_reads_no_answer_is_cut():
                 while True:
                     writer.write(pings)
                     await writer.drain()
+
+
+async def test_a_flood_of_pings_takes_many_turns_of_the_loop(monkeypatch):
+    """In between, the server does what others ask."""
+    monkeypatch.setattr(receiving, "TURN_S", 0.0)
+    flood, turns = 40_000, itertools.count()
+
+    async def tick():
+        while True:
+            next(turns)
+            await asyncio.sleep(0)
+
+    async with (
+        lobby_server.serve(ServerSettings(tokens=TOKENS, port=0)) as server,
+        deaf(server.port) as (reader, writer),
+    ):
+        ticking = asyncio.create_task(tick())
+        writer.write(Frame(Opcode.PING, b"").serialize(mask=True) * flood)
+        await reader.readexactly(2 * flood)
+        ticking.cancel()
+    assert next(turns) > 6 * flood / receiving.PART_BYTES
 
 
 async def test_fragments_without_end_and_without_content_take_no_memory():
