@@ -222,6 +222,19 @@ def test_a_promotion_in_the_browser_shows_what_the_gate_measured(page, served, s
     assert audited(site) == [("gate", ANY)] and audited(site)[0][1].items() >= {"version": level, "deals": 2}.items()
 
 
+def test_an_alias_can_be_rolled_back_where_a_promotion_is_left_to_undo(page, served, site):
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.goto(f"{served}/models")
+    panel = page.locator("section.panel", has_text="phase-ppo")
+    panel.get_by_label("alias").select_option("challenger")
+    back = panel.get_by_role("button", name="roll back")
+    assert back.is_disabled()
+    panel.get_by_role("button", name="promote").click()
+    back.and_(page.locator(":enabled")).click()
+    back.and_(page.locator(":disabled")).wait_for()
+    assert [action for action, _ in audited(site)] == ["promote", "rollback"]
+
+
 def test_without_a_configuration_the_pages_show_what_the_demo_wrote(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("BOTHOST_CONFIG", raising=False)

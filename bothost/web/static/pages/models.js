@@ -19,6 +19,7 @@ function Strategy({ found, reload, t }) {
     post("/api/models/gate", { strategy: found.strategy, version }).then(({ job: started }) => { setProblem(""); setJob(started); }, failed);
   };
   const aliasesOf = (name) => Object.entries(found.aliases).filter(([, stands]) => stands === name).map(([label]) => label);
+  const promotions = found.history.filter((moved) => moved.alias === alias).reduce((count, { kind }) => (kind === "promote" ? count + 1 : Math.max(0, count - 1)), 0);
   const isThere = found.aliases[alias] === version;
   const known = [...new Set(["champion", "challenger", ...Object.keys(found.aliases)])];
   return html`<section class="panel"><h2>${found.strategy}</h2>
@@ -32,7 +33,7 @@ function Strategy({ found, reload, t }) {
       <label>${t("Version")}<select value=${version} onChange=${(event) => setVersion(event.target.value)}>${found.versions.map((made) => html`<option value=${made.version}>${made.version}</option>`)}</select></label>
       ${alias === "champion" && html`<button type="button" class="act primary" disabled=${isThere} title=${isThere ? t("This version is the champion.") : undefined} onClick=${gate}>${t("Play for it")}</button>`}
       <button class="act" disabled=${isThere}>${t(alias === "champion" ? "Promote without a match" : "Promote")}</button>
-      <button type="button" class="act danger" onClick=${() => change("/api/models/rollback", { strategy: found.strategy, alias }, `${t("Roll back")} ${found.strategy}:${alias}?`)}>${t("Roll back")}</button></form>
+      <button type="button" class="act danger" disabled=${!promotions} onClick=${() => change("/api/models/rollback", { strategy: found.strategy, alias }, `${t("Roll back")} ${found.strategy}:${alias}?`)}>${t("Roll back")}</button></form>
     ${job && html`<${Job} key=${job} id=${job} onDone=${reload} t=${t}>${([moved]) => html`<p class="notice">${moved.strategy}:${moved.alias} → ${moved.version}. ${moved.reason}</p>`}<//>`}
     ${problem && html`<p class="notice bad" role="alert">${problem}</p>`}</section>`;
 }
