@@ -196,6 +196,7 @@ def test_the_seat_that_is_watched_stays_on_the_way_through_the_hand(page, served
     page.wait_for_url("**?at=1&seat=1")
     page.reload()
     assert page.get_by_label("seat view").input_value() == "1"
+    assert page.locator(".review").get_by_label("player").input_value() == "1"  # whose decisions are reviewed
     page.get_by_label("seat view").select_option("player-0")
     page.wait_for_url("**?at=1")
 

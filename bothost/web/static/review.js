@@ -41,7 +41,8 @@ export function Severity({ severity, t }) {
 
 export function ReviewPanel({ hand, review, describe, at, onMove, t }) {
   const [address, setAddress] = useState("");
-  const [seat, setSeat] = useState("");
+  const looking = new URLSearchParams(location.search).get("seat") ?? ""; // such as the player's own, after a game
+  const [seat, setSeat] = useState(hand.names.some((_, number) => String(number) === looking) ? looking : "");
   const known = addresses(hand.reviewers);
   const rates = hand.decisions.some(({ actions }) => actions.some((action) => action.value !== null || action.probability !== null));
   const usual = rates && known.includes(hand.strategy) ? hand.strategy : preferred(hand.game, known);
