@@ -14,21 +14,18 @@ from bothost import messages as m
 from bothost.config import AccountSettings, LobbySettings
 from bothost.host.account_tables import AccountTables
 from bothost.host.connection import Connection
+from bothost.host.lobby_lines import LobbyLines
 from bothost.host.manners import Manners
 from bothost.host.reconnect import ConnectionSettings
 from bothost.host.recorder import now_us
 from bothost.host.seeking import Seeking
 from bothost.lobbies.base import LobbyAdapter
-from bothost.tables.clock import TokenBucket
 from bothost.tables.slots import Slots
 
 if TYPE_CHECKING:
     from bothost.host.supervisor import Host
 
 _log = structlog.get_logger("bothost.host")
-
-LINES_PER_MINUTE = 60.0
-"""Lines that one account logs about what its lobby sends, such as notices and unknown frames."""
 
 
 class Timeouts(msgspec.Struct, frozen=True):
@@ -106,11 +103,10 @@ class Account:
         self._confirm: asyncio.TimerHandle | None = None
         self._closing_lost: asyncio.Task[None] | None = None
         """Closes the lost hands of earlier processes."""
-        self._lines = TokenBucket(LINES_PER_MINUTE / 60.0, LINES_PER_MINUTE, 0.0)
-        self._left_out = 0
+        self._lines = LobbyLines(lobby.name, settings.name)
         self.slots = Slots(0, host.capacity)
         self.connection = Connection(adapter, self, connection_settings)
-        self.seeking = Seeking(settings, self.slots, self.connection, host.busy, timeouts.seek_s, manners)
+        self.seeking = Seeking(settings, self.slots, self.connection, host.busy, timeouts.seek_s, manners, self._lines)
         self.tables = AccountTables(
             lobby,
             settings,
@@ -121,7 +117,7 @@ class Account:
             host.games,
             host.seated,
             lambda: host.account_changed(self),
-            self._may_log,
+            self._lines,
         )
         self._handlers: dict[type, Callable[[Any, float], None]] = {
             m.Seated: self.tables.seated,
@@ -207,21 +203,10 @@ class Account:
         self.tables.abort_all()
 
     def _notice(self, event: m.Notice, now: float) -> None:
-        if self._may_log(now):
-            getattr(_log, event.level)("lobby_notice", lobby=self.lobby.name, account=self.name, text=event.text)
+        self._lines.log(now, event.level, "lobby_notice", lobby=self.lobby.name, text=event.text)
 
     def _not_understood(self, event: m.Unknown, now: float) -> None:
-        if self._may_log(now):
-            _log.warning("frame_not_understood", account=self.name, frame=event.raw[:200])
-
-    def _may_log(self, now: float) -> bool:
-        """Whether the log takes another line about what the lobby sends. Reports how many lines were left out."""
-        if self._lines.take(now):
-            return True
-        self._left_out += 1
-        if self._left_out & (self._left_out - 1) == 0:  # the first, the second, the fourth, …
-            _log.warning("lobby_lines_left_out", lobby=self.lobby.name, account=self.name, lines=self._left_out)
-        return False
+        self._lines.log(now, "warning", "frame_not_understood", frame=event.raw[:200])
 
     # --------------------------------------------------------------------------------------------------- life cycle
 

@@ -12,6 +12,7 @@ from bothost.config import AccountSettings, LobbySettings
 from bothost.errors import ANY_FAILURE
 from bothost.host.chat import TableTalk
 from bothost.host.connection import Connection
+from bothost.host.lobby_lines import LobbyLines
 from bothost.host.seeking import Seeking
 from bothost.host.session_runner import SessionRunner
 from bothost.lobbies.base import Capabilities, out_of_range
@@ -19,6 +20,7 @@ from bothost.messages import Act, HandStarted, Leave, Resync, Seated, Snapshot, 
 from bothost.tables.clock import ClockPolicy
 from bothost.tables.conduct import Conduct, TableKey
 from bothost.tables.games import Games
+from bothost.tables.hand import GaveUp
 from bothost.tables.session import Session
 
 _log = structlog.get_logger("bothost.host")
@@ -46,12 +48,9 @@ class AccountTables:
         games: Games,
         seated: dict[tuple[str, str], AccountTables],
         changed: Callable[[], None],
-        may_log: Callable[[float], bool],
+        lines: LobbyLines,
     ) -> None:
-        """``seated``: (lobby, table) → which of our accounts sits there. ``changed`` is called when a table closes.
-
-        ``may_log(now)``: whether the log takes another line that the lobby causes.
-        """
+        """``seated``: (lobby, table) → which of our accounts sits there. ``changed`` is called when a table closes."""
         self.sessions: dict[str, Session] = {}
         self.dropped = 0
         """Events about tables that are not ours."""
@@ -67,7 +66,7 @@ class AccountTables:
         self._games = games
         self._seated = seated
         self._changed = changed
-        self._may_log = may_log
+        self._lines = lines
         self._unconfirmed: set[str] = set()
         """Tables that the lobby has not named since we connected."""
         self._ended: dict[str, TableEnded] | None = {}
@@ -168,8 +167,7 @@ class AccountTables:
         )
 
     def _decline(self, event: Seated, reason: str, now: float) -> None:
-        if self._may_log(now):
-            _log.warning("seat_declined", account=self._name, table=event.table, reason=reason)
+        self._lines.log(now, "warning", "seat_declined", table=event.table, reason=reason)
         if event.seek is not None:
             self._slots.cancel(event.seek)
         self._seeking.hold_off(now)
@@ -230,8 +228,8 @@ class AccountTables:
 
     def resync(self, table: str, reason: str = "") -> None:
         """Ask for a snapshot. ``reason``: what was wrong with our view, for the log."""
-        if reason and self._may_log(time.monotonic()):
-            _log.warning("resync", table=table, reason=reason)
+        if reason:
+            self._lines.log(time.monotonic(), "warning", "resync", table=table, reason=reason)
         self._connection.feed(Resync(table))
 
     def hand_over(self, session: Session, *, aborted: bool) -> None:
@@ -252,7 +250,7 @@ class AccountTables:
         if table not in self.sessions:
             return
         if not self._seeking.stopped:
-            _log.warning("table_left", account=self._name, table=table, reason=reason)
+            self._lines.log(time.monotonic(), "warning", "table_left", table=table, reason=reason)
             self._seeking.hold_off(time.monotonic())
         self.talk.leaves(self.sessions[table], time.monotonic())
         self._connection.feed(Leave(table))
@@ -261,8 +259,19 @@ class AccountTables:
 
     def fail(self, session: Session) -> None:
         """Leave a table because of the error that is being handled, such as one of a plugin's game. Others play on."""
-        _log.exception("table_failed", account=self._name, table=session.key.table, game=session.game.name)
-        self.leave_table(session.key.table, "it failed")
+        table = session.key.table
+        self._lines.log(time.monotonic(), "exception", "table_failed", table=table, game=session.game.name)
+        self.leave_table(table, "it failed")
+
+    def no_strategy(self, session: Session) -> None:
+        """Leave a table whose game no route plays."""
+        table, advice = session.key.table, "add a route, or remove the wish"
+        self._lines.log(time.monotonic(), "error", "no_strategy", table=table, game=session.game.name, advice=advice)
+        self.leave_table(table, "no strategy")
+
+    def given_up(self, event: GaveUp) -> None:
+        """Log that a session stopped answering at its position."""
+        self._lines.log(time.monotonic(), "error", "table_given_up", table=event.table, reason=event.reason)
 
     def drain(self, *, at_once: bool) -> None:
         """Leave the tables that are between two hands; ``at_once``: all tables."""

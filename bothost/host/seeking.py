@@ -11,6 +11,7 @@ import structlog
 from bothost.config import AccountSettings
 from bothost.host.backoff import Backoff
 from bothost.host.connection import Connection
+from bothost.host.lobby_lines import LobbyLines
 from bothost.host.manners import Manners
 from bothost.messages import Accept, CancelSeek, Decline, Invitation, Seek, SeekEnded, Wish
 from bothost.tables.slots import Slots
@@ -29,6 +30,7 @@ class Seeking:
         busy: Callable[[], bool],
         seek_s: float,
         manners: Manners,
+        lines: LobbyLines,
     ) -> None:
         """``busy()``: whether the host wants no further tables now. ``seek_s``: how long one seek may last."""
         self.settings = settings
@@ -38,6 +40,7 @@ class Seeking:
         """Whether the account drains: no more tables."""
         self.paused = False
         """Whether an operator paused the account."""
+        self._lines = lines
         self._connection = connection
         self._busy = busy
         self._seek_s = seek_s
@@ -115,7 +118,7 @@ class Seeking:
         wanted = game in self.manners.settings.games or any(wish.game == game for wish in self.settings.wishes)
         takes = wanted and not self.stopped and not self.paused
         if takes and (reason := self.manners.challenge(game, event.info.attributes, event.players, now)) is not None:
-            _log.info("challenge_declined", account=self.settings.name, table=event.info.table, reason=reason)
+            self._lines.log(now, "info", "challenge_declined", table=event.info.table, reason=reason)
             self.hold_off(now)
             takes = False
         named = event.expires_s or 0.0

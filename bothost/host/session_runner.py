@@ -104,7 +104,7 @@ class SessionRunner:
             Outcome: lambda session, event: self._outcome(event),
             Late: lambda session, event: self.workers.late(event.job),
             NeedSnapshot: lambda session, event: self._owners[session].resync(event.table, event.reason),
-            GaveUp: lambda session, event: _log.error("table_given_up", table=event.table, reason=event.reason),
+            GaveUp: lambda session, event: self._owners[session].given_up(event),
             Closed: lambda session, event: self._owners[session].close_table(event.table, event.reason),
         }
 
@@ -211,11 +211,10 @@ class SessionRunner:
 
     def _open_hand(self, session: Session, event: HandOpening) -> None:
         hand = event.hand
-        lobby, account, table = session.key
+        lobby, account, _ = session.key
         plan = self.plans.plan(lobby, account, session.game, session.attributes)
         if plan is None:
-            _log.error("no_strategy", table=table, game=session.game.name, advice="add a route, or remove the wish")
-            self._owners[session].leave_table(table, "no strategy")
+            self._owners[session].no_strategy(session)
             return
         hand.actor = Actor(plan)
         self._sessions[hand] = session
@@ -270,10 +269,10 @@ class SessionRunner:
             self.counters.hands += 1
             if event.scores is None:
                 self.counters.aborted += 1
-            elif 0 <= hand.seat < len(event.scores):
-                self.counters.result(hand.view.game.name, hand.actor.plan.strategy, event.scores[hand.seat])
+            elif event.score is not None:
+                self.counters.result(hand.view.game.name, hand.actor.plan.strategy, event.score)
             if self.observer is not None:
-                self.observer.closed(hand, event.scores)
+                self.observer.closed(hand, event.score)
             closed = TableClosed(hand.actor.table, hand.game_id.hex(), event.reason, event.scores)
             self.hooks.fire("bothost_table_closed", event=closed)
             self.workers.close_hand(hand)

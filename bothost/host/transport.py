@@ -172,12 +172,16 @@ class Sender:
         self._loop = asyncio.get_running_loop()
         self._bucket = TokenBucket(rate / 2, max(1.0, rate / 2), time.monotonic()) if rate is not None else None
         self._queue: deque[m.SendFrame] = deque()
+        self._full = False
+        """Whether frames were dropped since the queue was empty."""
         self._quiet_until = 0.0
         self._timer: asyncio.TimerHandle | None = None
 
     def send(self, effect: m.SendFrame) -> None:
         if len(self._queue) >= self._queue_frames:
-            _log.error("send_queue_full", account=self._account)
+            if not self._full:
+                _log.error("send_queue_full", account=self._account)
+            self._full = True
             return
         self._queue.append(effect)
         if self._timer is None:
@@ -209,6 +213,7 @@ class Sender:
                 self._timer = self._loop.call_later(self._bucket.wait(), self._send_queued)
                 return
             self._send(self._queue.popleft())
+        self._full = False
 
 
 class HttpCalls:

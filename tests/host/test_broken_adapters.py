@@ -1,15 +1,19 @@
 """An adapter that returns nonsense costs its connection, and the log says which adapter and why."""
 
 import asyncio
+import time
 
+import msgspec
 import pytest
 import structlog.testing
 from websockets.asyncio.server import serve
 
 from bothost import messages as m
+from bothost import rules
+from bothost.config import MannersSettings, RouteSettings
 from bothost.host.connection import Connection
 from bothost.host.reconnect import ConnectionSettings
-from bothost.host.transport import HttpCalls
+from bothost.host.transport import HttpCalls, Sender
 from bothost.lobbies.base import Account
 from bothost.lobbies.embedded import EmbeddedLobby, EmbeddedOptions
 from bothost.testing.hosting import until
@@ -82,15 +86,43 @@ async def test_a_lobby_that_sends_nonsense_all_the_time_does_not_fill_the_log(ki
     assert [line["text"] for line in logs if line["event"] == "lobby_notice"] == ["much later"]
 
 
-async def test_a_lobby_that_seats_us_all_the_time_does_not_fill_the_log(kit):
-    settings = kit.settings(accounts=1)
+SEAT = m.Seated("t", "doudizhu", rules.game("doudizhu").rules, 0)
+PAIRING = m.Seated("t", "pairing", rules.game("pairing").rules, 0)
+BOB = (m.PlayerInfo("bob", None),)
+
+
+@pytest.mark.parametrize(
+    ("line", "nonsense"),
+    [
+        ("seat_declined", lambda number: [m.Seated(f"t-{number}", "no-such-game", {}, 0)]),
+        ("table_given_up", lambda number: [SEAT, m.HandStarted("t", f"h-{number}", 99, ())]),
+        ("no_strategy", lambda number: [PAIRING, m.HandStarted("t", f"h-{number}", 0, ())]),
+        ("challenge_declined", lambda number: [m.Invitation(f"i-{number}", m.TableInfo("t", "doudizhu"), 5.0, BOB)]),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+async def test_a_lobby_that_always_does_the_same_does_not_fill_the_log(kit, line, nonsense):
+    settings = kit.settings(accounts=1, routes=(RouteSettings(strategy="test-random", game="doudizhu"),))
+    (lobby,) = settings.lobbies
     host = kit.host(settings)
-    account = await host.make_account(settings.lobbies[0], settings.lobbies[0].accounts[0])
+    manners = MannersSettings(block=("bob",))
+    account = await host.make_account(lobby, msgspec.structs.replace(lobby.accounts[0], manners=manners))
     with structlog.testing.capture_logs() as logs:
         for number in range(1000):
-            account.event(m.Seated(f"t-{number}", "no-such-game", {}, 0), 1.0)
+            for event in nonsense(number):
+                account.event(event, time.monotonic())
     await host.aclose()
-    assert sum(line["event"] == "seat_declined" for line in logs) == 60
+    assert 0 < sum(entry["event"] == line for entry in logs) <= 62
+
+
+async def test_a_full_queue_is_logged_once():
+    sent = []
+    sender = Sender(sent.append, 2.0, 10, "ada")
+    with structlog.testing.capture_logs() as logs:
+        for number in range(1000):
+            sender.send(m.SendFrame(1, str(number)))
+    sender.close()
+    assert [entry["event"] for entry in logs] == ["send_queue_full"]
 
 
 class FailsAfterLogin(EmbeddedLobby):
