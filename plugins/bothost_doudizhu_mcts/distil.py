@@ -13,7 +13,7 @@ import itertools
 import math
 from collections.abc import Callable, Generator
 from contextlib import closing
-from functools import cached_property, partial
+from functools import partial
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import msgspec
@@ -283,6 +283,8 @@ class Distillation(SteppedTraining):
         super().__init__(run, options, partial(torch.optim.Adam, lr=options.learning_rate, fused=True), options.device)
         self.options = options
         self.teacher = run.evaluators["teacher"]
+        source = Source(self.teacher, options, HELD_OUT_SEED + run.seed)
+        self.held_out = source.chunk(0, options.measured, every_move=True)
         self.lessons: Lessons
 
     def part_of_work(self) -> float:
@@ -305,12 +307,6 @@ class Distillation(SteppedTraining):
 
     def measure(self) -> dict[str, float]:
         return measure(self.net, self.held_out)
-
-    @cached_property
-    def held_out(self) -> Chunk:
-        """Held-out positions with all their moves."""
-        source = Source(self.teacher, self.options, HELD_OUT_SEED + self.run.seed)
-        return source.chunk(0, self.options.measured, every_move=True)
 
     def train(self, report: ReportProgress) -> dict[str, Any]:
         """Make the steps. Write the version and its lineage to ``out/weights``, and return the figures."""
