@@ -90,13 +90,13 @@ class Board:
 
     def _count(self, hand: LoggedHand) -> None:
         self._counted.add(hand.key)
-        scores, game = hand.scores, hand.game
-        if scores is None or not 0 <= game.seat < len(scores):
+        score, game = hand.score, hand.game
+        if score is None:
             return
         self._finished.add(_place(hand))
         choice = self._router.choose(game.lobby, game.account, game.game, json.loads(game.attributes))
         address = game.strategy if choice is None or not choice.strategy.startswith(game.strategy) else choice.strategy
-        self._results.setdefault((game.game, address), []).append(scores[game.seat])
+        self._results.setdefault((game.game, address), []).append(score)
 
     def _read_moves(self, live: dict[Key, tuple[str, str, str]]) -> None:
         d = decisions.c

@@ -24,9 +24,8 @@ ID_SHOWN = 12
 
 def seat(hand: LoggedHand, counted: Mapping[Key, tuple[int, int]]) -> Json:
     """One of our seats at a hand. ``counted``: see ``decision_counts``."""
-    game, end, scores = hand.game, hand.end, hand.scores
+    game, end = hand.game, hand.end
     decisions, fallbacks = counted.get(hand.key, (0, 0))
-    at: int = game.seat
     return {
         "id": game.game_id.hex(),
         "started": iso_time(game.started_us),
@@ -36,13 +35,13 @@ def seat(hand: LoggedHand, counted: Mapping[Key, tuple[int, int]]) -> Json:
         "table": game.table,
         "hand": game.hand,
         "account": game.account,
-        "seat": at,
+        "seat": game.seat,
         "strategy": game.strategy,
         "decisions": decisions,
         "fallbacks": fallbacks,
         "state": "live" if end is None else end.reason,
-        "score": scores[at] if scores is not None and at < len(scores) else None,
-        "scores": scores,
+        "score": hand.score,
+        "scores": hand.scores,
         "players": _names(hand),
     }
 

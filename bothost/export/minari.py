@@ -128,8 +128,8 @@ def _episode(timeline: Timeline, decoder: Decoder, blocks: Sequence[str]) -> Epi
     made = _played(timeline)
     if not made:
         raise ValueError("without a decision")
-    scores = timeline.hand.scores
-    if scores is None or record.seat >= len(scores):
+    score = timeline.hand.score
+    if score is None:
         raise ValueError("without a score")
     end = game.new_view(record.seat)
     try:
@@ -157,7 +157,7 @@ def _episode(timeline: Timeline, decoder: Decoder, blocks: Sequence[str]) -> Epi
         },
         observations=np.stack(seen),
         actions=np.array([row.action for row in made], np.int64),
-        rewards=[0.0] * waiting + [float(scores[record.seat])],
+        rewards=[0.0] * waiting + [score],
         terminations=[False] * waiting + [True],
         truncations=[False] * len(made),
         infos=infos,

@@ -82,12 +82,11 @@ class Judge:
         """Start to judge a new canary."""
         self._trials[strategy] = Trial()
 
-    def closed(self, hand: Hand, scores: tuple[float, ...] | None, *, is_canary: bool) -> None:
-        """Record the end of a hand of the canary or its champion."""
+    def closed(self, hand: Hand, score: float | None, *, is_canary: bool) -> None:
+        """Record the end of a hand of the canary or its champion. ``score``: that of our seat."""
         actor = hand.actor
         trial = self._trials.get(actor.plan.strategy.name)
         if trial is not None:
-            score = scores[hand.seat] if scores is not None and 0 <= hand.seat < len(scores) else None
             trial.add((actor.table.lobby, actor.table.game.name), Played(score, hand.failed), is_canary)
 
     def verdicts(self) -> Iterator[tuple[str, str]]:

@@ -251,14 +251,14 @@ class ModelWatch:
         """Handle a decision at a table."""
         self.shadow.offer(hand, job)
 
-    def closed(self, hand: Hand, scores: tuple[float, ...] | None) -> None:
+    def closed(self, hand: Hand, score: float | None) -> None:
         """Handle the end of a hand."""
         loaded = hand.actor.plan.strategy
         canary = self._canaries.get(loaded.name)
         if canary is not None:
             champion = _split(loaded.address)[1] == CHAMPION
             if loaded is canary or champion:
-                self.judge.closed(hand, scores, is_canary=loaded is canary)
+                self.judge.closed(hand, score, is_canary=loaded is canary)
 
     async def _roll_back(self) -> None:
         for name, why in self.judge.verdicts():

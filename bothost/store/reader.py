@@ -58,6 +58,12 @@ class LoggedHand(msgspec.Struct, frozen=True):
         return None if text is None else [float(score) for score in json.loads(text)]
 
     @property
+    def score(self) -> float | None:
+        """That of our seat; None if there is none."""
+        scores, seat = self.scores or (), self.game.seat
+        return scores[seat] if 0 <= seat < len(scores) else None
+
+    @property
     def away(self) -> frozenset[int]:
         """Seats whose moves may not be those of their players: see ``GameEndRecord.away``."""
         return frozenset(decode_away(self.end.away) or () if self.end is not None else ())

@@ -308,6 +308,12 @@ class HandClosed(msgspec.Struct, frozen=True):
     reason: str
     scores: tuple[float, ...] | None
 
+    @property
+    def score(self) -> float | None:
+        """That of our seat; None if there is none."""
+        scores, seat = self.scores or (), self.hand.seat
+        return scores[seat] if 0 <= seat < len(scores) else None
+
 
 class SnapshotTaken(msgspec.Struct, frozen=True):
     """A lobby's snapshot replaced our view. Events continue from its ``seq``."""

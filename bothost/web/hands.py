@@ -157,12 +157,11 @@ def described(hand: LoggedHand) -> Json:
 
 
 def _line(hand: LoggedHand, decisions: int, fallbacks: int) -> Json:
-    scores = hand.scores
     return {
         **described(hand),
         "state": "live" if hand.end is None else hand.end.reason,
-        "scores": scores,
-        "score": None if scores is None or hand.game.seat >= len(scores) else scores[hand.game.seat],
+        "scores": hand.scores,
+        "score": hand.score,
         "decisions": decisions,
         "fallbacks": fallbacks,
     }

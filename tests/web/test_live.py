@@ -13,7 +13,7 @@ from bothost.config import Secret, WebSettings
 from bothost.errors import StoreError, StoreUnavailable
 from bothost.lobbies.embedded import protocol as wire
 from bothost.store.reader import LoggedHand
-from bothost.store.records import ChatRecord
+from bothost.store.records import ChatRecord, GameEndRecord
 from bothost.web import application, jobs, matches, server
 from bothost.web.hands import name_of, seat_names
 from bothost.web.live import Live, line, seen
@@ -113,6 +113,14 @@ def test_a_list_names_every_player_that_is_known(played, players, names):
     (made, *_) = played("doudizhu", lambda number, legal: legal[0])
     made.players = json.dumps(players)
     assert seat_names(LoggedHand(made, None), None) == names
+
+
+@pytest.mark.parametrize(("scores", "score"), [("[2, -1, -1]", -1.0), ("[2]", None), (None, None)])
+def test_the_score_of_a_hand_is_that_of_our_seat(played, scores, score):
+    (made, *_) = played("doudizhu", lambda number, legal: legal[0])
+    made.seat = 1
+    end = GameEndRecord(game_id=made.game_id, seat=1, reason="normal", scores=scores, ended_us=0)
+    assert LoggedHand(made, end).score == score and LoggedHand(made, None).score is None
 
 
 def test_new_hands_and_ends_are_noticed_between_scans(site, logged, played, monkeypatch):
