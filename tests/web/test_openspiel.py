@@ -32,6 +32,7 @@ def test_a_live_table_of_connect_four(page, served, logged, played):
     rows = played("openspiel:connect_four", lambda number, legal: legal[number % len(legal)], started_us=now_us())
     logged(rows[:8])
     page.goto(f"{served}/")
+    page.get_by_role("link", name="Connect four (OpenSpiel)").first.wait_for()
     page.locator(f"a[href='/table/{rows[0].game_id.hex()}-0']").first.click()
     page.wait_for_selector(".board.generic pre")
     assert "x" in page.locator(".board.generic pre").inner_text()
@@ -49,7 +50,7 @@ def test_a_live_table_of_chess_shows_the_board_not_only_its_fen(page, served, lo
 def test_a_hand_of_connect_four_by_clicking_and_its_review(page, served, site, monkeypatch):
     monkeypatch.setattr(opponents, "MIN_MOVE_MS", 0)
     page.goto(f"{served}/play")
-    page.locator("select[name=game]").select_option("openspiel:connect_four")
+    page.locator("select[name=game]").select_option(label="Connect four (OpenSpiel)")
     page.get_by_label("your name").fill("eve")
     page.locator("select[name='opponent.0']").select_option("openspiel-random")
     page.get_by_role("button", name="start").click()
@@ -77,3 +78,6 @@ def test_a_hand_of_connect_four_by_clicking_and_its_review(page, served, site, m
     assert sum(hand.scores) == 0
     page.goto(f"{served}/hands?games=openspiel%3Aconnect_four")
     page.locator(f"a[href*='{name_of(hand)}']").first.wait_for(timeout=30_000)
+    assert page.get_by_label("Game", exact=True).input_value() == "Connect four (OpenSpiel)"
+    page.get_by_role("button", name="search").click()
+    assert page.url.endswith("/hands?games=openspiel%3Aconnect_four")

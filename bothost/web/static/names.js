@@ -1,4 +1,16 @@
-// Strategies and players by the names that people read.
+// Games, strategies and players by the names that people read.
+import { capital } from "./i18n.js";
+
+const FAMILIES = { openspiel: "OpenSpiel" };
+
+/** "othello" → "Othello", "openspiel:go(board_size=9)" → "Go (OpenSpiel, board size=9)" */
+export function gameName(game, t) {
+  const [, family, name, options] = /^(\w+):(\w+)(?:\((.*)\))?$/.exec(game) ?? [];
+  if (!family) return t(game);
+  const words = (text) => text.replaceAll("_", " ");
+  const more = [FAMILIES[family] ?? family, ...(options ? [words(options)] : [])];
+  return t("{text} ({more})", { text: capital(words(name)), more: more.join(t(", ")) });
+}
 
 /** Game → a strong strategy that answers soon. */
 export const PREFERRED = { doudizhu: "deep-mc", mahjong: "mahjong-ppo", othello: "rule-othello", pairing: "phase-ppo" };

@@ -1,6 +1,7 @@
 // "Save as file": a hand as one HTML page that needs nothing else. Every position is drawn now; a few lines step through.
 import { html, render } from "./html.js";
 import { Logged } from "./candidates.js";
+import { gameName } from "./names.js";
 import { Judgement, mistakes } from "./review.js";
 
 const text = (path) => fetch(path).then((answer) => answer.text());
@@ -48,8 +49,8 @@ export async function page({ hand, decisions, board, review, seat, everything, a
   const list = mistakes(review).map((judged) => drawn(html`<button class="act" data-to=${judged.position}>${judged.severity ? `${t(judged.severity)} · ` : ""}${judged.position}</button>`));
   return `<!doctype html><html lang="${document.documentElement.lang}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
-<title>${escaped(`${t(hand.game)}${t(": ")}${hand.names.join(t(", "))}`)}</title><style>${style}</style></head><body data-at="${at}"><div hidden>${tiles}</div><main>
-<h1>${escaped(t(hand.game))} <span class="count">${escaped(hand.names.join(t(", ")))} · ${escaped(new Date(hand.started).toLocaleString())}</span></h1>
+<title>${escaped(`${gameName(hand.game, t)}${t(": ")}${hand.names.join(t(", "))}`)}</title><style>${style}</style></head><body data-at="${at}"><div hidden>${tiles}</div><main>
+<h1>${escaped(gameName(hand.game, t))} <span class="count">${escaped(hand.names.join(t(", ")))} · ${escaped(new Date(hand.started).toLocaleString())}</span></h1>
 <div class="actions"><button class="act" data-by="-1">◀</button><span id="where" class="count"></span><button class="act" data-by="1">▶</button>${list.join("")}</div>
 ${sections.join("\n")}</main><script>(${step})()</script></body></html>`;
 }

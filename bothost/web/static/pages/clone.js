@@ -3,6 +3,7 @@ import { html, useEffect, useState } from "../html.js";
 import { explained, get, post } from "../api.js";
 import { Curve } from "../curve.js";
 import { Job } from "../job.js";
+import { gameName } from "../names.js";
 
 const percent = (share) => `${(100 * share).toFixed(0)} %`;
 
@@ -17,7 +18,7 @@ function Agreement({ curve, t }) {
 function Clone({ clone, t }) {
   const { hands, held_out_top1: agreement } = clone.figures ?? {};
   return html`<section class="panel"><h2>${clone.version}</h2>
-    <p>${t(clone.game)} · ${t("made from {hands} hands", { hands })}${agreement !== undefined ? ` · ${t("agreement with you on hands it never saw")}${t(": ")}${percent(agreement)}` : ""}</p>
+    <p>${gameName(clone.game, t)} · ${t("made from {hands} hands", { hands })}${agreement !== undefined ? ` · ${t("agreement with you on hands it never saw")}${t(": ")}${percent(agreement)}` : ""}</p>
     <${Agreement} curve=${clone.curve} t=${t} />
     <div class="actions"><a class="act primary" href=${`/play?${new URLSearchParams({ game: clone.game, opponent: clone.address })}`}>${t("Play against it")}</a></div></section>`;
 }

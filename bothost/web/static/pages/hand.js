@@ -5,7 +5,7 @@ import { boardOf } from "../boards/index.js";
 import { Logged } from "../candidates.js";
 import { Said } from "../chat.js";
 import { Curve } from "../curve.js";
-import { playerNames, strategyName } from "../names.js";
+import { gameName, playerNames, strategyName } from "../names.js";
 import { Judgement, ReviewPanel, Severity, mistakes, useReview } from "../review.js";
 import { save } from "../save.js";
 import { Scores } from "../scores.js";
@@ -61,7 +61,7 @@ function Hand({ hand, board, path, search, go, t }) {
   const share = () => navigator.clipboard.writeText(location.href).then(() => setCopied(true), () => {});
   const played = position?.notation ? ` · ${hand.names[position.mover]}${t(": ")}${board.describe(position.notation, t)}` : "";
   const Board = board.Board;
-  return html`<h1>${t(hand.game)} <span class="count about">${hand.names.join(t(", "))} · ${new Date(hand.started).toLocaleString()}</span></h1>
+  return html`<h1>${gameName(hand.game, t)} <span class="count about">${hand.names.join(t(", "))} · ${new Date(hand.started).toLocaleString()}</span></h1>
     <div class="columns"><div>
       ${position ? html`<${Board} t=${t} position=${{ seat, view: position.views[seat], views: everything ? position.views : undefined, players: hand.names }} />
         <${Steps} at=${at} last=${last} move=${move} label=${played} t=${t}>
@@ -96,7 +96,7 @@ export function Page({ here, onTitle, t, go }) {
   useEffect(() => { get(`/api/hands/${name}`).then(setFound, (error) => setProblem(explained(error))); }, [name]);
   useEffect(() => { if (found) boardOf(found.game).then((module) => setBoard(() => module)); }, [found?.game]);
   const hand = found && { ...found, names: playerNames(found.names, found.lobby, t) };
-  const title = hand && `${t(hand.game)}${t(": ")}${hand.names.join(t(", "))}`;
+  const title = hand && `${gameName(hand.game, t)}${t(": ")}${hand.names.join(t(", "))}`;
   useEffect(() => { if (title) onTitle(title); }, [title]);
   if (problem) return html`<h1>${t("Hand")}</h1><p class="notice bad" role="alert">${problem}</p><p><a href="/hands">${t("Go to the hands.")}</a></p>`;
   if (!hand || !board) return html`<p class="dim">…</p>`;

@@ -1,7 +1,7 @@
 // Logged hands, the newest first.
 import { html, useEffect, useRef, useState } from "../html.js";
 import { explained, get } from "../api.js";
-import { playerNames } from "../names.js";
+import { gameName, playerNames } from "../names.js";
 import { Score } from "../scores.js";
 
 const PAGE = 50;
@@ -10,7 +10,7 @@ const FIELDS = [["games", "Game"], ["strategies", "Strategy"], ["players", "Play
 const GAMES = ["doudizhu", "mahjong", "othello", "pairing"];
 
 /** A game's own name for the one that the page shows: "Dou Dizhu" → "doudizhu". */
-const gameOf = (text, t) => GAMES.find((game) => [game, t(game)].some((name) => name.toLowerCase() === text.trim().toLowerCase())) ?? text;
+const gameOf = (text, games, t) => games.find((game) => [game, gameName(game, t)].some((name) => name.toLowerCase() === text.trim().toLowerCase())) ?? text;
 
 /** For "back" from a hand: the browser's history keeps how long the list was, and where its link stood in the window. */
 const opened = () => history.state?.opened;
@@ -81,7 +81,7 @@ function Row({ hand, onOpen, t }) {
   const account = names[hand.players.indexOf(hand.account)] ?? hand.account;
   return html`<tr>
     <td data-label=${t("Started")}><a href=${`/hand/${hand.name}`} onClick=${(event) => onOpen(hand.name, event.currentTarget)}>${new Date(hand.started_us / 1000).toLocaleString()}</a></td>
-    <td class="nowrap" data-label=${t("Game")}>${t(hand.game)}</td><td data-label=${t("Players")}>${names.join(t(", "))}</td>
+    <td class="nowrap" data-label=${t("Game")}>${gameName(hand.game, t)}</td><td data-label=${t("Players")}>${names.join(t(", "))}</td>
     <td data-label=${t("Strategy")}>${account !== hand.account || account === hand.strategy ? account : html`${hand.strategy} <span class="count">${account}</span>`}</td>
     <td class="number" data-label=${t("Decisions")}>${hand.decisions}</td><td class="number" data-label=${t("Fallbacks")}>${hand.fallbacks || ""}</td>
     <td class="number" data-label=${t("Score")}>${hand.score === null ? t(hand.state) : html`<${Score} score=${hand.score} />`}</td></tr>`;
@@ -91,20 +91,21 @@ export function Page({ here, t, go }) {
   const query = Object.fromEntries(new URLSearchParams(here.split("?")[1] ?? ""));
   const found = useSearch(query, here);
   useReturn(found.searching);
+  const games = [...GAMES, ...(query.games ? [query.games] : []), ...found.hands.map((hand) => hand.game)];
   const search = (event) => {
     event.preventDefault();
-    const chosen = [...new FormData(event.target)].filter(([, value]) => value).map(([name, value]) => [name, name === "games" ? gameOf(value, t) : value.trim()]);
+    const chosen = [...new FormData(event.target)].filter(([, value]) => value).map(([name, value]) => [name, name === "games" ? gameOf(value, games, t) : value.trim()]);
     go(`/hands?${new URLSearchParams(chosen)}`);
   };
   const known = {
-    games: [...GAMES, ...found.hands.map((hand) => hand.game)].map((game) => t(game)),
+    games: games.map((game) => gameName(game, t)),
     strategies: found.hands.map((hand) => hand.strategy),
     players: found.hands.flatMap((hand) => playerNames(hand.players, hand.lobby, t).filter((name) => hand.players.includes(name))), // other bots are found by strategy
   };
   return html`<h1>${t("Hands")}</h1>
     <p class="dim">${t("Every hand that ended, the newest first. Choose one to replay and review it. Two bots of this host at one table are two lines.")}</p>
     <form key=${here} class="filters" role="search" onSubmit=${search}>
-      ${FIELDS.map(([name, label]) => html`<label>${t(label)}<input type="search" name=${name} list=${`known-${name}`} defaultValue=${name === "games" ? t(query[name] ?? "") : query[name] ?? ""} /></label>
+      ${FIELDS.map(([name, label]) => html`<label>${t(label)}<input type="search" name=${name} list=${`known-${name}`} defaultValue=${name === "games" ? gameName(query[name] ?? "", t) : query[name] ?? ""} /></label>
         <datalist id=${`known-${name}`}>${[...new Set(known[name])].filter(Boolean).sort().map((word) => html`<option value=${word} />`)}</datalist>`)}
       <label>${t("Result")}<select name="results"><option value="">${t("All")}</option>
         ${[["won", "Won"], ["lost", "Lost"], ["drawn", "Drawn"]].map(([result, label]) => html`<option value=${result} selected=${query.results === result}>${t(label)}</option>`)}</select></label>

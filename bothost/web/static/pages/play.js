@@ -6,7 +6,7 @@ import { boardOf } from "../boards/index.js";
 import { Bars } from "../candidates.js";
 import { Said } from "../chat.js";
 import { Clock } from "../clock.js";
-import { PREFERRED, addresses, playerNames, preferred, strategyName } from "../names.js";
+import { PREFERRED, addresses, gameName, playerNames, preferred, strategyName } from "../names.js";
 import { HOW, Preset, Rule, rulesOf } from "../rules.js";
 import { Scores } from "../scores.js";
 import { keep, kept } from "../storage.js";
@@ -52,7 +52,7 @@ function Setup({ t, go }) {
     <form class="panel setup" onSubmit=${start}>
       <label>${t("Your name")}<input type="text" name="name" required maxlength="32" pattern="[\\p{L}\\p{N}][\\p{L}\\p{M}\\p{N}_.\\-]*" title=${t("letters and digits of any language, and _ . -")} defaultValue=${offer.name ?? kept("player")} autocomplete="nickname" /></label>
       <label>${t("Game")}<select name="game" value=${game.game} onChange=${(event) => { setChosen(event.target.value); setRules(""); }}>
-        ${offer.games.map((item) => html`<option value=${item.game}>${t(item.game)}</option>`)}</select></label>
+        ${offer.games.map((item) => html`<option value=${item.game}>${gameName(item.game, t)}</option>`)}</select></label>
       ${Array.from({ length: game.seats - 1 }, (_, i) => html`<label key=${`${game.game}-${i}`}>${t("Opponent")} ${i + 1}<select name=${`opponent.${i}`}>
         ${known.map((address) => html`<option value=${address} selected=${address === opponent(i)}>${strategyName(address, t)}</option>`)}</select></label>`)}
       <label>${t("Clock")}<select name="clock">${CLOCKS.map(([ms, label]) => html`<option value=${ms} selected=${ms === (last.grant_ms ?? 60_000)}>${t(label)}</option>`)}</select></label>
@@ -131,7 +131,7 @@ function Game({ id, onTitle, t }) {
   }, [id]);
   useEffect(() => { if (shown?.game) boardOf(shown.game).then((module) => setBoard(() => module)); }, [shown?.game]);
   const names = playerNames(shown?.names ?? [], "browser", t);
-  const title = shown?.game && [t(shown.game), names.join(t(", "))].filter(Boolean).join(t(": "));
+  const title = shown?.game && [gameName(shown.game, t), names.join(t(", "))].filter(Boolean).join(t(": "));
   useEffect(() => { if (title) onTitle(title); }, [title]);
   if (gone) return html`<h1>${t("Play a game")}</h1><p class="notice bad" role="alert">${gone}</p><p><a href="/play">${t("Play another game.")}</a></p>`;
   if (!shown || !board) return html`<p class="dim">${problem || "…"}</p>`;
@@ -148,7 +148,7 @@ function Game({ id, onTitle, t }) {
   const legal = shown.ask && sent !== shown.ask && !over ? shown.legal : []; // a game may end with a question open
   const others = (shown.view && board.recent?.(shown.view) || []).filter(([seat]) => seat !== shown.seat).map(([seat, notation]) => `${names[seat]}${t(": ")}${board.describe(notation, t)}`);
   const turn = over ? t(outcome(shown)) : legal.length ? t("Your turn.") : shown.state === "playing" ? t("The others are thinking.") : "";
-  return html`<h1>${t(shown.game)}</h1>
+  return html`<h1>${gameName(shown.game, t)}</h1>
     ${shown.state === "waiting" || shown.state === "connecting" ? html`<p class="notice" role="status">${t("Your opponents are sitting down.")}</p>` : null}
     ${problem && shown.state !== "over" && html`<p class="notice bad" role="alert">${problem}</p>`}
     ${shown.notice && !shown.left && html`<p class="notice" role="status">${said(shown.notice)}</p>`}

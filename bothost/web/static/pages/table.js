@@ -4,7 +4,7 @@ import { explained, stream } from "../api.js";
 import { boardOf } from "../boards/index.js";
 import { Said } from "../chat.js";
 import { Clock } from "../clock.js";
-import { playerNames } from "../names.js";
+import { gameName, playerNames } from "../names.js";
 
 export function Page({ here, onTitle, t }) {
   const name = here.split("?")[0].slice("/table/".length);
@@ -24,14 +24,14 @@ export function Page({ here, onTitle, t }) {
   }, [name]);
   useEffect(() => { if (table?.game) boardOf(table.game).then((module) => setBoard(() => module)); }, [table?.game]);
   const names = playerNames(table?.names ?? [], table?.lobby, t);
-  const title = table?.game && `${t(table.game)}${t(": ")}${names.join(t(", "))}`;
+  const title = table?.game && `${gameName(table.game, t)}${t(": ")}${names.join(t(", "))}`;
   useEffect(() => { if (title) onTitle(title); }, [title]);
   if (gone) return html`<h1>${t("Table")}</h1><p class="notice bad" role="alert">${gone}</p><p><a href="/">${t("Go to the tables.")}</a></p>`;
   if (!table) return html`<p class="dim">…</p>`;
   const over = html`<p class="notice" role="status">${t("The hand is over.")}${t(" ")}<a href=${`/hand/${name}`}>${t("Replay it.")}</a></p>`;
   if (!table.game) return html`<h1>${t("Live")}</h1>${over}`;
   const Board = board?.Board;
-  return html`<h1>${t(table.game)} <span class="count about"><bdi>${t("lobby")} ${table.lobby}</bdi> · <bdi>${t("table")} ${table.table}</bdi></span> ${table.over ? null : html`<${Clock} leftMs=${table.left_ms} t=${t} />`}</h1>
+  return html`<h1>${gameName(table.game, t)} <span class="count about"><bdi>${t("lobby")} ${table.lobby}</bdi> · <bdi>${t("table")} ${table.table}</bdi></span> ${table.over ? null : html`<${Clock} leftMs=${table.left_ms} t=${t} />`}</h1>
     ${table.over && over}
     ${!connected && !table.over && html`<p class="notice bad" role="status">${t("The connection is lost. Trying again.")}</p>`}
     ${table.view && table.moved_us && !table.over && html`<p class="dim">${t("Seen from the seat of {player}. The board follows each move.", { player: names[table.seat] ?? table.account })}</p>`}

@@ -2,7 +2,7 @@
 import { html, useEffect, useState } from "../html.js";
 import { explained, stream } from "../api.js";
 import { boardOf } from "../boards/index.js";
-import { playerNames } from "../names.js";
+import { gameName, playerNames } from "../names.js";
 
 /** The modules of these games, by name, as they arrive. */
 function useBoards(games) {
@@ -39,7 +39,7 @@ function Row({ seats, now, describe, t }) {
   const names = playerNames(table.players, table.lobby, t);
   const ours = (player) => seats.find((seat) => seat.account === player);
   return html`<tr>
-    <td data-label=${t("Game")}><a href=${`/table/${table.name}`}>${t(table.game)}</a></td>
+    <td data-label=${t("Game")}><a href=${`/table/${table.name}`}>${gameName(table.game, t)}</a></td>
     <td data-label=${t("Players")}>${table.players.map((player, i) => html`${i ? t(", ") : ""}${ours(player) ? html`<a href=${`/table/${ours(player).name}`}>${names[i]}</a>` : names[i]}`)}</td>
     <td data-label=${t("Strategy")}>${[...new Set(seats.map((seat) => seat.strategy))].join(t(", "))}</td>
     <td data-label=${t("Clock")}>${left === null ? html`<span class="count">${t("waits")}</span>` : html`<span class=${`badge${left < 5 ? " bad" : ""}`}>${t("{n} s", { n: left })}</span>`}
