@@ -17,7 +17,7 @@ import msgspec
 import typer
 
 from bothost import cli, hookspecs
-from bothost.config import settings
+from bothost.config import field_notes, settings
 from bothost.host import metrics
 
 REFERENCE = Path(__file__).parent / "reference"
@@ -75,18 +75,6 @@ def cli_page() -> str:
         if rows:
             out.append("\n".join(["| option | default | meaning |", "|---|---|---|", *rows]))
     return "\n\n".join(out) + "\n"
-
-
-def field_notes(struct: type) -> dict[str, str]:
-    """Field → the string under it in the source."""
-    (tree,) = ast.parse(inspect.getsource(struct)).body
-    assert isinstance(tree, ast.ClassDef)
-    found = {}
-    for field, note in zip(tree.body, tree.body[1:], strict=False):
-        is_note = isinstance(note, ast.Expr) and isinstance(note.value, ast.Constant)
-        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and is_note:
-            found[field.target.id] = str(note.value.value)
-    return found
 
 
 def shown_default(field: Any) -> str:

@@ -86,8 +86,8 @@ def _load(noun: str) -> Any:
     if hasattr(module, "app"):
         return _group(module.app)
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
-    settings = getattr(module, "CONTEXT_SETTINGS", None)
-    app.command(noun, help=NOUNS[noun][1], context_settings=settings)(module.command)
+    settings, cls = getattr(module, "CONTEXT_SETTINGS", None), getattr(module, "COMMAND", None)
+    app.command(noun, cls=cls, help=NOUNS[noun][1], context_settings=settings)(module.command)
     return typer.main.get_command(app)
 
 

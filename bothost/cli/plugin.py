@@ -130,6 +130,7 @@ def _details(strategy: dict[str, Any]) -> str:
         (
             option["name"],
             f"{option['type']}, " + ("required" if option["required"] else f"default {option['default']!r}"),
+            option["about"].replace("``", ""),
         )
         for option in strategy["options"]
     ]

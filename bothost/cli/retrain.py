@@ -34,7 +34,10 @@ def command(
     player: hands.PlayerName = None,
     minutes: Annotated[float | None, typer.Option(min=0.01, callback=options.finite, help="Time to train.")] = None,
     seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Seed of the training.")] = 0,
-    option: Annotated[list[str] | None, typer.Option(help="Option of the trainer, as in ppo.epochs=4.")] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(help="Option of the trainer, as in ppo.epochs=4; bothost train NAME --help lists them."),
+    ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Begin with fresh parameters, not with the champion.")] = False,
     out: Annotated[
         Path | None,

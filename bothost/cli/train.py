@@ -12,6 +12,7 @@ import typer
 
 from bothost.cli import hand_query as hands
 from bothost.cli import options, output
+from bothost.cli.train_help import TrainCommand
 from bothost.errors import UsageError
 
 if TYPE_CHECKING:
@@ -21,12 +22,15 @@ if TYPE_CHECKING:
 
 CONTEXT_SETTINGS = {"allow_extra_args": True, "ignore_unknown_options": True}
 """Allows the trainer's options by their own names."""
+COMMAND = TrainCommand
 
 
 def command(
     context: typer.Context,
     name: Annotated[str, typer.Argument(help="Strategy, as in: phase-ppo.")],
-    stage: Annotated[str | None, typer.Argument(help="Stage, if the training has several.")] = None,
+    stage: Annotated[
+        str | None, typer.Argument(help="Stage, if the training has several; NAME --help lists them.")
+    ] = None,
     minutes: Annotated[
         float | None, typer.Option(min=0.01, callback=options.finite, help="Time to train, earlier runs included.")
     ] = None,
@@ -43,7 +47,8 @@ def command(
     until: hands.Until = None,
     lobby: hands.Lobby = None,
     option: Annotated[
-        list[str] | None, typer.Option(help="Option of the trainer: --option ppo.epochs=4 is --ppo.epochs 4.")
+        list[str] | None,
+        typer.Option(help="Option of the trainer: --option ppo.epochs=4 is --ppo.epochs 4; NAME --help lists them."),
     ] = None,
     config: options.Config = None,
     as_json: options.Json = False,
@@ -59,7 +64,7 @@ def command(
     texts = [*(option or []), *own]
     plugins = options.plugins(config)
     options.choose_trackers(config)
-    trainer = _trainer(plugins, name, stage)
+    trainer = trainer_of(plugins, name, stage)
     if resume and out is None:
         raise UsageError("--resume needs --out", advice="name the folder of the training to continue")
     folder = out or Path("runs") / f"{name}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
@@ -105,7 +110,8 @@ def _log(trainer: type[Trainer], query: HandQuery, config: Path | None) -> Itera
         yield Players(store, query)
 
 
-def _trainer(plugins: Plugins, name: str, stage: str | None) -> type[Trainer]:
+def trainer_of(plugins: Plugins, name: str, stage: str | None) -> type[Trainer]:
+    """The trainer of a strategy, or of a stage of its training. Raises UsageError."""
     from bothost.plugins import learners, require, trainers_of
     from bothost.strategy import Strategy
 

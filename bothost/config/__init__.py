@@ -5,7 +5,7 @@
 Secret($BOTHOST_HOME_ADA_TOKEN)
 """
 
-from bothost.config.check import describe, nearest, problems
+from bothost.config.check import describe, field_notes, nearest, problems
 from bothost.config.lines import find_line, line_numbers
 from bothost.config.load import FILE_NAME, config_hash, find, load, parse, plain, read, secrets
 from bothost.config.secret import Secret, variable
@@ -41,6 +41,7 @@ __all__ = [
     "WishSettings",
     "config_hash",
     "describe",
+    "field_notes",
     "find",
     "find_line",
     "line_numbers",

@@ -6,11 +6,15 @@ msgspec stops at the first error and gives no advice on unknown keys. So this mo
 
 from __future__ import annotations
 
+import ast
 import difflib
 import functools
+import itertools
 import math
 import re
+import textwrap
 from collections.abc import Callable, Iterable
+from inspect import getsource
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
@@ -151,17 +155,37 @@ def _join(key: str, name: str) -> str:
 
 
 def describe(struct: type[msgspec.Struct]) -> list[dict[str, Any]]:
-    """Describe the fields of a struct, for display and ``--json``: name, type, required, default."""
-    hints = _type_hints(struct)
+    """Describe the fields of a struct, for display and ``--json``: name, type, required, default, about."""
+    hints, notes = _type_hints(struct), field_notes(struct)
     return [
         {
             "name": field.encode_name,
             "type": _type_name(hints[field.name]),
             "required": field.required,
             "default": None if field.required else _default(field),
+            "about": notes.get(field.name, ""),
         }
         for field in _type_info(struct).fields  # type: ignore[attr-defined]
     ]
+
+
+def field_notes(struct: type) -> dict[str, str]:
+    """Field → the string under it in the source, on one line. Empty where the source is not at hand."""
+    notes: dict[str, str] = {}
+    for cls in reversed(struct.__mro__):
+        if not issubclass(cls, msgspec.Struct) or cls is msgspec.Struct:
+            continue
+        try:
+            (tree,) = ast.parse(textwrap.dedent(getsource(cls))).body
+        except (OSError, TypeError, SyntaxError, ValueError):
+            continue
+        assert isinstance(tree, ast.ClassDef)
+        for field, note in itertools.pairwise(tree.body):
+            if not (isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)):
+                continue
+            if isinstance(note, ast.Expr) and isinstance(note.value, ast.Constant):
+                notes[field.target.id] = " ".join(str(note.value.value).split())
+    return notes
 
 
 def _default(field: inspect.Field) -> Any:

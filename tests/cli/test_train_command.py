@@ -254,3 +254,22 @@ def test_a_trainer_that_imitates_is_given_the_log_of_those_who_agreed(tmp_path, 
     assert code == 0 and json.loads(text)["hands"] == 1
     code, _, err = train(capsys, "phase-ppo", "--player", "ada")
     assert code == 2 and "leave out --player" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [
+        (
+            ["phase-ppo"],
+            ["Options of phase-ppo:", "--improve.deals int (>= 1)", "default: 24", "Playouts of each action"],
+        ),
+        (["doudizhu-mcts"], ["Stages of doudizhu-mcts", "distil", "collect"]),
+        (["doudizhu-mcts", "distil"], ["Options of doudizhu-mcts distil:", "--teacher str", "default: deep-mc"]),
+        (["--minutes", "3", "random"], ["random cannot be trained"]),
+        (["phase-pp"], ["there is no strategy 'phase-pp'"]),
+    ],
+)
+def test_the_help_lists_the_stages_and_options_of_a_strategy(arguments, shown, capsys):
+    assert main(["train", *arguments, "--help"]) == 0
+    text = capsys.readouterr().out
+    assert "--minutes" in text and all(words in text for words in shown)
