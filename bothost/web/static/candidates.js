@@ -3,8 +3,12 @@ import { html } from "./html.js";
 
 const SHOWN = 12;
 
-/** A loss or value as people read it: points of a game without its trailing zeros. */
+/** A loss or value as people read it. */
 export const figure = (number) => (number === null || number === undefined ? "" : number.toFixed(Math.abs(number) >= 10 ? 1 : 2).replace("-", "−"));
+
+/** What may be known of an action → how it is shown. */
+const COLUMNS = { probability: (share) => `${(100 * share).toFixed(1)} %`, value: figure, visits: (count) => `${count} ×` };
+const has = (action, key) => action[key] !== null && action[key] !== undefined;
 
 /** Length of a bar within 0 and 1: probabilities as they are, values between the worst and the best. */
 function lengthOf(actions) {
@@ -29,13 +33,11 @@ export function Bars({ actions, describe, mark = "played", t }) {
   }
   const shown = shownOf(actions);
   const left = actions.length - shown.length;
-  const columns = [["probability", "probability"], ["value", "value"], ["visits", "visits"]].filter(([key]) => shown.some((action) => action[key] !== null && action[key] !== undefined));
-  return html`<p class="count legend">${columns.map(([, label]) => t(label)).join(" · ")}</p><ol class="candidates">${shown.map((action) => html`<li key=${action.action} class=${action.chosen ? "chosen" : ""}>
+  const columns = Object.entries(COLUMNS).filter(([key]) => shown.some((action) => has(action, key)));
+  return html`<p class="count legend">${columns.map(([key]) => t(key)).join(" · ")}</p><ol class="candidates" style=${{ "--figures": columns.length }}>${shown.map((action) => html`<li key=${action.action} class=${action.chosen ? "chosen" : ""}>
       <span>${describe(action.notation, t)}${action.chosen && mark && html`<span class="badge">${t(mark)}</span>`}</span>
       <span class="bar" aria-hidden="true"><span style=${{ width: `${Math.round(100 * Math.max(0, Math.min(1, length(action))))}%` }}></span></span>
-      <span class="figures">${action.probability !== null && html`<span>${(100 * action.probability).toFixed(1)} %</span>`}
-        ${action.value !== null && html`<span title=${t("value")}>${figure(action.value)}</span>`}
-        ${action.visits !== null && action.visits !== undefined && html`<span title=${t("visits")}>${action.visits} ×</span>`}</span></li>`)}</ol>
+      ${columns.map(([key, written]) => html`<span class="figure" title=${t(key)}>${has(action, key) ? written(action[key]) : ""}</span>`)}</li>`)}</ol>
     ${left > 0 && html`<p class="count">+ ${left}</p>`}`;
 }
 
