@@ -32,7 +32,7 @@ def test_list_shows_strategies_and_failures_with_their_cause(
     assert code == 0 and "misbehaving as announced" in out and "raises.py" in out
     code, out, _ = run("plugin", "list", "exec")
     assert re.search(r"^hang_ms +float \(>= 1, .*default 5000\.0 +If the program writes nothing", out, flags=re.M)
-    assert re.search(r"^command .*required$", out, flags=re.M)
+    assert re.search(r"^command .*required +The program and its arguments", out, flags=re.M)
     code, _, err = run("plugin", "list", "randm")
     assert code == 2 and "'random'" in err
 
