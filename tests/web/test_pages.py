@@ -228,6 +228,8 @@ def test_hands_are_found_by_game_day_and_fallback(page, served, hands):
     page.get_by_label("Game", exact=True).fill("othello")
     page.get_by_role("button", name="search").click()
     page.wait_for_function("() => document.querySelectorAll('tbody tr').length === 1")
+    players = page.locator("tbody td[data-label=Players]").inner_text()  # with what each won or lost
+    assert re.fullmatch(r"player-0 (\+1|−1), player-1 (\+1|−1)", players), players
     page.get_by_label("Game", exact=True).fill("Dou Dizhu")  # as the page calls it
     page.get_by_role("button", name="search").click()
     page.wait_for_url("**/hands?games=doudizhu")
@@ -239,7 +241,7 @@ def test_hands_are_found_by_game_day_and_fallback(page, served, hands):
     page.get_by_role("button", name="search").click()
     page.wait_for_url("**/hands?results=won")
     page.wait_for_function(
-        "() => document.querySelectorAll('tbody tr').length === document.querySelectorAll('tbody .won').length"
+        "() => [...document.querySelectorAll('tbody tr')].every((row) => row.querySelector('[data-label=Score] .won'))"
     )
     shown = [page.locator("tbody tr").count()]
     for result in ("lost", "drawn"):  # the hand of mahjong is a draw

@@ -81,7 +81,7 @@ function Row({ hand, onOpen, t }) {
   const account = names[hand.players.indexOf(hand.account)] ?? hand.account;
   return html`<tr>
     <td data-label=${t("Started")}><a href=${`/hand/${hand.name}`} onClick=${(event) => onOpen(hand.name, event.currentTarget)}>${new Date(hand.started_us / 1000).toLocaleString()}</a></td>
-    <td class="nowrap" data-label=${t("Game")}>${gameName(hand.game, t)}</td><td data-label=${t("Players")}>${names.join(t(", "))}</td>
+    <td class="nowrap" data-label=${t("Game")}>${gameName(hand.game, t)}</td><td data-label=${t("Players")}>${names.map((name, seat) => html`${seat ? t(", ") : ""}${name}${hand.scores?.[seat] === undefined ? "" : html` <${Score} score=${hand.scores[seat]} />`}`)}</td>
     <td data-label=${t("Strategy")}>${account !== hand.account || account === hand.strategy ? account : html`${hand.strategy} <span class="count">${account}</span>`}</td>
     <td class="number" data-label=${t("Decisions")}>${hand.decisions}</td><td class="number" data-label=${t("Fallbacks")}>${hand.fallbacks || ""}</td>
     <td class="number" data-label=${t("Score")}>${hand.score === null ? t(hand.state) : html`<${Score} score=${hand.score} />`}</td></tr>`;
