@@ -97,7 +97,8 @@ class WebSocket(TurnTaking):
             raise OpenFailed(f"no answer within {timeout_s:g} s") from None
         except (OSError, UnicodeError) as error:  # UnicodeError: the URL's host is no host name
             socket.abort()
-            raise OpenFailed(str(error)) from error
+            # uvloop gives no reason if the lobby ends the connection during the handshake of TLS
+            raise OpenFailed(str(error) or "the connection was closed; does the lobby speak TLS?") from error
         except BaseException:
             socket.abort()
             raise
@@ -139,15 +140,17 @@ class WebSocket(TurnTaking):
     # ------------------------------------------------------------------------------------------------------ reading
 
     def _answered(self) -> None:
-        error = self._protocol.handshake_exc
         if self._opened.done():
             return
-        if error is None:
+        if self._protocol.handshake_exc is None:
             self._opened.set_result(None)
-        elif isinstance(error, InvalidStatus):
-            self._opened.set_exception(OpenFailed(str(error), error.response.status_code))
         else:
-            self._opened.set_exception(OpenFailed(str(error)))
+            self._refused()
+
+    def _refused(self) -> None:
+        error = self._protocol.handshake_exc or "the connection was closed during the handshake"
+        status = error.response.status_code if isinstance(error, InvalidStatus) else 0
+        self._opened.set_exception(OpenFailed(str(error), status))
 
     def _frame(self, frame: Frame) -> None:
         opcode = frame.opcode
@@ -239,8 +242,7 @@ class WebSocket(TurnTaking):
 
     def _gone(self) -> None:
         if not self._opened.done():
-            error = self._protocol.handshake_exc
-            self._opened.set_exception(OpenFailed(str(error or "the connection was closed during the handshake")))
+            self._refused()
             self._opened.exception()  # mark it as retrieved, because no one may await the future
             self._closed = True
             return

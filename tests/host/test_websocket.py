@@ -5,10 +5,13 @@ import contextlib
 import itertools
 
 import pytest
+import uvloop
 from hypothesis import given
 from hypothesis import strategies as st
 from websockets.asyncio.server import serve
+from websockets.datastructures import Headers
 from websockets.frames import Frame, Opcode
+from websockets.http11 import Response
 from websockets.server import ServerProtocol
 
 from bothost import receiving
@@ -187,6 +190,44 @@ async def test_what_cannot_be_opened_is_one_error(url):
     with pytest.raises(OpenFailed) as caught:
         await Client().open(url)
     assert caught.value.status == 0 and caught.value.reason
+
+
+async def test_a_refusal_that_ends_with_the_connection_tells_the_status():
+    async def refuse(reader, writer):
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 401 Unauthorized\r\n\r\nno")
+        writer.close()
+
+    async with await asyncio.start_server(refuse, "127.0.0.1", 0) as running:
+        with pytest.raises(OpenFailed) as caught:
+            await Client().open(f"ws://127.0.0.1:{running.sockets[0].getsockname()[1]}/")
+    assert caught.value.status == 401
+
+
+async def test_a_redirect_is_not_followed():
+    asked = []
+
+    def elsewhere(connection, request):
+        asked.append(request.path)
+        return Response(302, "Found", Headers(Location="/elsewhere"))
+
+    async with server(echo, process_request=elsewhere) as url:
+        with pytest.raises(OpenFailed) as caught:
+            await Client().open(url)
+    assert caught.value.status == 302 and asked == ["/"]
+
+
+def test_a_server_without_tls_is_named_as_such():
+    async def opened():
+        async def rude(reader, writer):
+            await reader.read(10)
+            writer.close()
+
+        async with await asyncio.start_server(rude, "127.0.0.1", 0) as running:
+            await Client().open(f"wss://127.0.0.1:{running.sockets[0].getsockname()[1]}/")
+
+    with pytest.raises(OpenFailed, match="TLS"):
+        uvloop.run(opened())
 
 
 async def test_a_server_that_speaks_no_websocket_is_an_error():
