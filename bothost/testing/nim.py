@@ -6,15 +6,15 @@ Two seats take 1 to 3 stones in turn. Who takes the last stone wins 1 point plus
 
 from __future__ import annotations
 
-import json
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
-from bothost.rules import ActionArray, Block, FloatArray, GameFactory, Json, fnv1a
+from bothost.rules import ActionArray, Block, FloatArray, GameFactory, Json, State
+from bothost.rules.plain import PlainBlock, PlainGame, PlainView, require, whole
 
 NUM_SEATS = 2
 MOST_STONES = 50
@@ -22,16 +22,7 @@ MOST_BONUS = 3
 
 
 @dataclass(frozen=True)
-class NimBlock:
-    name: str = "pile"
-    shape: tuple[int, ...] = (2,)
-    version: int = 1
-    of: Literal["view", "action", "oracle"] = "view"
-    doc: str = "Stones left, own bonus."
-
-
-@dataclass(frozen=True)
-class Nim:
+class Nim(PlainGame):
     """The game; ``stones`` is its only rule."""
 
     stones: int = 10
@@ -46,7 +37,7 @@ class Nim:
 
     @property
     def blocks(self) -> Mapping[str, Block]:
-        return {"pile": NimBlock()}
+        return {"pile": PlainBlock("pile", (2,), "Stones left, own bonus.")}
 
     def new_state(self, seed: int) -> NimState:
         rng = random.Random(seed % 2**64)
@@ -54,62 +45,33 @@ class Nim:
 
     def state_from_deal(self, deal: Json) -> NimState:
         bonus = deal.get("bonus")
-        _require(isinstance(bonus, list) and len(bonus) == NUM_SEATS, "deal: bonus must list one number for each seat")
-        return NimState(self, [_whole(b, 0, MOST_BONUS) for b in deal["bonus"]])
+        require(isinstance(bonus, list) and len(bonus) == NUM_SEATS, "deal: bonus must list one number for each seat")
+        return NimState(self, [whole(b, 0, MOST_BONUS) for b in deal["bonus"]])
 
     def new_view(self, seat: int) -> NimView:
-        return NimView(self, _whole(seat, 0, NUM_SEATS - 1))
-
-    def view_from_bytes(self, data: bytes) -> NimView:
-        """The version, then the JSON."""
-        _require(data[:1] == bytes([self.format_version]), "bytes of another format")
-        view = self.view_from_json(json.loads(data[1:]))
-        _require(view.to_bytes() == data, "these are not bytes of a view")
-        return view
-
-    def view_from_json(self, data: Json) -> NimView:
-        view = self.view_from_snapshot(data)
-        _require(view.to_json() == data, "this is not a view as to_json gives it")
-        return view
+        return NimView(self, whole(seat, 0, NUM_SEATS - 1))
 
     def view_from_snapshot(self, data: Json) -> NimView:
-        _require(isinstance(data, dict), "a view must be an object")
-        view = self.new_view(_whole(data.get("seat"), 0, NUM_SEATS - 1))
+        require(isinstance(data, dict), "a view must be an object")
+        view = self.new_view(whole(data.get("seat"), 0, NUM_SEATS - 1))
         bonus, moves, reveal = data.get("bonus"), data.get("moves"), data.get("reveal")
         if bonus is None:
             return view
-        _require(isinstance(moves, list) and len(moves) <= MOST_STONES, "moves must be a list")
-        _require(reveal is None or isinstance(reveal, list), "reveal must be a list")
-        view.observe(f"deal {view.seat} {_whole(bonus, 0, MOST_BONUS)}")
+        require(isinstance(moves, list) and len(moves) <= MOST_STONES, "moves must be a list")
+        require(reveal is None or isinstance(reveal, list), "reveal must be a list")
+        view.observe(f"deal {view.seat} {whole(bonus, 0, MOST_BONUS)}")
         for i, taken in enumerate(data["moves"]):
-            view.observe(f"take {i % NUM_SEATS} {_whole(taken, 1, 3)}")
+            view.observe(f"take {i % NUM_SEATS} {whole(taken, 1, 3)}")
         if reveal is not None:
-            view.observe("reveal - " + ",".join(str(_whole(b, 0, MOST_BONUS)) for b in reveal))
+            view.observe("reveal - " + ",".join(str(whole(b, 0, MOST_BONUS)) for b in reveal))
         return view
 
-    def replay(self, deal: Json, actions: Sequence[tuple[int, int]]) -> NimState:
-        state = self.state_from_deal(deal)
-        for seat, action in actions:
-            state.apply(seat, action)
-        return state
-
     def notation(self, action: int) -> str:
-        return f"take{_whole(action, 0, 2) + 1}"
+        return f"take{whole(action, 0, 2) + 1}"
 
     def parse(self, text: str) -> int:
-        _require(text in ("take1", "take2", "take3"), f"a move is take1, take2 or take3, not {text[:20]!r}")
+        require(text in ("take1", "take2", "take3"), f"a move is take1, take2 or take3, not {text[:20]!r}")
         return int(text[-1]) - 1
-
-
-def _require(condition: bool, message: str) -> None:
-    if not condition:
-        raise ValueError(message)
-
-
-def _whole(value: Any, low: int, high: int) -> int:
-    _require(isinstance(value, int | np.integer) and not isinstance(value, bool), f"{value!r} is not an integer")
-    _require(low <= value <= high, f"{value} is not within {low} .. {high}")
-    return int(value)
 
 
 @dataclass
@@ -137,7 +99,7 @@ class NimState:
 
     @property
     def returns(self) -> tuple[float, ...]:
-        _require(self.terminal, "the hand has not ended")
+        require(self.terminal, "the hand has not ended")
         winner = (len(self.moves) - 1) % NUM_SEATS
         points = 1.0 + self.bonus[winner]
         return tuple(points if seat == winner else -points for seat in range(NUM_SEATS))
@@ -151,11 +113,11 @@ class NimState:
         return [(i % NUM_SEATS, taken - 1) for i, taken in enumerate(self.moves)]
 
     def legal(self, seat: int) -> ActionArray:
-        _whole(seat, 0, NUM_SEATS - 1)
+        whole(seat, 0, NUM_SEATS - 1)
         return np.arange(min(3, self.left) if seat in self.to_act else 0, dtype=np.int32)
 
     def apply(self, seat: int, action: int) -> None:
-        _require(action in self.legal(seat), f"seat {seat} may not do {action} now")
+        require(action in self.legal(seat), f"seat {seat} may not do {action} now")
         self.moves.append(int(action) + 1)
         news = [f"take {seat} {action + 1}"]
         if self.terminal:
@@ -164,7 +126,7 @@ class NimState:
             stream.extend(news)
 
     def events(self, seat: int, since: int = 0) -> list[str]:
-        return self.streams[_whole(seat, 0, NUM_SEATS - 1)][since:]
+        return self.streams[whole(seat, 0, NUM_SEATS - 1)][since:]
 
     def view(self, seat: int) -> NimView:
         view = self.game.new_view(seat)
@@ -177,7 +139,7 @@ class NimState:
 
 
 @dataclass
-class NimView:
+class NimView(PlainView):
     game: Nim
     seat: int
     bonus: int | None = None
@@ -191,10 +153,6 @@ class NimView:
     @property
     def seq(self) -> int:
         return 0 if self.bonus is None else 1 + len(self.moves) + (self.reveal is not None)
-
-    @property
-    def asked(self) -> bool:
-        return self.to_act == self.seat
 
     @property
     def to_act(self) -> int | None:
@@ -211,41 +169,28 @@ class NimView:
     def legal(self) -> ActionArray:
         return np.arange(min(3, self.left) if self.asked else 0, dtype=np.int32)
 
-    def is_legal(self, action: int) -> bool:
-        return action in self.legal()
-
     def observe(self, event: str) -> None:
         match event.split(" "):
             case ["deal", seat, bonus] if seat == str(self.seat) and bonus in ("0", "1", "2", "3"):
-                _require(self.bonus is None, "the deal is the first event")
+                require(self.bonus is None, "the deal is the first event")
                 self.bonus = int(bonus)
             case ["take", seat, taken] if seat == str(self.to_act) and taken in ("1", "2", "3"):
-                _require(int(taken) <= self.left, "more stones than there are")
+                require(int(taken) <= self.left, "more stones than there are")
                 self.moves.append(int(taken))
             case ["reveal", "-", all_of_them] if self.terminal and self.reveal is None:
                 bonus_of = all_of_them.split(",")
-                _require(len(bonus_of) == NUM_SEATS and set(bonus_of) <= set("0123"), "not a reveal")
-                _require(bonus_of[self.seat] == str(self.bonus), "we had another bonus")
+                require(len(bonus_of) == NUM_SEATS and set(bonus_of) <= set("0123"), "not a reveal")
+                require(bonus_of[self.seat] == str(self.bonus), "we had another bonus")
                 self.reveal = [int(b) for b in bonus_of]
             case _:
                 raise ValueError(f"invalid event: {event[:40]!r}")
 
-    def observe_all(self, events: Sequence[str]) -> None:
-        for event in events:
-            self.observe(event)
-
     def apply(self, action: int) -> None:
-        _require(self.is_legal(action), f"{action} is not legal now")
+        require(self.is_legal(action), f"{action} is not legal now")
         self.observe(f"take {self.seat} {action + 1}")
 
-    def notation(self, action: int) -> str:
-        return self.game.notation(action)
-
-    def parse(self, text: str) -> int:
-        return self.game.parse(text)
-
-    def sample_state(self, seed: int) -> NimState:
-        _require(self.bonus is not None, "nothing was dealt yet")
+    def sample_state(self, seed: int) -> State:
+        require(self.bonus is not None, "nothing was dealt yet")
         rng = random.Random(seed % 2**64)
         bonus = self.reveal or [rng.randint(0, MOST_BONUS) for _ in range(NUM_SEATS)]
         bonus[self.seat] = self.bonus or 0
@@ -257,22 +202,13 @@ class NimView:
         return {"bonus": self.reveal}, [(i % NUM_SEATS, taken - 1) for i, taken in enumerate(self.moves)]
 
     def encode(self, block: str, out: FloatArray | None = None) -> FloatArray:
-        _require(block == "pile", f"nim has no view block {block!r}")
+        require(block == "pile", f"nim has no view block {block!r}")
         result = np.empty(2, np.float32) if out is None else out
         result[:] = (self.left, self.bonus or 0)
         return result
 
-    def encode_actions(self, block: str, actions: ActionArray, out: FloatArray | None = None) -> FloatArray:
-        raise ValueError("nim has no action blocks")
-
-    def to_bytes(self) -> bytes:
-        return bytes([self.game.format_version]) + json.dumps(self.to_json()).encode()
-
     def to_json(self) -> Json:
         return {"seat": self.seat, "bonus": self.bonus, "moves": list(self.moves), "reveal": self.reveal}
-
-    def hash(self) -> int:
-        return fnv1a(self.to_bytes())
 
     def clone(self) -> NimView:
         return replace(self, moves=list(self.moves))
@@ -280,8 +216,8 @@ class NimView:
 
 def make_nim(**options: Any) -> Nim:
     unknown = set(options) - {"stones"}
-    _require(not unknown, f"nim has no option {', '.join(sorted(unknown))}; it has: stones")
-    return Nim(stones=_whole(options.get("stones", 10), 1, MOST_STONES))
+    require(not unknown, f"nim has no option {', '.join(sorted(unknown))}; it has: stones")
+    return Nim(stones=whole(options.get("stones", 10), 1, MOST_STONES))
 
 
 NIM = GameFactory("nim", make_nim)

@@ -14,12 +14,13 @@ import re
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pyspiel
 
-from bothost.rules import ActionArray, Block, FloatArray, Json, fnv1a
+from bothost.rules import ActionArray, Block, FloatArray, Json, State
+from bothost.rules.plain import PlainBlock, PlainGame, PlainView, require, whole
 from bothost_openspiel.names import load_checked
 
 FORMAT = 1
@@ -34,16 +35,7 @@ class Step(tuple[int, int, str]):
 
 
 @dataclass(frozen=True)
-class SpielBlock:
-    shape: tuple[int, ...]
-    name: str = "observation"
-    version: int = 1
-    of: Literal["view", "action", "oracle"] = "view"
-    doc: str = "OpenSpiel's observation tensor of the seat."
-
-
-@dataclass(frozen=True)
-class SpielGame:
+class SpielGame(PlainGame):
     """A perfect-information game, made by :func:`load`. Games with the same name are equal."""
 
     name: str
@@ -74,50 +66,46 @@ class SpielGame:
     def blocks(self) -> Mapping[str, Block]:
         if not self.spiel.get_type().provides_observation_tensor:
             return {}
-        return {"observation": SpielBlock(tuple(self.spiel.observation_tensor_shape()))}
+        shape, doc = tuple(self.spiel.observation_tensor_shape()), "OpenSpiel's observation tensor of the seat."
+        return {"observation": PlainBlock("observation", shape, doc)}
 
     def new_state(self, seed: int) -> SpielState:
         return SpielState(self, seed % NUM_SEEDS, [], self.spiel.new_initial_state())
 
     def state_from_deal(self, deal: Json) -> SpielState:
         """``{}`` without chance; with chance ``{"seed": …, "chance": [the first outcomes]}``."""
-        _require(isinstance(deal, dict), "a deal must be an object")
+        require(isinstance(deal, dict), "a deal must be an object")
         if not self.stochastic:
             return self.new_state(0)
         chance = deal.get("chance")
         if not isinstance(chance, list):
             raise ValueError("deal: chance must be a list of outcomes")
-        outcomes = [_whole(outcome, 0, 2**31) for outcome in chance]
-        return SpielState(self, _whole(deal.get("seed"), 0, NUM_SEEDS - 1), outcomes, self.spiel.new_initial_state())
+        outcomes = [whole(outcome, 0, 2**31) for outcome in chance]
+        return SpielState(self, whole(deal.get("seed"), 0, NUM_SEEDS - 1), outcomes, self.spiel.new_initial_state())
 
     def new_view(self, seat: int) -> SpielView:
-        return SpielView(self, _whole(seat, 0, self.num_seats - 1), self.spiel.new_initial_state())
+        return SpielView(self, whole(seat, 0, self.num_seats - 1), self.spiel.new_initial_state())
 
     def view_from_bytes(self, data: bytes) -> SpielView:
         """Decode version, seat, whether it has started, number of steps (u32), and the action of each step (u32)."""
-        _require(len(data) >= _HEAD.size, "bytes end too early")
+        require(len(data) >= _HEAD.size, "bytes end too early")
         version, seat, started, count = _HEAD.unpack_from(data)
-        _require(version == FORMAT and started in (0, 1), "bytes of another format")
-        _require(
+        require(version == FORMAT and started in (0, 1), "bytes of another format")
+        require(
             len(data) == _HEAD.size + 4 * count and (started or not count),
             "the number of bytes does not match the number of steps",
         )
         return self._rebuilt(seat, bool(started), list(struct.unpack_from(f"<{count}I", data, _HEAD.size)))
 
-    def view_from_json(self, data: Json) -> SpielView:
-        view = self.view_from_snapshot(data)
-        _require(view.to_json() == data, "this is not a view as to_json gives it")
-        return view
-
     def view_from_snapshot(self, data: Json) -> SpielView:
-        _require(isinstance(data, dict), "a view must be an object")
+        require(isinstance(data, dict), "a view must be an object")
         steps = data.get("history", [])
-        _require(isinstance(steps, list), "history must be a list")
-        _require(all(isinstance(s, list) and len(s) == 3 for s in steps), "a step must be [seat, action, label]")
+        require(isinstance(steps, list), "history must be a list")
+        require(all(isinstance(s, list) and len(s) == 3 for s in steps), "a step must be [seat, action, label]")
         started = data.get("started", bool(steps))
-        _require(isinstance(started, bool) and (started or not steps), "started must say whether there were events")
-        actions = [_whole(step[1], 0, 2**31) for step in steps]
-        return self._rebuilt(_whole(data.get("seat"), 0, self.num_seats - 1), started, actions)
+        require(isinstance(started, bool) and (started or not steps), "started must say whether there were events")
+        actions = [whole(step[1], 0, 2**31) for step in steps]
+        return self._rebuilt(whole(data.get("seat"), 0, self.num_seats - 1), started, actions)
 
     def _rebuilt(self, seat: int, started: bool, actions: Sequence[int]) -> SpielView:
         view = self.new_view(seat)
@@ -126,17 +114,11 @@ class SpielGame:
             view.history.append(advance(view.spiel, action))
         return view
 
-    def replay(self, deal: Json, actions: Sequence[tuple[int, int]]) -> SpielState:
-        state = self.state_from_deal(deal)
-        for seat, action in actions:
-            state.apply(seat, action)
-        return state
-
     def notation(self, action: int) -> str:
-        return str(_whole(action, 0, self.num_actions - 1))
+        return str(whole(action, 0, self.num_actions - 1))
 
     def parse(self, text: str) -> int:
-        return _whole(_decimal(text), 0, self.num_actions - 1)
+        return whole(_decimal(text), 0, self.num_actions - 1)
 
 
 def load(name: str) -> SpielGame:
@@ -144,19 +126,8 @@ def load(name: str) -> SpielGame:
     return SpielGame(f"openspiel:{name}", load_checked(name))
 
 
-def _require(condition: bool, message: str) -> None:
-    if not condition:
-        raise ValueError(message)
-
-
-def _whole(value: Any, low: int, high: int) -> int:
-    _require(isinstance(value, int | np.integer) and not isinstance(value, bool), f"{value!r} is not an integer")
-    _require(low <= value <= high, f"{value} is not within {low} .. {high}")
-    return int(value)
-
-
 def _decimal(text: str) -> int:
-    _require(re.fullmatch(r"0|[1-9][0-9]{0,9}", text, re.ASCII) is not None, f"{text[:20]!r} is not a number")
+    require(re.fullmatch(r"0|[1-9][0-9]{0,9}", text, re.ASCII) is not None, f"{text[:20]!r} is not a number")
     return int(text)
 
 
@@ -171,10 +142,10 @@ def label(spiel: Any, player: int, action: int) -> str:
 
 def advance(spiel: Any, action: int) -> Step:
     """Apply an action of the player on turn, or an outcome of chance. Raises ValueError if it is illegal."""
-    _require(not spiel.is_terminal(), "the hand has ended")
+    require(not spiel.is_terminal(), "the hand has ended")
     player = spiel.current_player() if not spiel.is_chance_node() else CHANCE
     # OpenSpiel may abort the process on an illegal action.
-    _require(action in spiel.legal_actions(), f"{action} is not legal now")
+    require(action in spiel.legal_actions(), f"{action} is not legal now")
     step = Step((player, int(action), label(spiel, player, action)))
     spiel.apply_action(int(action))
     return step
@@ -218,7 +189,7 @@ class SpielState:
 
     @property
     def returns(self) -> tuple[float, ...]:
-        _require(self.terminal, "the hand has not ended")
+        require(self.terminal, "the hand has not ended")
         return tuple(float(score) for score in self.spiel.returns())
 
     @property
@@ -230,11 +201,11 @@ class SpielState:
         return [(seat, action) for seat, action, _ in self.history if seat != CHANCE]
 
     def legal(self, seat: int) -> ActionArray:
-        _whole(seat, 0, self.game.num_seats - 1)
+        whole(seat, 0, self.game.num_seats - 1)
         return _legal(self.spiel) if seat in self.to_act else NOTHING
 
     def apply(self, seat: int, action: int) -> None:
-        _require(seat in self.to_act, f"seat {seat} may not act now")
+        require(seat in self.to_act, f"seat {seat} may not act now")
         self.history.append(advance(self.spiel, action))
         self._roll()
 
@@ -250,11 +221,11 @@ class SpielState:
             self.rolled += 1
 
     def events(self, seat: int, since: int = 0) -> list[str]:
-        start = [f"start {_whole(seat, 0, self.game.num_seats - 1)}"] if since == 0 else []
+        start = [f"start {whole(seat, 0, self.game.num_seats - 1)}"] if since == 0 else []
         return start + [_line(step) for step in self.history[max(0, since - 1) :]]
 
     def view(self, seat: int) -> SpielView:
-        _whole(seat, 0, self.game.num_seats - 1)
+        whole(seat, 0, self.game.num_seats - 1)
         return SpielView(self.game, seat, self.spiel.clone(), True, list(self.history))
 
     def clone(self) -> SpielState:
@@ -262,7 +233,7 @@ class SpielState:
 
 
 @dataclass
-class SpielView:
+class SpielView(PlainView):
     """What a seat knows: everything that has happened."""
 
     game: SpielGame
@@ -275,10 +246,6 @@ class SpielView:
     @property
     def seq(self) -> int:
         return len(self.history) + self.started
-
-    @property
-    def asked(self) -> bool:
-        return self.to_act == self.seat
 
     @property
     def to_act(self) -> int | None:
@@ -297,9 +264,6 @@ class SpielView:
     def legal(self) -> ActionArray:
         return _legal(self.spiel) if self.asked else NOTHING
 
-    def is_legal(self, action: int) -> bool:
-        return self.asked and int(action) in self.spiel.legal_actions()
-
     def observe(self, event: str) -> None:
         match event.split(" "):
             case ["start", seat] if seat == str(self.seat) and not self.started:
@@ -312,26 +276,16 @@ class SpielView:
                 raise ValueError(f"invalid event: {event[:40]!r}")
 
     def _fold(self, player: int, action: int, word: str) -> None:
-        _require(action in self.spiel.legal_actions(), f"{action} is not legal now")
-        _require(word == label(self.spiel, player, action), f"{action} is not called {word[:64]!r} here")
+        require(action in self.spiel.legal_actions(), f"{action} is not legal now")
+        require(word == label(self.spiel, player, action), f"{action} is not called {word[:64]!r} here")
         self.history.append(advance(self.spiel, action))
-
-    def observe_all(self, events: Sequence[str]) -> None:
-        for event in events:
-            self.observe(event)
 
     def apply(self, action: int) -> None:
-        _require(self.asked, "this seat is not asked")
+        require(self.asked, "this seat is not asked")
         self.history.append(advance(self.spiel, action))
 
-    def notation(self, action: int) -> str:
-        return self.game.notation(action)
-
-    def parse(self, text: str) -> int:
-        return self.game.parse(text)
-
-    def sample_state(self, seed: int) -> SpielState:
-        _require(self.started, "nothing was dealt yet")
+    def sample_state(self, seed: int) -> State:
+        require(self.started, "nothing was dealt yet")
         deal, actions = self._so_far(seed % NUM_SEEDS)
         return self.game.replay(deal, actions)
 
@@ -352,9 +306,6 @@ class SpielView:
             return values
         out[...] = values
         return out
-
-    def encode_actions(self, block: str, actions: ActionArray, out: FloatArray | None = None) -> FloatArray:
-        raise ValueError(f"{self.game.name} has no action blocks")
 
     def to_bytes(self) -> bytes:
         actions = [action for _, action, _ in self.history]
@@ -380,9 +331,6 @@ class SpielView:
             return str(self.spiel)
         except (RuntimeError, UnicodeDecodeError):
             return ""
-
-    def hash(self) -> int:
-        return fnv1a(self.to_bytes())
 
     def clone(self) -> SpielView:
         return replace(self, spiel=self.spiel.clone(), history=list(self.history))
