@@ -131,10 +131,12 @@ def configure(
     keep: int = 5,
     secrets: Iterable[str] = (),
     stream: TextIO | None = None,
+    stream_level: str = "notset",
 ) -> Redactor:
     """Send all logs of this process to ``stream`` (default: stderr) and ``file``; return the redactor.
 
-    Also logs warnings and uncaught exceptions. Raises OSError if ``file`` cannot be opened.
+    ``stream`` gets only those of ``stream_level`` or worse. Warnings and uncaught exceptions are logged, too. Raises
+    OSError if ``file`` cannot be opened.
     """
     structlog = _structlog()
     redact = Redactor.from_environment()
@@ -160,6 +162,7 @@ def configure(
     out = stream if stream is not None else sys.stderr
     handlers = [_quiet(logging.StreamHandler(out))]
     handlers[0].setFormatter(_Formatter(_renderer(format, shared, colors=out.isatty()), redact))
+    handlers[0].setLevel(stream_level.upper())
     if file is not None:
         file.parent.mkdir(parents=True, exist_ok=True)
         rotating = _LogFile(file, rotate_bytes, keep)

@@ -159,6 +159,16 @@ def test_an_error_without_advice_logs_none() -> None:
     assert stream.getvalue().count("advice") == 1
 
 
+def test_a_stream_may_get_less_than_the_file(tmp_path: Path) -> None:
+    stream, file = io.StringIO(), tmp_path / "b.log"
+    logs.configure(stream=stream, file=file, stream_level="error")
+    log = structlog.get_logger("bothost.test")
+    log.warning("late")
+    log.error("lost")
+    assert "late" not in stream.getvalue() and "lost" in stream.getvalue()
+    assert [json.loads(line)["event"] for line in file.read_text().splitlines()] == ["late", "lost"]
+
+
 def test_files_rotate(tmp_path: Path) -> None:
     file = tmp_path / "b.log"
     logs.configure(stream=io.StringIO(), file=file, rotate_bytes=4096, keep=2)

@@ -60,7 +60,8 @@ def command(
 
     plugins = Plugins.load(settings.host.plugins_dir)  # first: they may bring the games
     settings = demo_settings(settings, tuple(game or ()))
-    start_logs(quiet(settings))
+    log = msgspec.structs.replace(settings.log, file=settings.log.file or settings.host.data_dir / "demo.log")
+    start_logs(msgspec.structs.replace(settings, log=log), stream_level="error")
     from bothost.host import launch
     from bothost.store import schema
 
@@ -132,13 +133,6 @@ def _with_tokens(accounts: tuple[config.AccountSettings, ...]) -> tuple[config.A
         else msgspec.structs.replace(account, token=config.Secret(secrets.token_urlsafe(24), "made for this run"))
         for account, token in zip(accounts, given, strict=True)
     )
-
-
-def quiet(settings: config.Settings) -> config.Settings:
-    """Log to a file. While a live view is shown, log only errors to the terminal."""
-    file = settings.log.file or settings.host.data_dir / "demo.log"
-    log = msgspec.structs.replace(settings.log, file=file, level="error" if output.is_terminal() else "warning")
-    return msgspec.structs.replace(settings, log=log)
 
 
 async def _demo(

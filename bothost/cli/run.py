@@ -142,8 +142,11 @@ def share_of(settings: config.Settings, worker: str) -> config.Settings:
     return fleet.share(settings, int(match[1]), int(match[2]))
 
 
-def start_logs(settings: config.Settings) -> None:
-    """Logs as ``[log]`` says, with the secrets redacted. Raises BothostError if its file is unusable."""
+def start_logs(settings: config.Settings, stream_level: str = "notset") -> None:
+    """Logs as ``[log]`` says, with the secrets redacted. Raises BothostError if its file is unusable.
+
+    stderr gets only those of ``stream_level`` or worse.
+    """
     from bothost import logs
 
     known = []
@@ -153,7 +156,7 @@ def start_logs(settings: config.Settings) -> None:
             known += logs.tokens_of(secret.reveal()) if pairs else [secret.reveal()]
     log = settings.log
     try:
-        logs.configure(secrets=known, **msgspec.structs.asdict(log))
+        logs.configure(secrets=known, stream_level=stream_level, **msgspec.structs.asdict(log))
     except OSError as error:
         advice = "let this user write to it, or set another [log] file"
         raise BothostError(f"log.file {log.file}: {error.strerror}", advice=advice) from error

@@ -137,6 +137,7 @@ def test_a_demo_without_any_configuration_plays_until_ctrl_c_and_says_what_to_do
     assert demo.returncode == 0, err
     assert time.monotonic() - started < 12
     assert "Try next" in out and "Traceback" not in err
+    assert "draining" in (shell.folder / "var" / "demo.log").read_text() and "draining" not in err
     assert "decisions in" in out and "bothost games list" in out
     assert (shell.folder / "var" / "bothost.db").exists()
     monkeypatch.chdir(shell.folder)
