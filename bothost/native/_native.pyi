@@ -208,7 +208,10 @@ class Mlp:
     def act(
         self, observations: FloatArray, masks: npt.NDArray[np.bool_], uniform: FloatArray, /
     ) -> tuple[_Offsets, FloatArray, FloatArray]:
-        """Draw legal actions (n,) by numbers in [0, 1): they, their log-probabilities, and values."""
+        """Draw legal actions (n,) by numbers in [0, 1): they, their log-probabilities, and values.
+
+        Raises ValueError for a row without a legal action.
+        """
 
     def gradients(
         self,

@@ -81,7 +81,10 @@ class FusedNetwork:
     def act(
         self, observations: Float, masks: npt.NDArray[np.bool_], uniform: Float
     ) -> tuple[npt.NDArray[np.int64], Float, Float]:
-        """Draw actions (B,) by ``uniform`` (B,) in [0, 1). Returns actions, log-probabilities and values."""
+        """Draw actions (B,) by ``uniform`` (B,) in [0, 1). Returns actions, log-probabilities and values.
+
+        Raises ValueError for a row without a legal action.
+        """
         return self._native.act(observations, masks, uniform)
 
     def accumulate(

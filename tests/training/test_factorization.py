@@ -195,6 +195,15 @@ def test_bad_samples_are_refused(change, words):
         fm.pair_losses(Samples(**{**good, **change}))
 
 
+@pytest.mark.parametrize("index", [-1, 60])
+def test_a_wrong_order_is_refused_before_the_first_step(index):
+    fm, data = machine(False), samples(60, 1)
+    before = fm.parameters()
+    with pytest.raises(ValueError, match="order"):
+        fm.train(data, np.array([0, 1, index]))
+    assert all(np.array_equal(values, before[name]) for name, values in fm.parameters().items())
+
+
 def test_a_parameter_of_the_wrong_size_is_refused():
     with pytest.raises(ValueError, match="are needed"):
         FactorizationMachine(3, 2, 1).load({"bias": np.zeros(3, np.float32)})

@@ -279,6 +279,8 @@ def test_samples_and_shapes_are_checked():
         network(torch.zeros(3, 11))
     with pytest.raises(ValueError, match="masks"):
         network.act(np.zeros((2, 10), "f"), np.ones((2, 4), bool), np.zeros(2, "f"))
+    with pytest.raises(ValueError, match="row 1 has no legal action"):
+        network.act(batch.observations.numpy(), batch.masks.numpy() & (np.arange(6) != 1)[:, None], np.zeros(6, "f"))
     with pytest.raises(ValueError, match="widths"):
         Mlp([10, 17, 4])
     with pytest.raises(ValueError, match="kernels"):

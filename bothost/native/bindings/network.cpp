@@ -1,5 +1,7 @@
 // The native policy network, as class Mlp.
 
+#include <algorithm>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -68,6 +70,10 @@ nb::object forward(Mlp& self, const Floats& observations) {
 nb::object act(Mlp& self, const Floats& observations, const Masks& masks, const Floats& uniform) {
   const std::size_t n = self.samples(observations, &masks);
   check_length(uniform, n, "uniform");
+  const auto width = at(self.native.actions());
+  for (std::size_t i = 0; i < n; ++i)
+    if (std::none_of(masks.data() + i * width, masks.data() + (i + 1) * width, std::identity{}))
+      throw InvalidInput("masks: row " + std::to_string(i) + " has no legal action");
   std::vector<std::int64_t> actions(n);
   std::vector<float> log_probs(n), values(n);
   self.busy.run([&] {

@@ -93,11 +93,12 @@ void Machine::forward(std::span<const std::int32_t> features, std::span<const st
 }
 
 double Machine::train(const Samples& samples, std::span<const std::int64_t> order, const Steps& steps) {
+  for (const auto index : order)  // before the first step
+    if (index < 0 || at(index) >= samples.size()) throw InvalidInput("order: an index is out of range");
   Scratch scratch(shape_);
   double loss = 0;
   for (const auto index : order) {
     const auto s = at(index);
-    if (index < 0 || s >= samples.size()) throw InvalidInput("order: an index is out of range");
     const auto features = samples.features[s], legal = samples.legal[s];
     forward(features, legal, scratch);
     loss += differentiate(samples, s, scratch.scores.data());
