@@ -12,6 +12,7 @@ from bothost.cli import options, output
 
 if TYPE_CHECKING:
     from bothost.ladder.report import GameLadder
+    from bothost.store import Store
     from bothost.store.ratings import Scope
 
 WIDEST = 12
@@ -50,28 +51,13 @@ def command(
     """
     from bothost.ladder import journals, report
     from bothost.ladder import picture as drawing
-    from bothost.ladder.logged import LoggedOutcomes
-    from bothost.ladder.update import Ladder, clear
     from bothost.store import Store
 
     _ = options.plugins(config).games  # the games of plugins are known from here on
     paths = journals.files(journal or [])
     scope: Scope = "all" if own else "others"
     with Store.open(options.settings(config).store) as store:
-        ladder = Ladder(store, scope)
-        before = ladder.hands
-        if rebuild:
-            clear(store, scope)
-            ladder = Ladder(store, scope)
-        logged = LoggedOutcomes(store, scope)
-        with output.progress(None, "ladder") as advance:
-            hands = ladder.count(logged, on_counted=advance)
-            deals = sum(ladder.count(journals.outcomes(path)) for path in paths)
-        if (gone := before - ladder.hands) > 0:
-            output.warn(
-                f"{gone:,} of {before:,} results of contestants no longer count: their hands were deleted from the "
-                "log, or their journals are not named with --journal"
-            )
+        hands, deals, left_out = _count(store, scope, paths, rebuild=rebuild)
         found = report.ladders(store, scope, game=game, min_hands=min_hands)
     if markdown is not None:
         markdown.write_text(report.markdown(found), encoding="utf-8")
@@ -79,10 +65,33 @@ def command(
         drawing.draw(found, picture)
     data = {
         "scope": scope,
-        "counted": {"hands": hands, "deals": deals, "left_out": dict(sorted(logged.left_out.items()))},
+        "counted": {"hands": hands, "deals": deals, "left_out": dict(sorted(left_out.items()))},
         "games": {each.game: report.as_json(each) for each in found},
     }
-    output.emit(data, json, _readable(found, matrix, _counted(hands, deals, logged.left_out, own)))
+    output.emit(data, json, _readable(found, matrix, _counted(hands, deals, left_out, own)))
+
+
+def _count(store: Store, scope: Scope, paths: Sequence[Path], *, rebuild: bool) -> tuple[int, int, dict[str, int]]:
+    """Count what is new: hands of the log, deals of journals, and hands that are left out, by reason."""
+    from bothost.ladder import journals
+    from bothost.ladder.logged import LoggedOutcomes
+    from bothost.ladder.update import Ladder, clear
+
+    ladder = Ladder(store, scope)
+    before = ladder.hands
+    if rebuild:
+        clear(store, scope)
+        ladder = Ladder(store, scope)
+    logged = LoggedOutcomes(store, scope)
+    with output.progress(None, "ladder") as advance:
+        hands = ladder.count(logged, on_counted=advance)
+        deals = sum(ladder.count(journals.outcomes(path)) for path in paths)
+    if (gone := before - ladder.hands) > 0:
+        output.warn(
+            f"{gone:,} of {before:,} results of contestants no longer count: their hands were deleted from the "
+            "log, or their journals are not named with --journal"
+        )
+    return hands, deals, logged.left_out
 
 
 def _counted(hands: int, deals: int, left_out: dict[str, int], own: bool) -> str:

@@ -100,15 +100,7 @@ class Host:
         before_send = settings.store.durability == "before_send"
         recorder = Recorder(log, host=settings.host.name, config_hash=config_hash, before_send=before_send)
         self.runner = SessionRunner(self.plans, recorder, HookThread(plugins), memory.find)
-        self.runner.workers = Workers(
-            self.plans,
-            self.runner.on_results,
-            threads=limits.worker_threads,
-            search_threads=limits.search_threads,
-            processes=limits.process_workers,
-            process_limits=ProcessLimits(limits.process_memory_mb << 20, settings.host.plugins_dir),
-            spares=spares,
-        )
+        self.runner.workers = _workers(settings, self.plans, self.runner, spares)
         self.runner.fatal = self._fatal
         self.lost_hands = LostHands(memory.unfinished_hands, recorder, self.games)
 
@@ -316,6 +308,20 @@ class Host:
     def busy(self) -> bool:
         """Whether to take no further tables, because the log is far behind or strategies are still starting."""
         return self.log.full or self._warming is None or not self._warming.done()
+
+
+def _workers(settings: Settings, plans: Plans, runner: SessionRunner, spares: Spares | None) -> Workers:
+    """Where the strategies decide."""
+    limits = settings.limits
+    return Workers(
+        plans,
+        runner.on_results,
+        threads=limits.worker_threads,
+        search_threads=limits.search_threads,
+        processes=limits.process_workers,
+        process_limits=ProcessLimits(limits.process_memory_mb << 20, settings.host.plugins_dir),
+        spares=spares,
+    )
 
 
 def _login(lobby: LobbySettings, settings: AccountSettings, needs_secret: bool) -> Login:
