@@ -269,7 +269,7 @@ class OthelloPlatform(LobbyAdapter):
             return self._session.token_refused(text)
         if isinstance(table, Game):
             if frame.code == "GAME_NOT_FOUND":
-                return table.end(m.TableEnded(table.name, "aborted", detail=text))
+                return table.gone(text)
             if frame.code in ("ILLEGAL_MOVE", "NOT_YOUR_TURN", "VALIDATION_ERROR") and (out := table.rejected(text)):
                 return out
         about_room = frame.code.startswith("ROOM_")

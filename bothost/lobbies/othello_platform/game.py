@@ -227,6 +227,14 @@ class Game:
         hand = m.HandEnded(self.name, self.id, scores, frame.end_reason)
         return [hand, *self.end(m.TableEnded(self.name, reason, scores, detail=frame.end_reason))]
 
+    def gone(self, detail: str) -> list[m.Output]:
+        """The lobby has forgotten the game. Its result is known if we saw the last move."""
+        scores = self._position.scores()
+        if scores is None:
+            return self.end(m.TableEnded(self.name, "aborted", detail=detail))
+        hand = m.HandEnded(self.name, self.id, scores)
+        return [hand, *self.end(m.TableEnded(self.name, "normal", scores, detail=detail))]
+
     def resign(self) -> m.SendFrame:
         return self._session.send("resign", gameId=self.id, color=wire.COLORS[self.seat])
 

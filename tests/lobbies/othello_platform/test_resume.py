@@ -85,6 +85,19 @@ def test_a_game_that_is_gone_is_aborted_not_lost():
     assert only(outputs, m.Remember).memo["game"] == ""
 
 
+def test_a_game_whose_last_move_we_saw_has_a_result_though_the_lobby_has_forgotten_it():
+    """The connection is lost between the last move and the message ``game_over``."""
+    adapter, _ = playing()
+    server = Server()
+    for square in ("f5", "d6", "c5", "f4", "e7", "f6", "g5", "e6", "e3"):  # leaves White without a disc
+        adapter.feed(server.move(square))
+    assert server.turn() is None
+    back(adapter)
+    outputs = adapter.feed(frame("error", 2, code="GAME_NOT_FOUND", msg="gone"))
+    assert only(outputs, m.HandEnded).scores == (1.0, -1.0)
+    assert only(outputs, m.TableEnded).reason == "normal"
+
+
 def test_a_game_that_ended_while_we_were_away():
     adapter, _ = ready({"game": "g_1", "table": "room-7", "seat": 0})
     server = Server()
