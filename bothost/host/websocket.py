@@ -58,8 +58,8 @@ class WebSocket(TurnTaking):
         self._loop = asyncio.get_running_loop()
         self.transport: asyncio.Transport = None  # type: ignore[assignment]  # until the connection is made
         self._opened: asyncio.Future[None] = self._loop.create_future()
-        self.fragments: list[bytes] = []
-        """The received fragments of an incomplete message."""
+        self.fragments = bytearray()
+        """What was received of an incomplete message."""
         self._text = True
         self._flushing = False
         self._failed = False
@@ -158,13 +158,12 @@ class WebSocket(TurnTaking):
             if frame.fin:
                 self._message(frame.data, opcode is Opcode.TEXT)
             else:
-                self.fragments, self._text = [bytes(frame.data)], opcode is Opcode.TEXT
+                self.fragments, self._text = bytearray(frame.data), opcode is Opcode.TEXT
         elif opcode is Opcode.CONT:
-            if frame.data:  # the protocol limits the size of all fragments, but not their number
-                self.fragments.append(bytes(frame.data))
+            self.fragments += frame.data  # the protocol limits the size of all fragments, but not their number
             if frame.fin:
-                parts, self.fragments = self.fragments, []
-                self._message(b"".join(parts), self._text)
+                whole, self.fragments = self.fragments, bytearray()
+                self._message(whole, self._text)
         elif opcode is Opcode.PONG:
             self.pongs += 1
         # The protocol itself answers pings and close frames.
