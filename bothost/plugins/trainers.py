@@ -10,7 +10,7 @@ from bothost.plugins.validate import options_problems
 from bothost.strategy import Strategy, Trainer
 
 EXTRAS = {
-    **dict.fromkeys(("torch", "onnx", "onnxscript", "matplotlib", "tensorboard"), "train"),
+    **dict.fromkeys(("torch", "matplotlib", "tensorboard"), "train"),
     "lightgbm": "experiments",
     "ray": "ray",
 }

@@ -6,7 +6,7 @@ import sys
 PLAY = """
 import sys
 
-TRAINING = {"torch", "onnxscript", "matplotlib", "tensorboard", "ray"}
+TRAINING = {"torch", "onnx", "matplotlib", "tensorboard", "ray"}
 
 class Blocked:
     def find_spec(self, name, path=None, target=None):
