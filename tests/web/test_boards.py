@@ -12,11 +12,11 @@ from bothost.web.application import Web
 from bothost.web.site import Site
 from bothost.web.viewers import Viewers
 
-DRAW = """async ({ module, view, legal = [] }) => {
+DRAW = """async ({ module, view, views, legal = [] }) => {
     const [{ render, html }, { Board }, { t }] = await Promise.all(
         ["html", `boards/${module}`, "i18n"].map((name) => import(`/static/${name}.js`)));
     const place = document.createElement("div");
-    const position = { seat: 0, players: ["a", "b", "c", "d"], view };
+    const position = { seat: 0, players: ["a", "b", "c", "d"], view, views };
     const moves = legal.map((notation, action) => ({ action, notation }));
     window.chosen = [];
     const onAct = ({ notation }) => window.chosen.push(notation);
@@ -222,6 +222,17 @@ def test_the_board_of_mahjong_names_the_tiles_of_a_chow_and_marks_who_is_asked(p
     page.evaluate(DRAW, {"module": "mahjong", "view": view, "legal": ["pass", "chi:B2"]})
     assert page.locator(".actions button").all_inner_texts() == ["Pass", "Chow 1-2-3 dot"]
     assert page.locator(".seat.turn").evaluate_all("seats => seats.map((seat) => seat.ariaLabel)") == ["a"]
+
+
+def test_where_all_hands_are_shown_so_are_the_concealed_kongs_of_others(page, served):
+    unknown, known = ({"kind": "angang", "tile": tile, "claimed": None} for tile in (None, "F2"))
+    view = {"hand": ["B1"], "drawn": None, "last_tile": None, "actor": 3, "phase": "turn", "prevalent_wind": "east"}
+    view |= {"hand_sizes": [1] * 4, "wall_left": [9] * 4, "melds": [[], [unknown], [], []], "discards": [[]] * 4}
+    page.goto(f"{served}/")
+    for views, hidden in ((None, 4), ([view, {**view, "melds": [[], [known], [], []]}, view, view], 0)):
+        page.evaluate(DRAW, {"module": "mahjong", "view": view, "views": views})
+        assert page.locator(".meld .tile.back").count() == hidden
+        assert page.locator(".meld .tile").count() == 4
 
 
 def test_the_board_of_mahjong_says_how_the_hand_was_won(page, served):

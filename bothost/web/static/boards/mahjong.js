@@ -48,12 +48,12 @@ const moves = (view, seat) => view.actor === seat && ["turn", "discard"].include
 
 function Opponent({ seat, place, position, t }) {
   const { view, views, players } = position;
-  const hand = views?.[seat]?.hand;
+  const { hand, melds } = views?.[seat] ?? { melds: view.melds }; // concealed kongs are known to their seat alone
   return html`<section class=${`seat ${place}${moves(view, seat) ? " turn" : ""}`} aria-label=${players[seat]}>
     <header><span class="badge">${t(WINDS[seat])}</span><strong>${players[seat]}</strong></header>
     ${hand ? html`<div class="tiles">${[...hand].sort(bySuit).map((tile, i) => html`<${Tile} key=${i} small tile=${tile} t=${t} />`)}</div>`
       : html`<${Hidden} count=${view.hand_sizes[seat]} t=${t} />`}
-    <${Melds} melds=${view.melds[seat]} t=${t} />
+    <${Melds} melds=${melds[seat]} t=${t} />
     <${River} tiles=${view.discards[seat]} last=${view.last_tile && view.actor === seat} t=${t} />
   </section>`;
 }
