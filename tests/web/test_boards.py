@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
+from bothost import rules
 from bothost.plugins import Plugins
-from bothost.web.application import Web
+from bothost.web.application import STATIC, Web
 from bothost.web.site import Site
 from bothost.web.viewers import Viewers
 
@@ -26,6 +27,7 @@ DRAW = """async ({ module, view, views, legal = [] }) => {
     render(board(), place); // runs the effects of the first: a board listens to keys
 }"""
 """Draws a board alone; what is chosen of its legal moves is in ``window.chosen``."""
+TILES = STATIC / "tiles.svg"
 GUIDE = Path(__file__).parents[2] / "docs/guide/write-a-board.md"
 FILES = {"python": "__init__.py", "js": "board/board.js", "css": "board/board.css"}
 
@@ -233,6 +235,27 @@ def test_where_all_hands_are_shown_so_are_the_concealed_kongs_of_others(page, se
         page.evaluate(DRAW, {"module": "mahjong", "view": view, "views": views})
         assert page.locator(".meld .tile.back").count() == hidden
         assert page.locator(".meld .tile").count() == 4
+
+
+@pytest.mark.parametrize("number", range(2, 10))
+def test_dots_are_drawn_as_circles_and_bamboos_as_sticks(number):
+    drawn = dict(re.findall(r'<symbol id="(\w+)"[^>]*>(.*?)</symbol>', TILES.read_text()))
+    dots, bamboos = drawn[f"B{number}"], drawn[f"T{number}"]
+    assert dots.count("<circle") % number == 0 < dots.count("<circle") and "<rect" not in dots
+    assert bamboos.count("<rect") % number == 0 < bamboos.count("<rect") and "<circle" not in bamboos
+
+
+def test_the_board_of_mahjong_counts_walls_and_flowers(page, served):
+    page.goto(f"{served}/")
+    for preset, heads in (("botzone", ["east a Wall 20", "south b Wall 21"]), ("shared-wall", ["east a", "south b"])):
+        view = rules.game("mahjong", preset=preset).new_state(1).view(0).to_json()
+        page.evaluate(DRAW, {"module": "mahjong", "view": view})
+        shown = [page.locator(f".seat.{place} header").inner_text() for place in ("own", "right")]
+        assert [" ".join(text.split()) for text in shown] == heads
+        assert ("Wall 83" in page.locator(".middle").inner_text()) == (preset == "shared-wall")
+    page.evaluate(DRAW, {"module": "mahjong", "view": {**view, "flowers": [0, 2, 0, 0]}})
+    assert page.locator(".seat header", has_text="Flowers").count() == 1
+    assert "Flowers 2" in page.locator(".seat.right header").inner_text()
 
 
 def test_the_board_of_mahjong_says_how_the_hand_was_won(page, served):

@@ -273,6 +273,7 @@ const ZH = {
   "Factor of a spring": "春天倍数",
   "The landlord wins or loses double": "地主输赢加倍",
   "With flowers": "带花牌",
+  Flowers: "花牌",
   "A part for each seat": "每家一段",
   "One for all": "共用",
   "Fewest points that win": "起和分",

@@ -43,6 +43,17 @@ function Hidden({ count, t }) {
   return html`<div class="tiles" role="img" aria-label=${t("{n} hidden tiles", { n: count })}>${Array.from({ length: count }, (_, i) => html`<span key=${i} class="tile small back"></span>`)}</div>`;
 }
 
+/** Whether each seat draws from a wall of its own. A common wall counts as that of the first seat. */
+const ownWalls = (view) => view.wall_left.slice(1).some(Boolean);
+
+/** The head of a seat: its wind, its player, what is left of its own wall, its flowers. */
+function Head({ seat, position, t }) {
+  const { view, players } = position;
+  return html`<header><span class="badge">${t(WINDS[seat])}</span><strong>${players[seat]}</strong>
+    ${ownWalls(view) && html`<span class="count">${t("Wall")} ${view.wall_left[seat]}</span>`}
+    ${view.flowers?.[seat] > 0 && html`<span class="count">${t("Flowers")} ${view.flowers[seat]}</span>`}</header>`;
+}
+
 /** Whether a seat has the turn. To a discard, several may answer. */
 const moves = (view, seat) => view.actor === seat && ["turn", "discard"].includes(view.phase);
 
@@ -50,7 +61,7 @@ function Opponent({ seat, place, position, t }) {
   const { view, views, players } = position;
   const { hand, melds } = views?.[seat] ?? { melds: view.melds }; // concealed kongs are known to their seat alone
   return html`<section class=${`seat ${place}${moves(view, seat) ? " turn" : ""}`} aria-label=${players[seat]}>
-    <header><span class="badge">${t(WINDS[seat])}</span><strong>${players[seat]}</strong></header>
+    <${Head} seat=${seat} position=${position} t=${t} />
     ${hand ? html`<div class="tiles">${[...hand].sort(bySuit).map((tile, i) => html`<${Tile} key=${i} small tile=${tile} t=${t} />`)}</div>`
       : html`<${Hidden} count=${view.hand_sizes[seat]} t=${t} />`}
     <${Melds} melds=${melds[seat]} t=${t} />
@@ -90,13 +101,13 @@ export function Board({ position, legal, onAct, t }) {
   const act = (tile) => (onAct && discards.has(tile) ? () => onAct(discards.get(tile)) : undefined);
   return html`<div class="board mahjong">
     <div class="middle"><span>${t("Prevalent wind")} <span class="badge">${t(view.prevalent_wind)}</span></span>
-      <span class="count">${t("Wall")} ${view.wall_left.reduce((a, b) => a + b, 0)}</span></div>
+      ${!ownWalls(view) && html`<span class="count">${t("Wall")} ${view.wall_left[0]}</span>`}</div>
     <${Opponent} seat=${(seat + 2) % 4} place="across" position=${position} t=${t} />
     <${Opponent} seat=${(seat + 3) % 4} place="left" position=${position} t=${t} />
     <${Opponent} seat=${(seat + 1) % 4} place="right" position=${position} t=${t} />
     <section class=${`seat own${legal?.length || moves(view, seat) ? " turn" : ""}`} aria-label=${players[seat]}>
       <${River} tiles=${view.discards[seat]} last=${view.last_tile && view.actor === seat} t=${t} />
-      <header><span class="badge">${t(WINDS[seat])}</span><strong>${players[seat]}</strong></header>
+      <${Head} seat=${seat} position=${position} t=${t} />
       ${others.length && onAct ? html`<div class="actions">${others.map((action) => html`<button type="button" class=${`act${action.notation === "pass" ? "" : " primary"}`}
         onClick=${() => onAct(action)}>${capital(describe(action.notation, t))}</button>`)}</div>` : null}
       <div class="tiles" role="group" aria-label=${t(legal ? "Your hand" : "hand")}>
