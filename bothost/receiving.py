@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import time
 
+LONG_BYTES = 32 * 1024
+"""A read of more bytes is processed in turns. It holds some 16,000 of the smallest frames."""
 PART_BYTES = 4 * 1024
-"""Received bytes are processed in parts of this size. It holds some 2,000 of the smallest frames."""
+"""The time is checked after this many bytes."""
 TURN_S = 0.02
 """How long one connection's data is processed in one turn of the event loop."""
 
@@ -34,7 +36,7 @@ class TurnTaking(asyncio.Protocol):
         if self._unread:
             self._unread += data
             self.transport.pause_reading()
-        elif len(data) <= PART_BYTES:
+        elif len(data) <= LONG_BYTES:
             self.process(data)
         else:
             self._unread = data
