@@ -39,9 +39,9 @@ class RuleOthelloPlayer(Player):
     def decision(self, view: View, legal: ActionArray, found: SearchResult) -> Decision:
         if found.action not in legal:  # the lobby has refused it here
             return Decision(action=int(legal[0]), stats={"reason": "what is left"})
-        kind = "exactly" if found.exact else "about"
+        worth = f"ends with {found.score:+.0f} discs" if found.exact else f"rated {found.score:+.1f}"
         stats = {
-            "reason": f"{kind} {found.score:+.1f} discs, {found.depth} plies ahead",
+            "reason": f"{worth}, {found.depth} plies ahead",
             "depth": found.depth,
             "exact": found.exact,
             "nodes": found.nodes,
