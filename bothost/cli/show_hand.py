@@ -18,9 +18,20 @@ LEAST = 20
 """Least width of text that continues on the next line."""
 
 
+class Out(Console):
+    """Prints on stdout."""
+
+    def __init__(self) -> None:
+        super().__init__(highlight=False, soft_wrap=True)
+
+    def on_broken_pipe(self) -> None:
+        """Let ``bothost.cli.main`` end the command: rich would end it with exit code 1."""
+        raise
+
+
 def render(report: Json, *, top: int = 5) -> None:
     """Print a report of :func:`bothost.store.hand_report.report`."""
-    out = Console(highlight=False, soft_wrap=True)
+    out = Out()
     _head(report, out)
     decisions = list(report["decisions"])
     for event in report["events"]:

@@ -16,7 +16,7 @@ from rich.text import Text
 from bothost import rules
 from bothost.cli.output import printable
 from bothost.cli.reasons import explanation, remarks
-from bothost.cli.show_hand import chat, problems, put
+from bothost.cli.show_hand import Out, chat, problems, put
 from bothost.errors import StoreError
 from bothost.messages import Json
 from bothost.store.hand_report import report
@@ -41,7 +41,7 @@ def render(timelines: Sequence[Timeline], *, top: int) -> bool:
         return False
     if len(steps) < 2 or steps[-1].mover is None:
         return False
-    out = Console(highlight=False, soft_wrap=True)
+    out = Out()
     names = [printable(name) for name in seat_names(timelines[0].hand, game)]
     _head(reports, names, out)
     _moves(steps, names, _considered(reports, steps, top), out)

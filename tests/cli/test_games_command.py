@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -57,6 +59,15 @@ def test_one_line_a_hand_the_newest_first(config, hands, capsys):
         assert {name for name, score in zip(item["players"], item["scores"], strict=True) if score > 0} == set(
             item["winners"]
         )
+
+
+def test_a_reader_that_goes_away_ends_the_command_silently(config, hands):
+    reader, writer = os.pipe()
+    os.close(reader)
+    show = [sys.executable, "-m", "bothost", "games", "show", hands[3][0].game_id.hex()]
+    with os.fdopen(writer, "wb") as closed:
+        done = subprocess.run(show, stdout=closed, stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, done.stderr) == (141, b"")
 
 
 def _seats(*, days=0, reports=True, table=0, later_us=0):
