@@ -212,6 +212,8 @@ class Strategy(ABC):
         """Return the trainer that ``bothost train NAME`` runs; None: it does not learn. Import the trainer here.
 
         If training has stages, return a mapping in their order; ``bothost train NAME STAGE`` runs one.
+        ``bothost train NAME --help`` shows the first line of each trainer's docstring, and the strings under the
+        fields of its ``Options``.
         """
         return None
 

@@ -33,7 +33,7 @@ def lineups(game: Game, contestants: int) -> tuple[Lineup, ...]:
             for single in range(seats)
         )
     raise UsageError(
-        f"{game.name} has {seats} seats: a match of {contestants} contestants has no duplicate form",
+        f"{game.name} has {seats} seats: a match of {contestants} has no duplicate form",
         advice="name 2 strategies" + (f", or {seats}" if seats > 2 else ""),
     )
 

@@ -68,7 +68,8 @@ def command(
         "counted": {"hands": hands, "deals": deals, "left_out": dict(sorted(left_out.items()))},
         "games": {each.game: report.as_json(each) for each in found},
     }
-    output.emit(data, json, _readable(found, matrix, _counted(hands, deals, left_out, own)))
+    none = "no one is rated yet" if game is None else f"no one is rated in {game}"
+    output.emit(data, json, _readable(found, matrix, none, _counted(hands, deals, left_out, own)))
 
 
 def _count(store: Store, scope: Scope, paths: Sequence[Path], *, rebuild: bool) -> tuple[int, int, dict[str, int]]:
@@ -103,7 +104,7 @@ def _counted(hands: int, deals: int, left_out: dict[str, int], own: bool) -> str
     return text
 
 
-def _readable(found: Sequence[GameLadder], with_matrix: bool, counted: str) -> str:
+def _readable(found: Sequence[GameLadder], with_matrix: bool, none: str, counted: str) -> str:
     from bothost.ladder import report
 
     parts = []
@@ -118,5 +119,5 @@ def _readable(found: Sequence[GameLadder], with_matrix: bool, counted: str) -> s
             parts.append(output.table(cells, ("WINS AGAINST", *columns), optional=columns[::-1]))
         parts.append("")
     if not found:
-        parts.append("no one is rated yet")
+        parts.append(none)
     return "\n".join([*parts, counted])

@@ -80,7 +80,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class Collector(Trainer):
-    """``bothost train doudizhu-mcts collect``."""
+    """Collect records by self-play: searches of every position."""
 
     name = "doudizhu-mcts"
     Options: ClassVar[type[msgspec.Struct]] = Options

@@ -259,7 +259,7 @@ def loss(nets: Networks, batch: Taught, options: Options) -> tuple[Tensor, Tenso
 
 
 class Distiller(Trainer):
-    """``bothost train doudizhu-mcts distil``."""
+    """Teach the networks another strategy's values of moves."""
 
     name = "doudizhu-mcts"
     Options: ClassVar[type[msgspec.Struct]] = Options

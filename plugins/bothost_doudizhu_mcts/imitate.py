@@ -147,7 +147,7 @@ def log_probabilities(logits: Tensor, owner: Tensor, positions: int) -> Tensor:
 
 
 class Imitator(Trainer):
-    """``bothost train doudizhu-mcts players``."""
+    """Learn how strong players move, for the model of players."""
 
     name = "doudizhu-mcts"
     Options: ClassVar[type[msgspec.Struct]] = Options

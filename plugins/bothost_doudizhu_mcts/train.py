@@ -73,7 +73,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class Fitter(Trainer):
-    """``bothost train doudizhu-mcts fit``."""
+    """Fit the networks to records."""
 
     name = "doudizhu-mcts"
     Options: ClassVar[type[msgspec.Struct]] = Options

@@ -257,6 +257,8 @@ def test_the_command_shows_writes_and_draws(tmp_path, monkeypatch, capsys):
     capsys.readouterr()
     assert main(["ladder"]) == 0
     assert "no one is rated yet" in capsys.readouterr().out
+    assert main(["ladder", "--game", "chess"]) == 0
+    assert "no one is rated in chess" in capsys.readouterr().out
     journal(tmp_path / "a.jsonl", ("strong@1", "we|ak$@1"), [(1, 1)] * 4)
     files = ["--markdown", "ladder.md", "--picture", "ladder.png"]
     assert main(["ladder", "--journal", "a.jsonl", "--matrix", *files]) == 0
