@@ -193,6 +193,8 @@ class OpenMahjong(LobbyAdapter):
                 return self._tips(wire.Tips(frame.success, frame.message))
             case wire.RoomJoined(success=False):
                 return self._tips(wire.Tips(False, frame.message))
+            case wire.RoomJoined() if self._table is None and self._seeker.entering:
+                return self._session.deaf()  # the lobby shows the room to all who sit there, and then answers
             case wire.RoomList():
                 return self._rooms(frame.room_list)
         return []

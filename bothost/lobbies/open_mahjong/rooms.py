@@ -92,6 +92,8 @@ class WaitingRoom:
     def compare(self, rooms: tuple[wire.Room, ...]) -> list[m.Output]:
         """Leave if another player waits alone in an older room. Otherwise both would wait for ever."""
         mine = self.info
+        if any(room.id == mine.id and room.player_list != mine.player_list for room in rooms):
+            return self._session.deaf()
         if not self._alone:
             return []
         fitting = [room for room in rooms if room.id != mine.id and fits(room, self.attributes, mine.hepai_limit)]

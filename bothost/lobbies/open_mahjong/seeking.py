@@ -75,6 +75,11 @@ class Seeker:
         )
         return [room]
 
+    @property
+    def entering(self) -> bool:
+        """Whether the lobby has not shown us yet the room that we asked to enter."""
+        return self.seek is not None and self.seek.room != ""
+
     def choose(self, rooms: tuple[wire.Room, ...]) -> list[m.Output]:
         """Enter a room that fits, or open one."""
         seek = self.seek

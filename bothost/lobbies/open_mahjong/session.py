@@ -12,6 +12,9 @@ from bothost.lobbies.open_mahjong import protocol as wire
 from bothost.lobbies.open_mahjong.options import HELLO, SETTLE, TIMERS, OpenMahjongOptions
 from bothost.lobbies.session import SocketSession
 
+CLEANUP_S = 2.0
+"""Pause before the next login, if the lobby forgot a connection when it cleaned up after the one before."""
+
 
 class Session(SocketSession):
     """Stages: closed → opening → login → settling [→ returning] → ready."""
@@ -93,6 +96,14 @@ class Session(SocketSession):
         if self.stage not in ("opening", "login", "returning"):
             return []
         return self.reconnect("the lobby does not answer")
+
+    def deaf(self) -> list[m.Output]:
+        """Reconnect, because the lobby answers us and tells us nothing.
+
+        When it cleans up after a closed connection of ours, it forgets a newer one too. So it gets time for that.
+        """
+        lost = m.Disconnected("the lobby tells us nothing about our room", CLEANUP_S)
+        return [m.CloseSocket(self._conn), *self.end(lost)]
 
     def ping(self) -> list[m.Output]:
         if not self.ready:

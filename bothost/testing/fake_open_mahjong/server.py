@@ -51,6 +51,9 @@ class Traps(msgspec.Struct, frozen=True, kw_only=True):
     """Chance that a frame of a game is sent twice."""
     noise: float = 0.0
     """Chance that an unknown frame comes before a frame."""
+    cleanup_s: float = 0.0
+    """How long the lobby cleans up after a closed connection. Then it forgets a newer one of the same player too: that
+    gets answers, and nothing else."""
 
 
 class FakeOpenMahjong(FakeServer):
@@ -109,8 +112,17 @@ class FakeOpenMahjong(FakeServer):
             self.chat.disconnected(line)
             return
         if self.lines.get(line.user) is line:
-            del self.lines[line.user]
-            self._gone(line.user)
+            user, line.user = line.user, 0
+            if self.traps.cleanup_s:
+                self.later(self.traps.cleanup_s, self._clean_up, user)
+            else:
+                del self.lines[user]
+            self._gone(user)
+
+    def _clean_up(self, user: int) -> None:
+        line = self.lines.pop(user, None)
+        if line is not None and line.user:
+            self.struck.append("forgotten")
 
     def _gone(self, user: int) -> None:
         """Remove a player who disconnected from the room. A game keeps the seat while other people are online."""

@@ -67,6 +67,17 @@ async def play(kit, matches, *, traps=None, seed=0, seconds=40.0, **settings):
     return lobby, host
 
 
+async def test_players_whom_the_lobby_forgot_while_their_sockets_stay_open_connect_again(kit):
+    async with opened(Traps(cleanup_s=0.4)) as lobby, kit.hosting(lobby, NAMES[:3]):
+        await until(lambda: len(lobby.lines) == 3)
+        for line in list(lobby.lines.values()):
+            line.abort()
+        await until(lambda: lobby.struck.count("forgotten") == 3)
+        await until(
+            lambda: len(lobby.lines) == 3 and [len(room["player_list"]) for room in lobby.rooms.listed()] == [3], 20
+        )
+
+
 async def test_a_match_of_four_accounts_of_ours(kit):
     """One finds no room and opens one; the others find it; hand after hand until the match ends, then another room."""
     lobby, host = await play(kit, 1)
