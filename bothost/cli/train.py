@@ -12,11 +12,10 @@ import typer
 
 from bothost.cli import hand_query as hands
 from bothost.cli import options, output
-from bothost.cli.train_help import TrainCommand
+from bothost.cli.train_help import TrainCommand, trainer_of
 from bothost.errors import UsageError
 
 if TYPE_CHECKING:
-    from bothost.plugins import Plugins
     from bothost.store.query import HandQuery
     from bothost.strategy import PlayerLog, Trainer
 
@@ -108,26 +107,6 @@ def _log(trainer: type[Trainer], query: HandQuery, config: Path | None) -> Itera
 
     with Store.open(options.settings(config).store) as store:
         yield Players(store, query)
-
-
-def trainer_of(plugins: Plugins, name: str, stage: str | None) -> type[Trainer]:
-    """The trainer of a strategy, or of a stage of its training. Raises UsageError."""
-    from bothost.plugins import learners, require, trainers_of
-    from bothost.strategy import Strategy
-
-    strategy: type[Strategy] = require(plugins, plugins.strategies, "strategy", name)
-    trainer = trainers_of(strategy)
-    if trainer is None:
-        able = ", ".join(learners(plugins.strategies)) or "none"
-        raise UsageError(f"{name} cannot be trained", advice=f"strategies that can: {able}")
-    if not isinstance(trainer, Mapping):
-        if stage is not None:
-            raise UsageError(f"training {name} has no stages", advice=f"leave out {stage!r}")
-        return trainer
-    if stage is None or stage not in trainer:
-        problem = "training has stages" if stage is None else f"training has no stage {stage!r}"
-        raise UsageError(f"{name}: {problem}", advice=f"name one, in this order: {', '.join(trainer)}")
-    return trainer[stage]
 
 
 def _own(stage: str | None, words: Sequence[str]) -> tuple[str | None, list[str]]:

@@ -1,4 +1,4 @@
-"""The help of ``bothost train NAME [STAGE]``: that of the command, with the strategy's stages or options."""
+"""The trainer that ``bothost train NAME [STAGE]`` names, and the help that lists its options."""
 
 from __future__ import annotations
 
@@ -10,10 +10,31 @@ import msgspec
 from typer.core import TyperCommand
 
 from bothost import config
-from bothost.errors import BothostError
+from bothost.errors import BothostError, UsageError
 
 if TYPE_CHECKING:
+    from bothost.plugins import Plugins
     from bothost.strategy import Trainer
+
+
+def trainer_of(plugins: Plugins, name: str, stage: str | None) -> type[Trainer]:
+    """The trainer of a strategy, or of a stage of its training. Raises UsageError."""
+    from bothost.plugins import learners, require, trainers_of
+    from bothost.strategy import Strategy
+
+    strategy: type[Strategy] = require(plugins, plugins.strategies, "strategy", name)
+    trainer = trainers_of(strategy)
+    if trainer is None:
+        able = ", ".join(learners(plugins.strategies)) or "none"
+        raise UsageError(f"{name} cannot be trained", advice=f"strategies that can: {able}")
+    if not isinstance(trainer, Mapping):
+        if stage is not None:
+            raise UsageError(f"training {name} has no stages", advice=f"leave out {stage!r}")
+        return trainer
+    if stage is None or stage not in trainer:
+        problem = "training has stages" if stage is None else f"training has no stage {stage!r}"
+        raise UsageError(f"{name}: {problem}", advice=f"name one, in this order: {', '.join(trainer)}")
+    return trainer[stage]
 
 
 class TrainCommand(TyperCommand):
@@ -41,7 +62,6 @@ class TrainCommand(TyperCommand):
 def _described(name: str, stage: str | None) -> tuple[str, list[tuple[str, str]]]:
     """A title, and what to list under it. Raises BothostError."""
     from bothost.cli.options import plugins_for_help
-    from bothost.cli.train import trainer_of
     from bothost.plugins import trainers_of
 
     plugins = plugins_for_help()
