@@ -19,7 +19,7 @@ class Options(EngineOptions, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Options of the training."""
 
     start: str = ""
-    """Version to begin with, such as ``v7-level-3``. Its networks may be smaller. Empty: fresh parameters. A retraining
+    """Version to begin with, such as ``v9-level-3``. Its networks may be smaller. Empty: fresh parameters. A retraining
     begins with the champion."""
     hands: Count = 1024
     """Hands of a round, played at once."""

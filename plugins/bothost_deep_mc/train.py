@@ -32,7 +32,7 @@ from bothost_deep_mc.selfplay import Decisions, Round
 DEFAULT_MINUTES = 60.0
 DECISIONS_PER_HAND = 24
 """Decisions of a hand among several moves, about."""
-GENERATION = "v9"
+GENERATION = "v10"
 """Prefix of the versions' names. A name stands for one model for good."""
 
 ExtraDecisions = Callable[[np.random.Generator], Mapping[str, Decisions]]
