@@ -134,8 +134,9 @@ def test_what_waits_is_not_played_after_a_failure():
                 submitted[0].set_exception(OSError("the disk is full"))
             return submitted[-1]
 
+    pool = Pool()
     with pytest.raises(OSError, match="full"):
-        next(in_order(Pool(), abs, range(100), 4))
+        next(in_order(lambda number: pool.submit(abs, number), range(100), 4))
     assert [future.cancelled() for future in submitted] == [False, True, True, True]
 
 

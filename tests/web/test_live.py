@@ -331,7 +331,7 @@ def test_bots_of_a_person_have_names_that_people_read(page, served, logged, play
         rows[0].players = json.dumps([{"seat": seat, "player": player} for seat, player in enumerate(bots)])
         logged(rows[:6] if where == "live" else rows)
         page.goto(f"{served}/{'' if where == 'live' else 'hands'}")
-        page.wait_for_selector(f"tbody td:has-text('{', '.join(names)}')")
+        page.wait_for_selector("tbody td" + "".join(f":has-text('{name}')" for name in names))
         page.goto(f"{served}/{'table' if where == 'live' else 'hand'}/{rows[0].game_id.hex()}-0")
         page.wait_for_selector(".seat.own")
         assert set(names) == set(page.locator(".seat strong").all_inner_texts())
