@@ -68,7 +68,8 @@ async def play(kit, matches, *, traps=None, seed=0, seconds=40.0, **settings):
 
 
 async def test_players_whom_the_lobby_forgot_while_their_sockets_stay_open_connect_again(kit):
-    async with opened(Traps(cleanup_s=0.4)) as lobby, kit.hosting(lobby, NAMES[:3]):
+    """It forgets them before they choose a room: they wait for ``settle_s`` first, and its cleanup takes less."""
+    async with opened(Traps(cleanup_s=0.1)) as lobby, kit.hosting(lobby, NAMES[:3]):
         await until(lambda: len(lobby.lines) == 3)
         for line in list(lobby.lines.values()):
             line.abort()
