@@ -166,7 +166,7 @@ def publish(
 ) -> None:
     """Write a training's version, with ``told`` in its lineage.
 
-    ``player_model``: the file of its model of players. None: that of the version that the training began with.
+    ``player_model``: the file of its model of players. None: that of the version that the training started with.
     """
     file = player_model or players.file_of(run.start)
     publish_one(run, progress, nets.in_16_bits(), graphs(), VERSION, told, more=[file] if file else [])

@@ -25,6 +25,8 @@ class WaitingRoom:
         self.over = False
         self._session = session
         self._options = options
+        self._unshown = False
+        """Whether a list named other players here. It may have overtaken the frame that shows them to us."""
         self._robots_asked = -1
         """The number of players in the room when we last asked for a robot."""
 
@@ -45,7 +47,7 @@ class WaitingRoom:
     def shown(self, info: wire.Room) -> list[m.Output]:
         """Handle a change of the room."""
         if self._session.user in info.player_list:
-            self.info = info
+            self.info, self._unshown = info, False
             return self._prepare()
         self.over = True
         return [m.CancelTimer(BEGIN), m.CancelTimer(WAIT), m.TableEnded(self.name, "kicked")]
@@ -93,7 +95,10 @@ class WaitingRoom:
         """Leave if another player waits alone in an older room. Otherwise both would wait for ever."""
         mine = self.info
         if any(room.id == mine.id and room.player_list != mine.player_list for room in rooms):
-            return self._session.deaf()
+            if self._unshown:
+                return self._session.deaf()
+            self._unshown = True
+            return []
         if not self._alone:
             return []
         fitting = [room for room in rooms if room.id != mine.id and fits(room, self.attributes, mine.hepai_limit)]

@@ -152,6 +152,19 @@ def test_two_who_wait_alone_find_each_other():
     assert [end.reason for end in told(out, m.TableEnded)] == ["aborted"]
 
 
+def test_a_player_who_joins_while_we_look_is_waited_for_and_not_shown_at_all_means_the_lobby_forgot_us():
+    bench, joined = Bench().sit(), ROOM | {"player_list": [ME, OTHERS[0]]}
+    bench.fire("look")
+    assert bench.hear("room/get_room_list", room_list=[joined]) == [], "the list may come first"
+    bench.hear("room/refresh_room_info", room_info=joined)
+    bench.hear("room/refresh_room_info", room_info=ROOM)
+    bench.fire("look")
+    assert bench.hear("room/get_room_list", room_list=[joined]) == []
+    bench.fire("look")
+    out = bench.hear("room/get_room_list", room_list=[joined])
+    assert told(out, m.CloseSocket) and told(out, m.Disconnected)
+
+
 def test_a_room_in_which_no_game_begins_is_left():
     bench = Bench(wait_s=600.0).sit()
     assert bench.timers["wait"] == 600.0
