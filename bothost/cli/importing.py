@@ -40,8 +40,8 @@ def command(
 ) -> None:
     """Bring recorded games of others into the log: players, hands, and every decision, rebuilt by our rules.
 
-    A hand is written as a whole or not at all, and once: the same record again changes nothing. Records that our rules
-    do not lead through are listed with file, line and reason, and the exit code is 1.
+    A hand is written as a whole or not at all, and once: the same record again changes nothing. Records that do not fit
+    our rules, and files that cannot be read, are listed with file, line and reason, and the exit code is 1.
     """
     from bothost.imports.job import READERS, import_files
     from bothost.imports.rebuild import Origin

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 
 from bothost.imports import botzone, json_lines
+from bothost.imports.files import UnreadableFile
 from bothost.imports.rebuild import Origin, play, rows, seated
 from bothost.imports.record import BadRecord, Found, HandRecord, Records
 from bothost.store.models import TABLE_OF, games
@@ -53,21 +54,24 @@ def import_files(
 ) -> Report:
     """Import the records of files. Without a store, only check them.
 
-    Raises UsageError for a file that cannot be read, and StoreUnavailable while the database is unavailable. Written
-    hands stay, and the same call continues.
+    The rest of a file that cannot be read is left out, as one broken record. Raises StoreUnavailable while the database
+    is unavailable. Written hands stay, and the same call continues.
     """
     report = Report()
     known = set() if store is None else _known(store, origin.lobby)
     done = 0
     for path in paths:
-        for found in READERS[format_](path):
-            done += 1
-            here = msgspec.structs.replace(origin, file=path.name, line=found.line)
-            try:
-                _take(store, found, here, report, known)
-            except BadRecord as error:
-                report.broken.append(Broken(str(path), found.line, str(error)))
-            on_record(done)
+        try:
+            for found in READERS[format_](path):
+                done += 1
+                here = msgspec.structs.replace(origin, file=path.name, line=found.line)
+                try:
+                    _take(store, found, here, report, known)
+                except BadRecord as error:
+                    report.broken.append(Broken(str(path), found.line, str(error)))
+                on_record(done)
+        except UnreadableFile as error:
+            report.broken.append(Broken(str(path), error.line, f"{error}; the rest of the file is left out"))
     return report
 
 

@@ -1,5 +1,6 @@
 """Imported hands are hands of the log: shown, rebuilt, exported and imitated as any other, and written once."""
 
+import gzip
 import json
 from collections import Counter
 from pathlib import Path
@@ -213,17 +214,36 @@ def test_of_an_imported_hand_every_seat_is_replayed_and_a_seat_may_have_no_name(
     assert seats == Counter(seat for seat, _ in state.actions)
 
 
-def test_files_that_cannot_be_read_are_refused(store, tmp_path: Path):
+@pytest.mark.parametrize(
+    ("content", "line", "why"),
+    [
+        (b"\x1f\x8b\x08garbage", 1, "damaged"),
+        (gzip.compress(b"{}\n" * 10_000)[:-20], 2, "damaged"),
+        (b"\xff\xfe{}\n", 1, "UTF-8"),
+        (b"[" * (17 * 2**20), 1, "16 MiB"),
+    ],
+    ids=["no gzip", "cut gzip", "other encoding", "long line"],
+)
+def test_a_file_that_cannot_be_read_is_listed_and_the_next_one_is_read(store, tmp_path: Path, content, line, why):
+    bad, good = tmp_path / "bad.jsonl", lines(tmp_path / "good.jsonl", OTHELLO)
+    bad.write_bytes(content)
+    report = bring(store, "jsonl", bad, good)
+    last = report.broken[-1]
+    assert last.file == str(bad) and last.line >= line
+    assert why in last.reason and "the rest of the file is left out" in last.reason
+    assert report.imported == 1
+
+
+def test_a_file_may_begin_with_a_byte_order_mark(store, tmp_path: Path):
     path = tmp_path / "hands.jsonl"
-    path.write_bytes(b"\x1f\x8b\x08garbage")
-    with pytest.raises(UsageError, match="damaged"):
-        bring(store, "jsonl", path)
-    path.write_bytes(b"\xff\xfe{}\n")
-    with pytest.raises(UsageError, match="UTF-8"):
-        bring(store, "jsonl", path)
-    path.write_bytes(b"[" * (17 * 2**20))
-    with pytest.raises(UsageError, match="16 MiB"):
-        bring(store, "jsonl", path)
+    path.write_text(json.dumps(OTHELLO), encoding="utf-8-sig")
+    assert bring(store, "jsonl", path).imported == 1
+    path.write_text(json.dumps(doudizhu_match(1)[0], indent=2), encoding="utf-8-sig")
+    assert bring(store, "botzone", path).imported == 1
+
+
+def test_json_that_is_nested_too_deeply_is_a_broken_record(store, tmp_path: Path):
+    path = tmp_path / "hands.jsonl"
     path.write_text("[" * 100_000)
     assert [each.line for each in bring(store, "jsonl", path).broken] == [1]
     assert len(bring(store, "botzone", path).broken) == 1
