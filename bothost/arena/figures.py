@@ -12,7 +12,7 @@ from typing import NamedTuple
 from bothost.arena.lineup import Lineup, letter
 from bothost.arena.match import DealResult, HandResult
 from bothost.messages import Json
-from bothost.training.statistics import mean_ci95
+from bothost.training.statistics import mean_ci95, share_ci95
 
 
 def _mean(values: Sequence[float]) -> float | None:
@@ -60,7 +60,7 @@ def duel_score(deal: DealResult, seats: Sequence[Lineup]) -> float:
 
 def duel_figures(deals: Sequence[DealResult], seats: Sequence[Lineup]) -> Json:
     """``wp`` (A's share of wins, draws half) with ``ci95``, and ``mean_lead`` with its own interval."""
-    wp, ci95 = mean_ci95([duel_score(deal, seats) for deal in deals])
+    wp, ci95 = share_ci95([duel_score(deal, seats) for deal in deals])
     lead, lead_ci95 = mean_ci95([mean_return(deal, seats, 0) for deal in deals])
     return {"wp": wp, "ci95": ci95, "mean_lead": lead, "mean_lead_ci95": lead_ci95, **common(deals, 2)}
 
@@ -119,7 +119,7 @@ def doudizhu_figures(deals: Sequence[DealResult], seats: Sequence[Lineup]) -> Js
     for contest in (contest for contests in by_deal for contest in contests):
         wins[contest.as_landlord].append(float(contest.points > 0))
     adp = [fmean(contest.points for contest in contests) for contests in by_deal if contests]
-    wp, ci95 = mean_ci95([doudizhu_score(deal, seats) for deal in deals])
+    wp, ci95 = share_ci95([doudizhu_score(deal, seats) for deal in deals])
     adp_mean, adp_ci95 = mean_ci95(adp) if adp else (None, None)
     return {
         "wp": wp,

@@ -17,7 +17,7 @@ from bothost.arena.figures import Score, mean_return, win
 from bothost.arena.lineup import Lineup
 from bothost.arena.match import DealResult
 from bothost.arena.pairings import Group
-from bothost.training.statistics import mean_half95
+from bothost.training.statistics import mean_half95, share_ends, share_half95
 
 _Series = Callable[["MatchResult"], list[tuple[float, ...]]]
 
@@ -56,6 +56,15 @@ class Estimate(msgspec.Struct, frozen=True):
     def of(cls, mean: float, half: float) -> Estimate:
         """Make it from the mean and half the width of the interval."""
         return cls(mean, (mean - half, mean + half) if math.isfinite(half) else None)
+
+    @classmethod
+    def of_share(cls, mean: float, half: float) -> Estimate:
+        """The same for a share of wins, whose interval ends at 0 and 1."""
+        return cls(mean, share_ends(mean, half) if math.isfinite(half) else None)
+
+    def half(self) -> float | None:
+        """How far the interval reaches from the mean, to its farther end."""
+        return self.ci95 and max(self.mean - self.ci95[0], self.ci95[1] - self.mean)
 
     def reversed(self) -> Estimate:
         """The other side's share."""
@@ -100,16 +109,25 @@ def match_result(
 
 def scores(results: Sequence[MatchResult], who: int) -> Estimate | None:
     """Share of wins over all opponents, with equal weight for each meeting; None before the first match."""
-    return _over_rounds(results, who, lambda one: [one.share(who, other) for other in one.group if other != who])
+    found = _over_rounds(
+        results, who, lambda one: [one.share(who, other) for other in one.group if other != who], share_half95
+    )
+    return found and Estimate.of_share(*found)
 
 
 def points(results: Sequence[MatchResult], who: int) -> Estimate | None:
     """Mean return per hand, in the game's points."""
-    return _over_rounds(results, who, lambda one: [one.points[who]])
+    found = _over_rounds(results, who, lambda one: [one.points[who]], mean_half95)
+    return found and Estimate.of(*found)
 
 
-def _over_rounds(results: Sequence[MatchResult], who: int, of: _Series) -> Estimate | None:
-    """Average over deals within rounds, then over rounds. Rounds have different deals, so their variances add."""
+def _over_rounds(
+    results: Sequence[MatchResult], who: int, of: _Series, half95: Callable[[Sequence[float]], tuple[float, float]]
+) -> tuple[float, float] | None:
+    """Mean and half an interval, over the deals of each round and then over rounds; None before the first match.
+
+    Rounds have different deals, so their variances add.
+    """
     rounds: dict[int, list[tuple[float, ...]]] = {}
     for result in results:
         if who in result.group:
@@ -119,11 +137,11 @@ def _over_rounds(results: Sequence[MatchResult], who: int, of: _Series) -> Estim
     series = sum(len(of_round) for of_round in rounds.values())
     mean, variance = 0.0, 0.0
     for of_round in rounds.values():
-        centre, half = mean_half95([fmean(deal) for deal in zip(*of_round, strict=True)])
+        centre, half = half95([fmean(deal) for deal in zip(*of_round, strict=True)])
         weight = len(of_round) / series
         mean += weight * centre
         variance += (weight * half) ** 2
-    return Estimate.of(mean, math.sqrt(variance))
+    return mean, math.sqrt(variance)
 
 
 def crosstable(results: Sequence[MatchResult]) -> dict[tuple[int, int], Pair]:
@@ -139,7 +157,7 @@ def crosstable(results: Sequence[MatchResult]) -> dict[tuple[int, int], Pair]:
     p_values = {pair: p_even(shares) for pair, shares in values.items()}
     corrected = holm(p_values)
     return {
-        pair: Pair(Estimate.of(*mean_half95(shares)), len(shares), p_values[pair], corrected[pair])
+        pair: Pair(Estimate.of_share(*share_half95(shares)), len(shares), p_values[pair], corrected[pair])
         for pair, shares in values.items()
     }
 

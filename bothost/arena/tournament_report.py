@@ -123,16 +123,16 @@ def percent(estimate: Estimate | None) -> str:
     """``54.2 ± 1.3``, in per cent."""
     if estimate is None:
         return ""
-    mean = f"{100 * estimate.mean:.1f}"
-    return mean if estimate.ci95 is None else f"{mean} ± {50 * (estimate.ci95[1] - estimate.ci95[0]):.1f}"
+    half = estimate.half()
+    return f"{100 * estimate.mean:.1f}" + (f" ± {100 * half:.1f}" if half is not None else "")
 
 
 def number(estimate: Estimate | None) -> str:
     """``+0.24 ± 0.05``."""
     if estimate is None:
         return ""
-    mean = f"{estimate.mean:+.2f}"
-    return mean if estimate.ci95 is None else f"{mean} ± {(estimate.ci95[1] - estimate.ci95[0]) / 2:.2f}"
+    half = estimate.half()
+    return f"{estimate.mean:+.2f}" + (f" ± {half:.2f}" if half is not None else "")
 
 
 def standing_rows(run: TournamentRun) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
@@ -197,8 +197,8 @@ def page(run: TournamentRun, command: str) -> str:
         "<h2>Standings</h2>",
         _table(header, [[(cell, "text" if i == 1 else "") for i, cell in enumerate(row)] for row in rows]),
         _plot(run, run.tournament.standings()),
-        "<h2>Crosstable</h2><p>Share of wins of the row over the column, %, ± half of the 95 % interval over deals. "
-        f"Marked (*): the difference is significant at {LEVEL:g} (two-sided t test, Holm's correction for "
+        "<h2>Crosstable</h2><p>Share of wins of the row over the column, %, ± the wider half of the 95 % interval "
+        f"over deals. Marked (*): the difference is significant at {LEVEL:g} (two-sided t test, Holm's correction for "
         f"{len(cross) * (len(cross) - 1) // 2} pairs).</p>",
         _table(cross_header, cross),
         "<h2>Rounds</h2>",

@@ -44,3 +44,24 @@ def mean_ci95(values: Sequence[float]) -> tuple[float, tuple[float, float] | Non
     """As ``mean_half95``, with the ends of the interval; one value has none (None)."""
     mean, half = mean_half95(values)
     return mean, (mean - half, mean + half) if len(values) > 1 else None
+
+
+def share_half95(values: Sequence[float]) -> tuple[float, float]:
+    """As ``mean_half95``, of shares from 0 to 1. If all of them are 0, or all are 1, the interval still has a width.
+
+    A mean m of shares makes n ones at most as likely as m to the power of n. The interval has every m for which that
+    is at least 2.5 %.
+    """
+    mean, half = mean_half95(values)
+    return mean, 1.0 - 0.025 ** (1.0 / len(values)) if half == 0.0 and mean in (0.0, 1.0) else half
+
+
+def share_ci95(values: Sequence[float]) -> tuple[float, tuple[float, float] | None]:
+    """As ``share_half95``, with the ends of the interval, which lie from 0 to 1; one value has none (None)."""
+    mean, half = share_half95(values)
+    return mean, share_ends(mean, half) if len(values) > 1 else None
+
+
+def share_ends(mean: float, half: float) -> tuple[float, float]:
+    """The ends of the interval of a share: they lie from 0 to 1."""
+    return max(0.0, mean - half), min(1.0, mean + half)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from bothost.arena.standings import MatchResult, crosstable, holm, p_even, p_t, scores
+from bothost.arena.tournament_report import percent
 
 
 def match(round_, group, wins, points=None):
@@ -56,6 +57,15 @@ def test_rounds_have_deals_of_their_own_so_their_variances_add():
         inside += low <= 0.5 <= high
     assert 0.92 <= inside / 400 <= 0.99
     assert np.mean(widths) == pytest.approx(2 * 2.05 * np.sqrt(1 / 12 / 40), rel=0.1)
+
+
+def test_a_share_of_wins_after_two_deals_has_an_interval_within_what_is_possible():
+    results = [match(0, (0, 1), {(0, 1): (0.25, 0.5)}), match(0, (0, 2), {(0, 2): (1.0, 1.0)})]
+    table = crosstable(results)
+    assert table[0, 1].score.ci95 == (0.0, 1.0)
+    assert table[0, 2].score.ci95 == pytest.approx((0.158, 1.0), abs=1e-3)
+    assert [percent(table[pair].score) for pair in ((0, 1), (0, 2))] == ["37.5 ± 62.5", "100.0 ± 84.2"]
+    assert scores(results, 1).ci95 == (0.0, 1.0)
 
 
 def test_the_crosstable_joins_the_meetings_of_several_rounds():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bothost.sequential import BettingTest
-from bothost.training.statistics import mean_ci95, mean_half95, t975
+from bothost.training.statistics import mean_ci95, mean_half95, share_ci95, share_half95, t975
 
 
 def test_interval_covers_the_true_mean_as_often_as_it_says():
@@ -28,6 +28,27 @@ def test_half_an_interval_is_students_too():
     assert mean == pytest.approx(0.6) and half == pytest.approx(4.3027 * 0.1 / math.sqrt(3))
     assert mean_half95([0.4])[0] == 0.4 and math.isnan(mean_half95([0.4])[1])
     assert mean_half95([0.0, 1.0] * 20)[1] == pytest.approx(2.0227 * 0.50637 / math.sqrt(40), rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("shares", "ends"),
+    [
+        ([0.25, 0.5], (0.0, 1.0)),
+        ([1.0, 1.0], (0.025**0.5, 1.0)),
+        ([0.0] * 100, (0.0, 1.0 - 0.025**0.01)),
+        ([0.5, 0.5], (0.5, 0.5)),
+        ([1.0], None),
+    ],
+)
+def test_the_interval_of_a_share_is_one_that_a_share_can_have(shares, ends):
+    found = share_ci95(shares)[1]
+    assert found is None if ends is None else found == pytest.approx(ends)
+
+
+def test_of_shares_whose_interval_lies_inside_nothing_differs():
+    shares = [0.0, 0.5, 1.0] * 10
+    assert share_half95(shares) == mean_half95(shares)
+    assert share_ci95(shares) == mean_ci95(shares)
 
 
 def test_no_value_is_an_error_and_one_value_says_nothing_of_others():
