@@ -131,7 +131,7 @@ class OpenMahjong(LobbyAdapter):
             return table.timer(name)
         if name == WAIT:
             return table.leave("aborted", "no game begins")
-        return table.begin() if name == BEGIN else table.look() if name == LOOK else []
+        return table.remind() if name == BEGIN else table.look() if name == LOOK else []
 
     # ------------------------------------------------------------------------------------------------------ session
 
@@ -195,6 +195,9 @@ class OpenMahjong(LobbyAdapter):
                 return self._tips(wire.Tips(False, frame.message))
             case wire.RoomJoined() if self._table is None and self._seeker.entering:
                 return self._session.deaf()  # the lobby shows the room to all who sit there, and then answers
+            case wire.RoomLeft() if isinstance(self._table, WaitingRoom):  # the answer to our leaving comes without one
+                self._seeker.shun(self._table.info.host_user_id)
+                return self._table.removed()
             case wire.RoomList():
                 return self._rooms(frame.room_list)
         return []

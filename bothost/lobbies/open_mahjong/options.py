@@ -15,7 +15,7 @@ GAME = "mahjong"
 HELLO, SETTLE = "hello", "settle"
 """Timers of the login: the lobby must have answered; the lobby must have offered the return to a game."""
 BEGIN, WAIT, LOOK = "begin", "wait", "look"
-"""Timers of a room: say ready or start; no game started; look for another room with a player."""
+"""Timers of a room: say ready or start; no game started; look at the list of rooms."""
 ECHO, NEXT, RESYNC = "echo", "next", "resync"
 """Timers of a game: the lobby must have echoed our move; say ready for the next hand; reconnect for a snapshot."""
 CHAT = "chat"
@@ -51,7 +51,7 @@ class OpenMahjongOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     wait_s: float = 600.0
     """Leave a room in which no game starts for this long. 0: never."""
     look_s: float = 10.0
-    """Alone in a room that we opened, look this often for players who wait in other rooms. 0: never."""
+    """In a room that we opened, look this often whether it changed, and alone, for players in other rooms. 0: never."""
     settle_s: float = 2.0
     """How long after a login the lobby may take to offer the return to a game."""
     answer_timeout_s: float = 10.0

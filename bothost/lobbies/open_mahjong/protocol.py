@@ -115,6 +115,10 @@ class RoomJoined(Body, frozen=True):
     message: Word = ""
 
 
+class RoomLeft(Body, frozen=True):
+    """The answer when we leave a room, and what we hear when its host removes us."""
+
+
 # -------------------------------------------------------------------------------------------------------------- hands
 
 
@@ -269,7 +273,7 @@ _BODIES: dict[str, type[Body]] = {
     "room/create_room_done": RoomShown,
     "room/get_room_list": RoomList,
     "room/join_room_done": RoomJoined,
-    "room/leave_room_done": Ignored,
+    "room/leave_room_done": RoomLeft,
     "match/join_queue_done": Ignored,
     "match/leave_queue_done": Ignored,
     "match/queue_status": Ignored,

@@ -10,7 +10,7 @@ from bothost.lobbies.open_mahjong.options import BEGIN, GAME, LOOK, WAIT, OpenMa
 from bothost.lobbies.open_mahjong.session import Session
 
 REPEAT_S = 15.0
-"""Say ready or start again after this time if no game started."""
+"""Say ready or start again after this time if no game started. The lobby answers ready by showing the room."""
 
 
 class WaitingRoom:
@@ -26,7 +26,9 @@ class WaitingRoom:
         self._session = session
         self._options = options
         self._unshown = False
-        """Whether a list named other players here. It may have overtaken the frame that shows them to us."""
+        """Whether a list had news of this room. It may have overtaken the frame that shows them to us."""
+        self._unanswered = False
+        """Whether we said ready, and the lobby has not shown us the room since."""
         self._robots_asked = -1
         """The number of players in the room when we last asked for a robot."""
 
@@ -47,38 +49,36 @@ class WaitingRoom:
     def shown(self, info: wire.Room) -> list[m.Output]:
         """Handle a change of the room."""
         if self._session.user in info.player_list:
-            self.info, self._unshown = info, False
+            self.info, self._unshown, self._unanswered = info, False, False
             return self._prepare()
+        return self.removed()
+
+    def removed(self) -> list[m.Output]:
+        """The host of the room has removed us."""
         self.over = True
-        return [m.CancelTimer(BEGIN), m.CancelTimer(WAIT), m.TableEnded(self.name, "kicked")]
+        return [*_stopped(), m.TableEnded(self.name, "kicked")]
 
     def _prepare(self) -> list[m.Output]:
         info, user = self.info, self._session.user
         if info.is_game_running:
             return []
         if info.host_user_id != user:
-            ready = user in info.ready_list
-            return [m.CancelTimer(BEGIN) if ready else m.SetTimer(BEGIN, self._options.ready_after_s)]
+            return [m.SetTimer(BEGIN, REPEAT_S if user in info.ready_list else self._options.ready_after_s)]
+        look: list[m.Output] = [m.SetTimer(LOOK, self._options.look_s)] if self._options.look_s > 0 else []
         present = len(info.player_list)
         robots = sum(map(wire.is_robot, info.player_list))
         if robots < self.attributes.get("robots", self._options.robots) and present < info.max_player:
             if self._robots_asked == present:
-                return []
+                return look
             self._robots_asked = present
-            return [self._session.send("room/add_bot", room_id=info.id)]
-        private = not self.attributes.keys().isdisjoint(("room", "password"))
-        if self._alone and self._options.look_s > 0 and not private:
-            return [m.SetTimer(LOOK, self._options.look_s)]
-        return [m.SetTimer(BEGIN, self._options.ready_after_s)] if _can_start(info) else []
-
-    @property
-    def _alone(self) -> bool:
-        return self.info.player_list == (self._session.user,)
+            return [*look, self._session.send("room/add_bot", room_id=info.id)]
+        return [*look, m.SetTimer(BEGIN, self._options.ready_after_s)] if _can_start(info) else look
 
     def begin(self) -> list[m.Output]:
         """Say ready, or start the game if the room is ours."""
         info = self.info
         if info.host_user_id != self._session.user:
+            self._unanswered = True
             frame = self._session.send("room/set_ready", room_id=info.id, ready=True)
         elif _can_start(info):
             frame = self._session.send("room/start_game", room_id=info.id)
@@ -86,20 +86,29 @@ class WaitingRoom:
             return []
         return [frame, m.SetTimer(BEGIN, REPEAT_S)]
 
+    def remind(self) -> list[m.Output]:
+        """Say ready or start again. If the lobby did not answer the last ready, it has forgotten us."""
+        return self._session.deaf() if self._unanswered else self.begin()
+
     def look(self) -> list[m.Output]:
-        if not self._alone:
+        """Ask for the rooms, if ours is ours to start. The other players say ready again instead."""
+        if self.info.host_user_id != self._session.user:
             return []
         return [self._session.send("room/get_room_list"), m.SetTimer(LOOK, self._options.look_s)]
 
     def compare(self, rooms: tuple[wire.Room, ...]) -> list[m.Output]:
-        """Leave if another player waits alone in an older room. Otherwise both would wait for ever."""
+        """Leave if another player waits alone in an older room. Otherwise both would wait for ever.
+
+        If our room has changed and the lobby has not shown us that, it has forgotten us.
+        """
         mine = self.info
-        if any(room.id == mine.id and room.player_list != mine.player_list for room in rooms):
+        if any(room.id == mine.id and _state(room) != _state(mine) for room in rooms):
             if self._unshown:
                 return self._session.deaf()
             self._unshown = True
             return []
-        if not self._alone:
+        private = not self.attributes.keys().isdisjoint(("room", "password"))
+        if private or mine.player_list != (self._session.user,):
             return []
         fitting = [room for room in rooms if room.id != mine.id and fits(room, self.attributes, mine.hepai_limit)]
         if not any((-len(room.player_list), _order(room)) < (-1, _order(mine)) for room in fitting):
@@ -113,8 +122,11 @@ class WaitingRoom:
 
 def leave_room(session: Session, room: str, end: m.TableEnded) -> list[m.Output]:
     """Give up the seat."""
-    cancelled = [m.CancelTimer(name) for name in (BEGIN, WAIT, LOOK)]
-    return [*cancelled, session.send("room/leave_room", room_id=room), end]
+    return [*_stopped(), session.send("room/leave_room", room_id=room), end]
+
+
+def _stopped() -> list[m.Output]:
+    return [m.CancelTimer(name) for name in (BEGIN, WAIT, LOOK)]
 
 
 def is_ours(room: wire.Room) -> bool:
@@ -129,6 +141,11 @@ def fits(room: wire.Room, wish: m.Json, minimum: int) -> bool:
     if room.has_password != bool(wish.get("password")) or wish.get("room_name", room.room_name) != room.room_name:
         return False
     return room.hepai_limit == minimum
+
+
+def _state(room: wire.Room) -> tuple[object, ...]:
+    """What the lobby shows to all who sit in a room when it changes."""
+    return room.player_list, room.ready_list, room.is_game_running
 
 
 def _order(room: wire.Room) -> int:

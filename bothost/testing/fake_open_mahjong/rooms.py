@@ -67,17 +67,26 @@ class Rooms:
             return self._lobby.tips(line, "房间不存在", "error_message")
         if kind == "room/join_room":
             return self._join(line, room, frame)
-        if user not in room["player_list"]:
-            return self._lobby.tips(line, "玩家不在房间中", "error_message")
         host = user == room["host_user_id"]
-        if kind == "room/set_ready" and room["is_game_running"]:
+        if kind in ("room/set_ready", "room/start_game") and room["is_game_running"]:
             self._lobby.tips(line, "游戏进行中", "error_message")
+        elif user not in room["player_list"]:
+            self._lobby.tips(line, "玩家不在房间中", "error_message")
+        elif kind == "room/set_ready" and host:
+            self._lobby.tips(line, "房主无需准备")
         elif kind == "room/set_ready":
-            room["ready_list"] = [u for u in room["ready_list"] if u != user] + ([user] if frame["ready"] else [])
+            if not frame["ready"]:
+                room["ready_list"] = [u for u in room["ready_list"] if u != user]
+            elif user not in room["ready_list"]:
+                room["ready_list"].append(user)
             self.show(room)
         elif kind == "room/leave_room":
             self.leave(room, user)
             self._lobby.say(line, "room/leave_room_done", "离开房间成功")
+        elif kind == "room/kick_player" and host:
+            target = frame["target_user_id"]
+            self._lobby.tell(target, "room/leave_room_done", message="您已被房主移出房间")
+            self.leave(room, target)
         elif kind == "room/add_bot" and host and len(room["player_list"]) < 4:
             room["player_list"].append(0)
             self.show(room)

@@ -111,13 +111,13 @@ class FakeOpenMahjong(FakeServer):
         if isinstance(line, ChatLine):
             self.chat.disconnected(line)
             return
-        if self.lines.get(line.user) is line:
+        if line.user:
             user, line.user = line.user, 0
+            self._gone(user)
             if self.traps.cleanup_s:
                 self.later(self.traps.cleanup_s, self._clean_up, user)
             else:
-                del self.lines[user]
-            self._gone(user)
+                self._clean_up(user)
 
     def _clean_up(self, user: int) -> None:
         line = self.lines.pop(user, None)

@@ -11,7 +11,7 @@ from bothost.errors import AuthError
 from bothost.host.account import Timeouts
 from bothost.host.reconnect import ConnectionSettings
 from bothost.lobbies.base import Account
-from bothost.lobbies.open_mahjong import OpenMahjong, OpenMahjongOptions
+from bothost.lobbies.open_mahjong import OpenMahjong, OpenMahjongOptions, rooms
 from bothost.testing.adapter_driver import AdapterDriver
 from bothost.testing.fake_open_mahjong import FakeOpenMahjong, Traps
 from bothost.testing.hosting import Hosting, until
@@ -77,6 +77,25 @@ async def test_players_whom_the_lobby_forgot_while_their_sockets_stay_open_conne
         await until(
             lambda: len(lobby.lines) == 3 and [len(room["player_list"]) for room in lobby.rooms.listed()] == [3], 20
         )
+
+
+@pytest.mark.parametrize("count", [3, 4])
+async def test_players_whom_the_lobby_forgot_in_a_room_find_out_and_play(kit, monkeypatch, count):
+    """All have said ready, and the lobby answers as before. With four, it starts a game of which it tells no one."""
+    monkeypatch.setattr(rooms, "REPEAT_S", 0.5)
+
+    def all_ready():
+        (room,) = lobby.rooms.listed() or [None]
+        return room is not None and len(room["player_list"]) == count and len(room["ready_list"]) == count - 1
+
+    async with opened() as lobby, kit.hosting(lobby, NAMES[:count], ready_after_s=0.3) as host:
+        await until(all_ready, 20)
+        assert not lobby.playing
+        lobby.lines.clear()
+        if count < 4:
+            await until(lambda: len(lobby.lines) >= count - 1 and all_ready(), 20)
+        else:
+            await until(lambda: host.runner.counters.decisions > 20, 20)
 
 
 async def test_a_match_of_four_accounts_of_ours(kit):

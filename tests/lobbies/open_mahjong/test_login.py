@@ -165,6 +165,43 @@ def test_a_player_who_joins_while_we_look_is_waited_for_and_not_shown_at_all_mea
     assert told(out, m.CloseSocket) and told(out, m.Disconnected)
 
 
+def test_a_ready_player_says_so_again_and_a_lobby_that_does_not_show_the_room_then_has_forgotten_us():
+    room = ROOM | {"room_id": "7", "player_list": [OTHERS[0], ME], "host_user_id": OTHERS[0]}
+    bench = Bench().connect()
+    bench.feed(m.Join("s", "room-7"))
+    bench.hear("room/refresh_room_info", room_info=room)
+    for _ in range(3):
+        assert said(bench.fire("begin")) == [{"type": "room/set_ready", "room_id": "7", "ready": True}]
+        assert not said(bench.hear("room/refresh_room_info", room_info=room | {"ready_list": [ME]}))
+    bench.fire("begin")
+    out = bench.fire("begin")
+    assert told(out, m.CloseSocket) and told(out, m.Disconnected)
+
+
+@pytest.mark.parametrize("news", [{"ready_list": OTHERS[:1]}, {"is_game_running": True}])
+def test_the_host_of_a_room_looks_whether_it_changed_without_a_word_to_us(news):
+    bench = Bench().sit()
+    room = ROOM | {"player_list": [ME, OTHERS[0]]}
+    bench.hear("room/refresh_room_info", room_info=room)
+    for listed in (room, room | news):
+        bench.fire("look")
+        assert bench.hear("room/get_room_list", room_list=[listed]) == []
+    bench.fire("look")
+    assert told(bench.hear("room/get_room_list", room_list=[room | news]), m.Disconnected)
+
+
+def test_whoever_removes_us_from_a_room_is_left_alone():
+    bench = Bench().connect()
+    theirs = ROOM | {"room_id": "7", "player_list": [OTHERS[0], ME], "host_user_id": OTHERS[0]}
+    bench.feed(m.Join("s", "room-7"))
+    bench.hear("room/refresh_room_info", room_info=theirs)
+    out = bench.hear("room/leave_room_done", message="您已被房主移出房间")
+    assert [end.reason for end in told(out, m.TableEnded)] == ["kicked"]
+    bench.feed(m.Seek("t", m.Wish("mahjong")))
+    out = bench.hear("room/get_room_list", room_list=[theirs | {"player_list": [OTHERS[0]]}])
+    assert said(out)[0]["type"] == "room/create_GB_room"
+
+
 def test_a_room_in_which_no_game_begins_is_left():
     bench = Bench(wait_s=600.0).sit()
     assert bench.timers["wait"] == 600.0
