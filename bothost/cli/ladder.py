@@ -32,8 +32,14 @@ def command(
     ] = None,
     min_hands: Annotated[int, typer.Option(min=1, help="Leave out contestants of fewer hands.")] = 1,
     matrix: Annotated[bool, typer.Option("--matrix", help="Show who won how often against whom.")] = False,
-    markdown: Annotated[Path | None, typer.Option(help="Write the ladder to this Markdown file.")] = None,
-    picture: Annotated[Path | None, typer.Option(help="Draw it: a .png, .svg or .pdf file.")] = None,
+    markdown: Annotated[
+        Path | None,
+        typer.Option(dir_okay=False, callback=options.in_folder, help="Write the ladder to this Markdown file."),
+    ] = None,
+    picture: Annotated[
+        Path | None,
+        typer.Option(dir_okay=False, callback=options.in_folder, help="Draw it: a .png, .svg or .pdf file."),
+    ] = None,
     rebuild: Annotated[
         bool,
         typer.Option(
@@ -53,23 +59,30 @@ def command(
     from bothost.ladder import picture as drawing
     from bothost.store import Store
 
+    if picture is not None:
+        drawing.check(picture)
     _ = options.plugins(config).games  # the games of plugins are known from here on
     paths = journals.files(journal or [])
     scope: Scope = "all" if own else "others"
     with Store.open(options.settings(config).store) as store:
         hands, deals, left_out = _count(store, scope, paths, rebuild=rebuild)
         found = report.ladders(store, scope, game=game, min_hands=min_hands)
+    none = "no one is rated yet" if game is None else f"no one is rated in {game}"
+    few = f"no one has {output.counted(min_hands, 'hand')} yet"
     if markdown is not None:
         markdown.write_text(report.markdown(found), encoding="utf-8")
-    if picture is not None and found:
-        drawing.draw(found, picture)
+    shown = [ladder for ladder in found if ladder.standings]
+    if picture is not None and shown:
+        drawing.draw(shown, picture)
+    elif picture is not None:
+        output.warn(f"{picture} is not drawn: {few if found else none}")
     data = {
         "scope": scope,
         "counted": {"hands": hands, "deals": deals, "left_out": dict(sorted(left_out.items()))},
         "games": {each.game: report.as_json(each) for each in found},
     }
-    none = "no one is rated yet" if game is None else f"no one is rated in {game}"
-    output.emit(data, json, _readable(found, matrix, none, _counted(hands, deals, left_out, own)))
+    text = "\n".join([_readable(found, matrix, few) or none, _counted(hands, deals, left_out, own)])
+    output.emit(data, json, text)
 
 
 def _count(store: Store, scope: Scope, paths: Sequence[Path], *, rebuild: bool) -> tuple[int, int, dict[str, int]]:
@@ -104,11 +117,14 @@ def _counted(hands: int, deals: int, left_out: dict[str, int], own: bool) -> str
     return text
 
 
-def _readable(found: Sequence[GameLadder], with_matrix: bool, none: str, counted: str) -> str:
+def _readable(found: Sequence[GameLadder], with_matrix: bool, few: str) -> str:
     from bothost.ladder import report
 
     parts = []
     for ladder in found:
+        if not ladder.standings:
+            parts.append(f"{ladder.game}\n  {few}\n")
+            continue
         lines = [tuple(map(output.printable, row)) for row in report.rows(ladder.standings)]
         parts.append(f"{ladder.game}\n{output.table(lines, report.HEADER)}")
         parts += [f"  {role.label}: {role.rating.mu:.1f} (a player starts with 25)" for role in ladder.roles]
@@ -118,6 +134,4 @@ def _readable(found: Sequence[GameLadder], with_matrix: bool, none: str, counted
             cells = [tuple(map(output.printable, row[: len(shown) + 1])) for row in shown]
             parts.append(output.table(cells, ("WINS AGAINST", *columns), optional=columns[::-1]))
         parts.append("")
-    if not found:
-        parts.append(none)
-    return "\n".join([*parts, counted])
+    return "\n".join(parts)

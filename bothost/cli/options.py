@@ -38,6 +38,13 @@ def finite(value: float | None) -> float | None:
     return value
 
 
+def in_folder(path: Path | None) -> Path | None:
+    """Callback of options that name a file to write. Its folder must exist. Raises BadParameter."""
+    if path is not None and not path.parent.is_dir():
+        raise typer.BadParameter(f"there is no folder {path.parent}")
+    return path
+
+
 def settings(path: Path | None) -> config.Settings:
     """The settings, with warnings on stderr. Raises ConfigError."""
     loaded = config.read(path)

@@ -19,13 +19,23 @@ CHINESE_FONTS = (
 """Fonts for names that matplotlib's own font cannot write. Those that are installed are used."""
 
 
-def draw(ladders: Sequence[GameLadder], path: Path) -> None:
-    """Plot one row per game. The suffix chooses the format. Raises UsageError."""
+def check(path: Path) -> None:
+    """Raise UsageError if no picture can be drawn to this file. The suffix chooses its format."""
     try:
-        import matplotlib
-        from matplotlib.font_manager import get_font_names
+        from matplotlib.backend_bases import FigureCanvasBase
     except ImportError:
         raise UsageError("the picture needs matplotlib", advice='pip install "bothost[ladder]"') from None
+    formats = FigureCanvasBase.get_supported_filetypes()
+    if path.suffix and path.suffix[1:].lower() not in formats:
+        advice = f"name a file such as ladder.png; formats: {', '.join(formats)}"
+        raise UsageError(f"{path} has the format of no picture", advice=advice)
+
+
+def draw(ladders: Sequence[GameLadder], path: Path) -> None:
+    """Plot one row per game to a file that ``check`` accepts."""
+    import matplotlib
+    from matplotlib.font_manager import get_font_names
+
     installed = set(get_font_names())
     with matplotlib.rc_context({"font.family": ["DejaVu Sans", *(n for n in CHINESE_FONTS if n in installed)]}):
         _draw(ladders, path)
@@ -55,7 +65,4 @@ def _draw(ladders: Sequence[GameLadder], path: Path) -> None:
         right.grid(alpha=0.3)
         if ladder.standings:
             right.legend(fontsize=7)
-    try:
-        figure.savefig(path, dpi=120)
-    except ValueError as error:
-        raise UsageError(f"{path}: {error}", advice="name a file such as ladder.png or ladder.svg") from None
+    figure.savefig(path, dpi=120)

@@ -168,8 +168,14 @@ def _share(pair: tuple[float, int] | None) -> str:
 def markdown(found: Sequence[GameLadder]) -> str:
     """Return a page with every ladder and its matrix."""
     parts = ["# Ladder", ""]
+    if not found:
+        parts.append("No one is rated yet.")
     for ladder in found:
-        parts += [f"## {ladder.game}", "", *_table(("#", *HEADER[1:]), rows(ladder.standings)), ""]
+        parts += [f"## {ladder.game}", ""]
+        if not ladder.standings:
+            parts += ["No one has enough hands.", ""]
+            continue
+        parts += [*_table(("#", *HEADER[1:]), rows(ladder.standings)), ""]
         for role in ladder.roles:
             parts += [f"*{role.label}: {role.rating.mu:.1f} (a player starts with 25)*", ""]
         if ladder.pairs:

@@ -2,6 +2,7 @@
 
 import json
 import random
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -279,7 +280,43 @@ def test_the_command_shows_writes_and_draws(tmp_path, monkeypatch, capsys):
     out, err = capsys.readouterr()
     assert json.loads(out)["games"] == {}
     assert "8 of 8 results of contestants no longer count" in err and "--journal" in err
-    assert main(["ladder", "--journal", "a.jsonl", "--picture", "ladder.xyz"]) == 2
+
+
+def test_the_command_says_why_it_shows_and_draws_nothing(tmp_path, monkeypatch, capsys):
+    (tmp_path / "config.toml").write_text('[store]\nurl = "sqlite:///log.db"\n')
+    monkeypatch.chdir(tmp_path)
+    assert main(["db", "upgrade"]) == 0
+    assert main(["ladder", "--picture", "ladder.png"]) == 0
+    assert "ladder.png is not drawn: no one is rated yet" in capsys.readouterr().err
+    journal(tmp_path / "a.jsonl", ("strong@1", "weak@1"), [(1, 1)] * 4)
+    files = ["--markdown", "ladder.md", "--picture", "ladder.png"]
+    assert main(["ladder", "--journal", "a.jsonl", "--min-hands", "5", "--matrix", *files]) == 0
+    out, err = capsys.readouterr()
+    assert "othello\n  no one has 5 hands yet\n" in out and "CONTESTANT" not in out
+    assert "ladder.png is not drawn: no one has 5 hands yet" in err and not Path("ladder.png").exists()
+    assert "No one has enough hands." in Path("ladder.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("option", "why"),
+    [
+        (["--markdown", "none/ladder.md"], "there is no folder none"),
+        (["--picture", "none/ladder.png"], "there is no folder none"),
+        (["--markdown", "."], "is a directory"),
+        (["--picture", "ladder.xyz"], "format of no picture"),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_refused_before_anything_is_counted(
+    option, why, tmp_path, monkeypatch, capsys
+):
+    (tmp_path / "config.toml").write_text('[store]\nurl = "sqlite:///log.db"\n')
+    monkeypatch.chdir(tmp_path)
+    assert main(["db", "upgrade"]) == 0
+    journal(tmp_path / "a.jsonl", ("strong@1", "weak@1"), [(1, 1)] * 4)
+    assert main(["ladder", "--journal", "a.jsonl", *option]) == 2
+    assert why in capsys.readouterr().err
+    assert main(["ladder", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["games"] == {}
 
 
 def test_names_are_no_markup_and_show_what_is_hidden_in_them():
