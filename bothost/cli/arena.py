@@ -21,14 +21,12 @@ def command(
     game: Annotated[str, typer.Argument(help="Game, as in: doudizhu, pairing, othello, mahjong.")],
     contestants: Annotated[list[str], typer.Argument(help="Strategies: NAME, NAME:ALIAS or exec:COMMAND.")],
     deals: Annotated[int, typer.Option("--deals", "--walls", "-n", min=1, help="Deals, each played in every lineup.")],
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the deals and of the players.")] = 0,
-    ms: Annotated[
-        float | None, typer.Option(min=0.1, callback=options.finite, help="Time per decision, ms; default: no clock.")
-    ] = None,
-    workers: Annotated[int, typer.Option("--workers", "-w", min=1, help="Processes that play.")] = 1,
-    batch: Annotated[int, typer.Option(min=1, help="Deals played at once in one process, without --ms.")] = 64,
-    rule: Annotated[list[str] | None, typer.Option(help="Option of the game's rules, KEY=VALUE.")] = None,
-    option: Annotated[list[str] | None, typer.Option(help="Option of a contestant, A.KEY=VALUE.")] = None,
+    seed: options.Seed = 0,
+    ms: options.Ms = None,
+    workers: options.Workers = 1,
+    batch: options.Batch = 64,
+    rule: options.Rule = None,
+    option: options.OfContestant = None,
     journal: Annotated[
         Path | None, typer.Option(help="Keep finished deals in this file, and continue from it.")
     ] = None,

@@ -28,7 +28,7 @@ def command(
     hands: Annotated[int, typer.Option("--hands", "-n", min=1, help="Total number of hands, including earlier calls.")],
     seed: Annotated[int, typer.Option(min=0, help="Seed of the deals, the seats and the play.")] = 0,
     option: Annotated[list[str] | None, typer.Option(help="Option of a player, NAME.KEY=VALUE.")] = None,
-    rule: Annotated[list[str] | None, typer.Option(help="Option of the game's rules, KEY=VALUE.")] = None,
+    rule: options.Rule = None,
     consents: Annotated[
         bool, typer.Option("--consent/--no-consent", help="Whether the players agree to be imitated.")
     ] = True,

@@ -67,15 +67,12 @@ def command(
     with Store.open(options.settings(config).store) as store:
         hands, deals, left_out = _count(store, scope, paths, rebuild=rebuild)
         found = report.ladders(store, scope, game=game, min_hands=min_hands)
-    none = "no one is rated yet" if game is None else f"no one is rated in {game}"
     few = f"no one has {output.counted(min_hands, 'hand')} yet"
+    none = few if found else "no one is rated yet" if game is None else f"no one is rated in {game}"
     if markdown is not None:
         markdown.write_text(report.markdown(found), encoding="utf-8")
-    shown = [ladder for ladder in found if ladder.standings]
-    if picture is not None and shown:
-        drawing.draw(shown, picture)
-    elif picture is not None:
-        output.warn(f"{picture} is not drawn: {few if found else none}")
+    if picture is not None and not drawing.draw(found, picture):
+        output.warn(f"{picture} is not drawn: {none}")
     data = {
         "scope": scope,
         "counted": {"hands": hands, "deals": deals, "left_out": dict(sorted(left_out.items()))},

@@ -94,12 +94,10 @@ def promote(
     share: Annotated[float, typer.Option(help="Share of new tables, for --to canary.")] = 0.1,
     force: Annotated[bool, typer.Option("--force", help="Promote without a match; the history says so.")] = False,
     game: Annotated[str | None, typer.Option(help="Game of the match, if the strategy plays several.")] = None,
-    deals: Annotated[int, typer.Option(min=1, help="Most deals of the match.")] = 2000,
-    alpha: Annotated[
-        float, typer.Option(min=1e-6, max=0.5, callback=options.finite, help="Error rate of the match.")
-    ] = 0.05,
+    deals: options.MostDeals = 2000,
+    alpha: options.Alpha = 0.05,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the match.")] = 0,
-    workers: Annotated[int, typer.Option("--workers", "-w", min=1, help="Processes that play.")] = 1,
+    workers: options.Workers = 1,
     option: Annotated[list[str] | None, typer.Option(help="Option of play of both, as in iterations=100.")] = None,
     config: options.Config = None,
     json: options.Json = False,

@@ -38,6 +38,21 @@ def finite(value: float | None) -> float | None:
     return value
 
 
+Minutes = Annotated[float | None, typer.Option(min=0.01, callback=finite, help="Time to train, earlier runs included.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of the deals and of the players.")]
+Ms = Annotated[float | None, typer.Option(min=0.1, callback=finite, help="Time per decision, ms; default: no clock.")]
+Workers = Annotated[int, typer.Option("--workers", "-w", min=1, help="Processes that play.")]
+Batch = Annotated[int, typer.Option(min=1, help="Deals played at once in one process, without --ms.")]
+Rule = Annotated[list[str] | None, typer.Option(help="Option of the game's rules, KEY=VALUE.")]
+OfContestant = Annotated[list[str] | None, typer.Option(help="Option of a contestant, A.KEY=VALUE.")]
+MostDeals = Annotated[int, typer.Option(min=1, help="Most deals of the match.")]
+Alpha = Annotated[float, typer.Option(min=1e-6, max=0.5, callback=finite, help="Error rate of the match.")]
+Ray = Annotated[
+    str | None,
+    typer.Option(metavar="ADDRESS", help="Use this Ray cluster: auto, HOST:PORT, or local to start one here."),
+]
+
+
 def in_folder(path: Path | None) -> Path | None:
     """Callback of options that name a file to write. Its folder must exist. Raises BadParameter."""
     if path is not None and not path.parent.is_dir():

@@ -217,7 +217,7 @@ def check(
     game: Annotated[list[str] | None, typer.Option(help="Only this game; may be repeated.")] = None,
     games: Annotated[int, typer.Option(min=1, help="Hands to play of each game.")] = 1000,
     budget_ms: Annotated[float, typer.Option(min=1, callback=options.finite, help="Time for each decision.")] = 1000.0,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the deals and of the players.")] = 0,
+    seed: options.Seed = 0,
     option: Annotated[list[str] | None, typer.Option(help="Option of the strategy, KEY=VALUE.")] = None,
     config_file: options.Config = None,
     json: options.Json = False,

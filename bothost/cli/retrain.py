@@ -13,6 +13,7 @@ import typer
 
 from bothost.cli import hand_query as hands
 from bothost.cli import options, output
+from bothost.cli.train_help import RetrainCommand
 from bothost.config import find
 from bothost.errors import UsageError
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from bothost.retrain.job import Tools
     from bothost.retrain.task import Learn, Request
 
+COMMAND = RetrainCommand
 AFTER = 100_000
 """New decisions after which ``--watch`` retrains."""
 LOOK_S = 30.0
@@ -32,11 +34,11 @@ def command(
     until: hands.Until = None,
     lobby: hands.Lobby = None,
     player: hands.PlayerName = None,
-    minutes: Annotated[float | None, typer.Option(min=0.01, callback=options.finite, help="Time to train.")] = None,
+    minutes: options.Minutes = None,
     seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Seed of the training.")] = 0,
     option: Annotated[
         list[str] | None,
-        typer.Option(help="Option of the trainer, as in ppo.epochs=4; bothost train NAME --help lists them."),
+        typer.Option(help="Option of the trainer, as in ppo.epochs=4; retrain NAME --help lists them."),
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Begin with fresh parameters, not with the champion.")] = False,
     out: Annotated[
@@ -44,19 +46,14 @@ def command(
         typer.Option(file_okay=False, help="Folder of the job. An unfinished job continues. Default: under data_dir."),
     ] = None,
     promote: Annotated[bool, typer.Option("--promote", help="Then play the match against the champion.")] = False,
-    deals: Annotated[int, typer.Option(min=1, help="Most deals of that match.")] = 2000,
-    alpha: Annotated[
-        float, typer.Option(min=1e-6, max=0.5, callback=options.finite, help="Error rate of that match.")
-    ] = 0.05,
+    deals: options.MostDeals = 2000,
+    alpha: options.Alpha = 0.05,
     watch: Annotated[bool, typer.Option("--watch", help="Retrain again whenever the conditions are met.")] = False,
     after: Annotated[
         int | None, typer.Option(min=1, help="For --watch: new decisions to learn from; default: 100,000.")
     ] = None,
     at: Annotated[str | None, typer.Option(help="For --watch: not before this time of the day (UTC), HH:MM.")] = None,
-    ray: Annotated[
-        str | None,
-        typer.Option(metavar="ADDRESS", help="Train on this Ray cluster: auto, HOST:PORT, or local to start one here."),
-    ] = None,
+    ray: options.Ray = None,
     ray_cores: Annotated[int, typer.Option(min=1, help="Cores that the training requests from Ray.")] = 1,
     config: options.Config = None,
     as_json: options.Json = False,
@@ -65,7 +62,7 @@ def command(
     from bothost.plugins import require
     from bothost.retrain.job import Tools
     from bothost.retrain.on_ray import learn_on_ray
-    from bothost.retrain.task import Request, trainer_of
+    from bothost.retrain.task import trainer_of
 
     minute = _minute(at)
     _check_watch(watch, after, at, out)
@@ -73,20 +70,8 @@ def command(
     settings, plugins = options.settings(config), options.plugins(config)
     trainer = trainer_of(require(plugins, plugins.strategies, "strategy", name))
     # Trainers that imitate learn from the hands of all players, whichever strategy was logged there.
-    own = None if trainer.learns_from_log else [name]
-
-    def asked() -> Request:
-        """The request as of now: the ages of --since and --until count from here."""
-        return Request(
-            strategy=name,
-            query=hands.hand_query(since, until, lobby, None, player, own, closed=True, scored=True),
-            seed=seed,
-            minutes=minutes,
-            options=options.nested(option or []),
-            fresh=fresh,
-            command=options.command_line("retrain", name, "--seed", seed, option=option or []),
-        )
-
+    chosen = since, until, lobby, None, player, None if trainer.learns_from_log else [name]
+    asked = partial(_request, name, chosen, seed=seed, minutes=minutes, option=option or [], fresh=fresh)
     request = asked()
     with options.opened_registry(settings) as registry:
         tools = Tools(plugins, registry.store, registry)
@@ -97,6 +82,15 @@ def command(
             return watch_log(tools, asked, folder, after or AFTER, minute, match, elsewhere, as_json=as_json)
         result = once(tools, request, out or _folder(folder, request), match, elsewhere)
     output.emit(result, as_json, _text(result))
+
+
+def _request(name: str, chosen: tuple[Any, ...], *, option: list[str], **how: Any) -> Request:
+    """The request as of now: the ages of --since and --until count from here. ``chosen``: see ``hand_query``."""
+    from bothost.retrain.task import Request
+
+    query = hands.hand_query(*chosen, closed=True, scored=True)
+    line = options.command_line("retrain", name, "--seed", how["seed"], option=option)
+    return Request(strategy=name, query=query, options=options.nested(option), command=line, **how)
 
 
 def _check_watch(watch: bool, after: int | None, at: str | None, out: Path | None) -> None:

@@ -43,18 +43,13 @@ def command(
         int | None, typer.Option(min=2, help="Contestants of a match: 2, or one a seat as in mahjong's 4. Default: 2.")
     ] = None,
     rounds: Annotated[int | None, typer.Option(min=1, help="Rounds of the Swiss system.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the deals and of the players.")] = 0,
-    ms: Annotated[
-        float | None, typer.Option(min=0.1, callback=options.finite, help="Time per decision, ms; default: no clock.")
-    ] = None,
-    workers: Annotated[int, typer.Option("--workers", "-w", min=1, help="Processes that play.")] = 1,
-    ray: Annotated[
-        str | None,
-        typer.Option(metavar="ADDRESS", help="Play on this Ray cluster: auto, HOST:PORT, or local to start one here."),
-    ] = None,
-    batch: Annotated[int, typer.Option(min=1, help="Deals played at once in one process, without --ms.")] = 64,
-    rule: Annotated[list[str] | None, typer.Option(help="Option of the game's rules, KEY=VALUE.")] = None,
-    option: Annotated[list[str] | None, typer.Option(help="Option of a contestant, A.KEY=VALUE.")] = None,
+    seed: options.Seed = 0,
+    ms: options.Ms = None,
+    workers: options.Workers = 1,
+    ray: options.Ray = None,
+    batch: options.Batch = 64,
+    rule: options.Rule = None,
+    option: options.OfContestant = None,
     out: Annotated[
         Path | None, typer.Option(file_okay=False, help="Folder to write to; default: runs/tournament-….")
     ] = None,

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from bothost.store.query import HandQuery
     from bothost.strategy import PlayerLog, Trainer
 
+Player = Annotated[
+    list[str] | None,
+    typer.Option("--player", help="Player to imitate: an account or the lobby's id of a player. May be repeated."),
+]
 CONTEXT_SETTINGS = {"allow_extra_args": True, "ignore_unknown_options": True}
 """Allows the trainer's options by their own names."""
 COMMAND = TrainCommand
@@ -30,18 +34,13 @@ def command(
     stage: Annotated[
         str | None, typer.Argument(help="Stage, if the training has several; NAME --help lists them.")
     ] = None,
-    minutes: Annotated[
-        float | None, typer.Option(min=0.01, callback=options.finite, help="Time to train, earlier runs included.")
-    ] = None,
+    minutes: options.Minutes = None,
     seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Seed of parameters, deals and play.")] = 0,
     out: Annotated[
         Path | None, typer.Option(file_okay=False, help="Folder to write to; default: runs/NAME-TIME.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue from the last checkpoint in --out.")] = False,
-    player: Annotated[
-        list[str] | None,
-        typer.Option("--player", help="Player to imitate: an account or the lobby's id of a player. May be repeated."),
-    ] = None,
+    player: Player = None,
     since: hands.Since = None,
     until: hands.Until = None,
     lobby: hands.Lobby = None,
@@ -68,10 +67,10 @@ def command(
         raise UsageError("--resume needs --out", advice="name the folder of the training to continue")
     folder = out or Path("runs") / f"{name}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
     query = hands.hand_query(since, until, lobby, None, player, None)
-    chosen = _words({"--player": player, "--lobby": lobby, "--since": since, "--until": until})
-    if chosen and not trainer.learns_from_log:
-        raise UsageError(f"{name} does not learn from logged players", advice=f"leave out {chosen[0]}")
-    chosen = [*_words({"--minutes": None if minutes is None else f"{minutes:g}", "--seed": str(seed)}), *chosen]
+    of_log = _words({"--player": player, "--lobby": lobby, "--since": since, "--until": until})
+    if of_log and not trainer.learns_from_log:
+        raise UsageError(f"{name} does not learn from logged players", advice=f"leave out {of_log[0]}")
+    words = _words({"--minutes": None if minutes is None else f"{minutes:g}", "--seed": str(seed)}) + of_log
     settled = check_options(trainer, options.nested(texts))
     title = f"train {name}" if stage is None else f"{stage} for {name}"
     with options.alone_in(folder), _log(trainer, query, config) as log, output.progress(None, title) as advance:
@@ -80,7 +79,7 @@ def command(
             seed=seed,
             minutes=minutes,
             resume=resume,
-            command=options.command_line("train", name, stage, *chosen, option=texts),
+            command=options.command_line("train", name, stage, *words, option=texts),
             log=log,
             players=tuple(player or ()),
             evaluators=trainer_evaluators(plugins, trainer, settled),

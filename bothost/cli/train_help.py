@@ -1,4 +1,4 @@
-"""The trainer that ``bothost train NAME [STAGE]`` names, and the help that lists its options."""
+"""The trainer that ``bothost train NAME [STAGE]`` names, and the help of ``train`` and ``retrain`` with its options."""
 
 from __future__ import annotations
 
@@ -46,11 +46,13 @@ class TrainCommand(TyperCommand):
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Write the strategy's stages, or the options of its trainer."""
+        from bothost.cli.options import plugins_for_help
+
         given, _, _ = self.make_parser(ctx).parse_args(args=ctx.meta.get(__name__, []))
         if (name := given.get("name")) is None:
             return
         try:
-            title, rows = _described(name, given.get("stage"))
+            title, rows = self.described(plugins_for_help(), name, given.get("stage"))
         except BothostError as error:
             formatter.write_paragraph()
             formatter.write_text("; ".join(filter(None, (str(error), error.advice))))
@@ -58,20 +60,29 @@ class TrainCommand(TyperCommand):
         with formatter.section(title):
             formatter.write_dl(rows or [("none", "")])
 
+    def described(self, plugins: Plugins, name: str, stage: str | None) -> tuple[str, list[tuple[str, str]]]:
+        """A title, and what to list under it. Raises BothostError."""
+        from bothost.plugins import trainers_of
 
-def _described(name: str, stage: str | None) -> tuple[str, list[tuple[str, str]]]:
-    """A title, and what to list under it. Raises BothostError."""
-    from bothost.cli.options import plugins_for_help
-    from bothost.plugins import trainers_of
+        strategy = plugins.strategies.get(name)
+        found = None if strategy is None else trainers_of(strategy)
+        if isinstance(found, Mapping) and stage is None:
+            title = f"Stages of {name}, in their order. bothost train {name} STAGE --help lists the options of one"
+            return title, [(each, _plain((made.__doc__ or "").partition("\n")[0])) for each, made in found.items()]
+        trainer: type[Trainer] = trainer_of(plugins, name, stage)
+        return f"Options of {name}{f' {stage}' if stage else ''}", list(option_rows(trainer.Options))
 
-    plugins = plugins_for_help()
-    strategy = plugins.strategies.get(name)
-    found = None if strategy is None else trainers_of(strategy)
-    if isinstance(found, Mapping) and stage is None:
-        title = f"Stages of {name}, in their order. bothost train {name} STAGE --help lists the options of one"
-        return title, [(stage, _plain((trainer.__doc__ or "").partition("\n")[0])) for stage, trainer in found.items()]
-    trainer: type[Trainer] = trainer_of(plugins, name, stage)
-    return f"Options of {name}{f' {stage}' if stage else ''}", list(option_rows(trainer.Options))
+
+class RetrainCommand(TrainCommand):
+    """``bothost retrain``, whose help lists the options of the stage that learns from the log."""
+
+    def described(self, plugins: Plugins, name: str, stage: str | None) -> tuple[str, list[tuple[str, str]]]:
+        from bothost.plugins import require
+        from bothost.retrain.task import trainer_of
+
+        trainer = trainer_of(require(plugins, plugins.strategies, "strategy", name))
+        rows = [(option.removeprefix("--"), about) for option, about in option_rows(trainer.Options)]
+        return f"Options of {name}, each as --option NAME=VALUE", rows
 
 
 def option_rows(

@@ -31,14 +31,17 @@ def check(path: Path) -> None:
         raise UsageError(f"{path} has the format of no picture", advice=advice)
 
 
-def draw(ladders: Sequence[GameLadder], path: Path) -> None:
-    """Plot one row per game to a file that ``check`` accepts."""
+def draw(ladders: Sequence[GameLadder], path: Path) -> bool:
+    """Plot one row per game to a file that ``check`` accepts. Returns False, and writes nothing, if nobody stands."""
     import matplotlib
     from matplotlib.font_manager import get_font_names
 
+    if not (shown := [ladder for ladder in ladders if ladder.standings]):
+        return False
     installed = set(get_font_names())
     with matplotlib.rc_context({"font.family": ["DejaVu Sans", *(n for n in CHINESE_FONTS if n in installed)]}):
-        _draw(ladders, path)
+        _draw(shown, path)
+    return True
 
 
 def _draw(ladders: Sequence[GameLadder], path: Path) -> None:
@@ -59,10 +62,9 @@ def _draw(ladders: Sequence[GameLadder], path: Path) -> None:
         for standing, label in list(zip(ladder.standings, labels, strict=True))[:LINES]:
             points = standing.history
             right.plot([point.hands for point in points], [point.mu for point in points], linewidth=1.2, label=label)
-        if max((standing.rating.hands for standing in ladder.standings), default=0) > MANY:
+        if max(standing.rating.hands for standing in ladder.standings) > MANY:
             right.set_xscale("log")
         right.set_xlabel("hands")
         right.grid(alpha=0.3)
-        if ladder.standings:
-            right.legend(fontsize=7)
+        right.legend(fontsize=7)
     figure.savefig(path, dpi=120)

@@ -273,3 +273,17 @@ def test_the_help_lists_the_stages_and_options_of_a_strategy(arguments, shown, c
     assert main(["train", *arguments, "--help"]) == 0
     text = capsys.readouterr().out
     assert "--minutes" in text and all(words in text for words in shown)
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("phase-ppo", ["Options of phase-ppo, each as --option NAME=VALUE:", "  improve.deals int (>= 1)"]),
+        ("doudizhu-mcts", ["  half_visits float (>= 0)"]),
+        ("random", ["random does not learn from logged hands"]),
+    ],
+)
+def test_the_help_of_retrain_lists_the_options_of_the_trainer_that_learns_from_the_log(name, shown, capsys):
+    assert main(["retrain", name, "--help"]) == 0
+    text = capsys.readouterr().out
+    assert "--watch" in text and all(words in text for words in shown)
