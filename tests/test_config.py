@@ -86,6 +86,10 @@ def test_everything_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
     ("text", "key", "words"),
     [
         (LOBBY + LOBBY, "lobby", "two lobbies"),
+        (LOBBY.replace("127.0.0.1:1", "[::1"), "lobby[0].url", "not a URL"),
+        (LOBBY.replace("127.0.0.1:1", "home:99999"), "lobby[0].url", "not a URL"),
+        (LOBBY.replace("127.0.0.1:1", ":8080"), "lobby[0].url", "not a URL"),
+        (LOBBY.replace("127.0.0.1:1", "a b"), "lobby[0].url", "not a lobby's address"),
         (LOBBY + '[[lobby.account]]\nname = "ada-1"', "lobby[0].account", "two accounts"),
         (LOBBY + '[[lobby.account]]\nname = "a/b"', "lobby[0].account[1].name", "of any language"),
         (LOBBY + '[[lobby.account]]\nname = "a\\u202eb"', "lobby[0].account[1].name", "is not an account name"),

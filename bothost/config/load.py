@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 import msgspec
@@ -171,7 +171,7 @@ def _semantic_problems(settings: Settings) -> Iterable[Problem]:
         yield Problem("lobby", f"two lobbies are named {name!r}", name, "give each its own name")
     for index, lobby in enumerate(settings.lobbies):
         parts = _url_parts(lobby.url)
-        if parts is None:
+        if parts is None or not _is_address(parts):
             yield Problem(f"lobby[{index}].url", "is not a URL", None, 'for example "wss://lobby.example/ws"')
         elif parts.username or _holds_secret(lobby.url):
             advice = "leave it out of the URL, and give the account a token or a password"
@@ -310,11 +310,19 @@ def _options_with_secrets(value: Any, key: str) -> Iterable[Problem]:
         yield Problem(key, "holds a secret", REDACTED, "leave it out; the plugin's page says where it belongs")
 
 
-def _url_parts(url: str) -> Any:
+def _url_parts(url: str) -> SplitResult | None:
     try:
         return urlsplit(url)
     except ValueError:
         return None
+
+
+def _is_address(parts: SplitResult) -> bool:
+    """Whether a URL names a host, and no port that cannot exist."""
+    try:
+        return bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 def _repeated(names: Iterable[str]) -> list[str]:

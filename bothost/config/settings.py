@@ -46,7 +46,7 @@ GameName = Annotated[
 Url = Annotated[
     str,
     Meta(
-        pattern=r"^(wss?|https?)://[^\s/]+",
+        pattern=r"^(wss?|https?)://[^\s/]\S*\Z",
         max_length=2000,
         description="a lobby's address",
         examples=["wss://lobby.example/ws"],

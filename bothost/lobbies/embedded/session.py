@@ -80,6 +80,7 @@ class Session(SocketSession):
 
 
 def _endpoint(url: str) -> str:
-    """The URL of the websocket: the lobby's URL, with the path ``/ws`` if it has none."""
+    """The URL of the websocket: the lobby's URL, with the path ``/ws`` if it has none. ``http`` becomes ``ws``."""
     parts = urlsplit(url)
-    return urlunsplit(parts._replace(path="/ws")) if parts.path in ("", "/") else url
+    scheme = "wss" if parts.scheme in ("wss", "https") else "ws"
+    return urlunsplit(parts._replace(scheme=scheme, path="/ws" if parts.path in ("", "/") else parts.path))

@@ -78,9 +78,15 @@ def test_a_memo_makes_it_the_same_session():
 
 @pytest.mark.parametrize(
     ("url", "opened"),
-    [("ws://h:1", "ws://h:1/ws"), ("ws://h:1/", "ws://h:1/ws"), ("wss://h/lobby/ws", "wss://h/lobby/ws")],
+    [
+        ("ws://h:1", "ws://h:1/ws"),
+        ("ws://h:1/", "ws://h:1/ws"),
+        ("wss://h/lobby/ws", "wss://h/lobby/ws"),
+        ("http://h:1", "ws://h:1/ws"),
+        ("https://h/lobby/ws", "wss://h/lobby/ws"),
+    ],
 )
-def test_a_url_without_a_path_means_the_usual_one(url, opened):
+def test_a_url_without_a_path_means_the_usual_one_and_http_means_a_websocket(url, opened):
     adapter = EmbeddedLobby(Account(name="ada", url=url), EmbeddedOptions())
     assert adapter.feed(m.Authenticate())[0] == m.OpenSocket(1, opened)
 
