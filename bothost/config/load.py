@@ -203,8 +203,7 @@ def _semantic_problems(settings: Settings) -> Iterable[Problem]:
             yield Problem(key, "passes a secret of this configuration to plugins", name, "leave it out")
     parts = _url_parts(settings.store.url)
     advice = 'for example "sqlite:///var/bothost.db" or "postgresql+psycopg://user@host/name"'
-    backend = "" if parts is None else parts.scheme.partition("+")[0]
-    if not backend:
+    if parts is None or not (backend := parts.scheme.partition("+")[0]):
         yield Problem("store.url", "is not a database URL", None, advice)
     elif backend not in ("sqlite", "postgresql"):
         yield Problem("store.url", f"no support for {backend} databases", None, advice)
