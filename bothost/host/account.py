@@ -162,7 +162,7 @@ class Account:
     def _confirmed(self) -> None:
         """End the tables that the lobby has not named, and the lost hands of earlier processes."""
         self._confirm = None
-        self.tables.abort_unconfirmed()
+        self.tables.confirm()
         only_place = self.connection.adapter.capabilities.connections_per_identity == 1
         if only_place and (ended := self.tables.take_ended()) is not None:
             lost = self._host.lost_hands

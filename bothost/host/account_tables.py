@@ -69,6 +69,8 @@ class AccountTables:
         self._lines = lines
         self._unconfirmed: set[str] = set()
         """Tables that the lobby has not named since we connected."""
+        self._all_shown = False
+        """Whether the lobby had the time since then to show us the hands that are played."""
         self._ended: dict[str, TableEnded] | None = {}
         """Ends of unknown tables, which may be those of an earlier process. None: no longer needed."""
         self.reload(lobby, settings)
@@ -175,21 +177,26 @@ class AccountTables:
 
     def connected(self) -> None:
         """Wait for the lobby to name the tables at which we still sit. Seeks of the last connection are gone."""
-        self._unconfirmed = set(self.sessions)
+        self._unconfirmed, self._all_shown = set(self.sessions), False
         self._seeking.forget()
 
     def disconnected(self) -> None:
+        self._all_shown = False
         for session in self.sessions.values():
             session.disconnected()
 
-    def abort_unconfirmed(self) -> None:
-        """Abort the tables that the lobby did not name."""
+    def confirm(self) -> None:
+        """Abort the tables that the lobby did not name after the connect. At the others no hand is played that we do
+        not know, so a drain leaves those without one."""
+        self._all_shown = True
         for table in list(self._unconfirmed):
             if (session := self.sessions.get(table)) is not None:
                 reason = "the lobby did not name it after the connect"
                 _log.warning("table_aborted", account=self._name, table=table, reason=reason)
                 self._runner.perform(session, session.abort())
         self._unconfirmed.clear()
+        if self._seeking.stopped:
+            self.drain(at_once=False)
 
     def abort_all(self) -> None:
         """Abort all tables, because they are no longer ours. They count as neither won nor lost."""
@@ -276,7 +283,7 @@ class AccountTables:
     def drain(self, *, at_once: bool) -> None:
         """Leave the tables that are between two hands; ``at_once``: all tables."""
         for table, session in list(self.sessions.items()):
-            if at_once or (session.hand is None and session.trust.fresh):
+            if at_once or (session.hand is None and (session.trust.fresh or self._all_shown)):
                 self.leave_table(table, "draining")
 
     def let_go(self) -> None:

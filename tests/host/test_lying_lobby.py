@@ -104,7 +104,7 @@ async def session(host, rng):
             case 5 | 6:
                 account.seeking.resume(time.monotonic())
             case 7:
-                account.tables.abort_unconfirmed()
+                account.tables.confirm()
             case n if n < 20:
                 adapter.says = question(rng)
         account.connection.feed(m.Ping())

@@ -66,6 +66,28 @@ async def test_a_table_that_stays_silent_is_left_so_that_the_adapter_forgets_it(
         assert adapter.given(m.Leave) == [m.Leave("t")] and not account.tables.sessions and account.slots.used == 0
 
 
+@pytest.mark.parametrize("order", ["drain, confirm", "confirm, drain"])
+async def test_a_drain_leaves_a_table_without_a_hand_when_the_lobby_had_the_time_to_show_one(kit, playing, order):
+    class Reconnecting(Scripted):
+        name = "reconnecting"
+
+        def feed(self, item):
+            self.inputs.append(item)
+            if isinstance(item, m.Authenticate | m.Resume):
+                return [m.Connected("ada"), m.Seated("t", "doudizhu", game("doudizhu").rules, None)]
+            return [m.Disconnected("lost")] if isinstance(item, m.Ping) else []
+
+    async with playing(Reconnecting) as host:
+        await kit.until(lambda: host.accounts and host.accounts[0].tables.sessions)
+        (account,) = host.accounts
+        account.connection.feed(m.Ping())
+        await kit.until(lambda: account.connection.connected)
+        for step in order.split(", "):
+            assert not account.finished
+            host.drain() if step == "drain" else account.tables.confirm()
+        assert account.finished and account.connection.adapter.given(m.Leave) == [m.Leave("t")]
+
+
 @pytest.mark.parametrize(("player", "sits"), [("bob", False), ("cyd", True)])
 async def test_a_table_that_crosses_the_end_of_its_seek_is_judged_like_any_other_new_one(kit, playing, player, sits):
     class Crossing(Scripted):
