@@ -160,7 +160,12 @@ class Plugins:
         for impl in getattr(self.manager.hook, hook).get_hookimpls():
             found = self.sources[impl.plugin_name]
             try:
-                for item in impl.function():
+                items = impl.function()
+                if not isinstance(items, Iterable) or isinstance(items, type):
+                    cause = f"{hook} returned {items!r}"
+                    self._failures.append(Failure(found.name, found.source, cause, "return a list, or yield"))
+                    continue
+                for item in items:
                     yield found, item
             except (Exception, SystemExit) as error:
                 self._failures.append(failure(found, error, during=hook))
@@ -260,8 +265,10 @@ class AsFound(Mapping[str, T]):
 
 
 def _pair_problems(pair: Any, what: str) -> Iterator[tuple[str, str]]:
-    if not (isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str) and NAME.fullmatch(pair[0])):
+    if not (isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str)):
         yield f"{pair!r} is not a pair of a name and {what}", f'yield ("name", {what})'
+    elif not NAME.fullmatch(pair[0]):
+        yield f"{what} is named {pair[0]!r}", "lower-case words joined by hyphens, for example: my-game"
     elif not callable(pair[1]):
         yield f"{pair[0]}: {pair[1]!r} is not {what}", ""
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bothost.errors import PluginError, UsageError
-from bothost.plugins.validate import options_problems
+from bothost.plugins.validate import declared_options_problems
 from bothost.strategy import Strategy, Trainer
 
 EXTRAS = {
@@ -29,7 +29,7 @@ def trainers_of(strategy: type[Strategy]) -> type[Trainer] | Mapping[str, type[T
         if not (isinstance(trainer, type) and issubclass(trainer, Trainer)):
             advice = "return a subclass of bothost.Trainer, or a mapping of stages to such classes"
             raise PluginError(strategy.name, f"trainer returned {trainer!r}", advice=advice)
-        for cause, advice in options_problems(trainer.__qualname__, trainer.Options):
+        for cause, advice in declared_options_problems(trainer):
             raise PluginError(strategy.name, cause, advice=advice)
     return found
 

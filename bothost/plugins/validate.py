@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from types import ModuleType
 from typing import Any, get_args
 
@@ -13,7 +13,7 @@ import pluggy
 
 from bothost import hookspecs
 from bothost.config import nearest
-from bothost.strategy import Execution, Strategy
+from bothost.strategy import Execution, Strategy, Trainer
 
 NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 ADAPTER_NAME = re.compile(r"[a-z0-9]+([-_][a-z0-9]+)*")
@@ -89,11 +89,22 @@ def strategy_problems(strategy: Any) -> Iterator[tuple[str, str]]:
     for flag in ("deterministic", "needs_search_thread", "wants_events"):
         if not isinstance(getattr(strategy, flag), bool):
             yield f"{what}.{flag} is {getattr(strategy, flag)!r}", "True or False"
-    yield from options_problems(what, strategy.Options)
+    yield from declared_options_problems(strategy)
 
 
-def options_problems(what: str, options: Any) -> Iterator[tuple[str, str]]:
-    """Yield (cause, advice) for every problem of an ``Options`` schema."""
+def declared_options_problems(cls: type[Strategy] | type[Trainer]) -> Iterator[tuple[str, str]]:
+    """Yield (cause, advice) for every problem of what strategies and trainers declare in the same way."""
+    what, named = cls.__qualname__, cls.evaluators
+    if not _words(named):
+        yield f"{what}.evaluators is {named!r}", 'a tuple of names of options, for example: ("evaluator",)'
+        named = ()
+    if getattr(cls, "starts_with_version", False):
+        named = (*named, "start")
+    yield from options_problems(what, cls.Options, named)
+
+
+def options_problems(what: str, options: Any, named: Iterable[str] = ()) -> Iterator[tuple[str, str]]:
+    """Yield (cause, advice) for every problem of an ``Options`` schema. ``named``: options that it must have."""
     advice = "class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True): …"
     if not (isinstance(options, type) and issubclass(options, msgspec.Struct)):
         yield f"{what}.Options is {options!r}, not a msgspec Struct", advice
@@ -102,6 +113,9 @@ def options_problems(what: str, options: Any) -> Iterator[tuple[str, str]]:
         msgspec.inspect.type_info(options)
     except Exception as error:  # annotations may raise anything
         yield f"{what}.Options cannot be read: {type(error).__name__}: {error}", advice
+    for name in named:
+        if name not in options.__struct_fields__:
+            yield f"{what}.Options has no option {name!r}, which holds an address", f'add the field {name}: str = ""'
 
 
 def _words(value: Any) -> bool:

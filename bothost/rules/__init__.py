@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bothost.errors import UsageError
+from bothost.errors import PluginError, UsageError
 from bothost.native import _native, register_test_games
 from bothost.rules.game import ActionArray, Block, FloatArray, Game, Json, State, VecEnv, View, fnv1a
 
@@ -117,13 +117,16 @@ def game(name: str, /, **options: Any) -> Game:
     """A game with fixed rules: ``game("doudizhu", preset="rlcard", bidding="none")``.
 
     ``game(g.name, **g.rules)`` returns an equal game. Raises UsageError for an unknown game, ValueError for an unknown
-    option or a value out of range.
+    option or a value out of range, PluginError if a plugin's factory returns no game.
     """
     if factory := _factory(name):
         if not factory.presets and options.get("preset") == "default":
             del options["preset"]
         _, colon, member = name.partition(":")
-        return factory.make(member, **options) if colon else factory.make(**options)
+        made = factory.make(member, **options) if colon else factory.make(**options)
+        if not hasattr(made, "new_state"):
+            raise PluginError(name, f"its factory returned {made!r}, no game", advice="return a bothost.rules.Game")
+        return made
     _require_native(name)
     return _native.make_game(name, options)
 

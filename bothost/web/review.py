@@ -7,16 +7,18 @@ one legal action.
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import contextlib
+import threading
 import time
-from collections.abc import AsyncIterator, Iterator
-from typing import Literal
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Literal, TypeVar
 
 import msgspec
 import numpy as np
 
 from bothost.errors import BothostError, PluginError, StoreError, UsageError
-from bothost.host.process import ProcessLimits, ProcessStrategy
+from bothost.host.process import START_S, ProcessLimits, ProcessStrategy
 from bothost.plugins import Plugins
 from bothost.rules.game import ActionArray, Game, Json, View
 from bothost.store.reader import Timeline, iter_views
@@ -26,10 +28,15 @@ from bothost.tables.fallback import checked
 from bothost.web.hands import visits_of
 from bothost.web.site import Site
 
+T = TypeVar("T")
 Severity = Literal["inaccuracy", "mistake", "blunder"]
 SEVERITIES: tuple[Severity, ...] = ("inaccuracy", "mistake", "blunder")
 DECISION_S = 2.0
 """Most time that a reviewer may take for one decision."""
+HANGS_S = START_S + 10.0
+"""A strategy that takes this long to start and decide hangs."""
+MOST_REASON = 2000
+"""Characters of a reason that a page gets."""
 AT_ONCE = 2
 """Reviews that run at the same time; more wait."""
 
@@ -150,10 +157,29 @@ def blaming(address: str) -> Iterator[None]:
     """Whatever the code of a strategy raises becomes a PluginError, which names the strategy."""
     try:
         yield
-    except BothostError:
+    except (BothostError, GeneratorExit):
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:  # also what a panic of a Rust extension raises
         raise PluginError(address, f"{type(error).__name__}: {error}"[:300]) from error
+
+
+async def in_own_thread(address: str, limit_s: float, work: Callable[[], T]) -> T:
+    """Run code of a strategy. Raises what it raises, and PluginError if it hangs: then its thread is abandoned."""
+    result: concurrent.futures.Future[T] = concurrent.futures.Future()
+    result.set_running_or_notify_cancel()  # nobody can cancel it from now on
+
+    def run() -> None:
+        try:
+            result.set_result(work())
+        except BaseException as error:
+            result.set_exception(error)
+
+    threading.Thread(target=run, name=f"adviser {address}", daemon=True).start()
+    try:
+        async with asyncio.timeout(limit_s):
+            return await asyncio.wrap_future(result)
+    except TimeoutError:
+        raise PluginError(address, f"it has not answered within {limit_s:.0f} s", advice="choose another") from None
 
 
 def decision_of(player: Player, view: View, legal: ActionArray, seconds: float) -> Decision:
@@ -220,7 +246,7 @@ def opinion(decision: Decision, view: View, legal: ActionArray, chosen: int | No
     return {
         "actions": rows,
         "value": None if value is None else float(value),
-        "reason": None if reason is None else str(reason),
+        "reason": None if reason is None else str(reason)[:MOST_REASON],
     }
 
 
@@ -235,5 +261,5 @@ class Reviews:
         """The messages of ``reviewed``; ends early when the browser leaves."""
         async with self._room:
             messages = reviewed(self._site, timeline, address, seat)
-            while (message := await asyncio.to_thread(next, messages, None)) is not None:
+            while (message := await in_own_thread(address, HANGS_S, lambda: next(messages, None))) is not None:
                 yield message

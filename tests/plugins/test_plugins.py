@@ -14,9 +14,9 @@ import pytest
 
 from bothost import Model, rules
 from bothost.config import RouteSettings, Settings
-from bothost.errors import ConfigError, ConfigErrors, ModelError, StrategyNotFound, VersionNotFound
+from bothost.errors import ConfigError, ConfigErrors, ModelError, PluginError, StrategyNotFound, VersionNotFound
 from bothost.host.check import check_settings
-from bothost.plugins import Plugins, model_sha256, weights
+from bothost.plugins import Plugins, model_sha256, trainers_of, weights
 from bothost.testing import misbehaving
 
 GOOD = """
@@ -227,6 +227,52 @@ def test_games_boards_lobbies_exporters_and_commands(tmp_path: Path) -> None:
         "Bad Name",
     ):
         assert words in causes, words
+
+
+WRONG = """
+from bothost import Strategy, Trainer, hookimpl
+
+class Wrong(Strategy):
+    name, version, games = "wrong", "1", ("*",)
+    def player(self, table): ...
+class Text(Wrong):
+    name, evaluators = "text", "evaluator"
+class Missing(Wrong):
+    name, evaluators = "missing", ("evaluator",)
+class Learner(Trainer):
+    name, starts_with_version = "learning", True
+    def train(self, run, report): ...
+class Learning(Wrong):
+    name = "learning"
+    @classmethod
+    def trainer(cls): return Learner
+
+@hookimpl
+def bothost_strategies(): return [Text, Missing, Learning]
+@hookimpl
+def bothost_games(): yield "nothing-at-all", lambda **options: None
+@hookimpl
+def bothost_exporters(): pass
+@hookimpl
+def bothost_lobbies(): return Wrong
+"""
+
+
+def test_what_a_plugin_forgot_is_named(tmp_path: Path) -> None:
+    (tmp_path / "forgets.py").write_text(WRONG)
+    plugins = Plugins.load(tmp_path, entry_points=False)
+    told = " | ".join(f"{failure.cause} -> {failure.advice}" for failure in plugins.failures)
+    for words in (
+        "Text.evaluators is 'evaluator' -> a tuple",
+        "Missing.Options has no option 'evaluator', which holds an address -> add the field evaluator",
+        "bothost_exporters returned None -> return a list, or yield",
+        "bothost_lobbies returned <class 'forgets.Wrong'> -> return a list, or yield",
+    ):
+        assert words in told, words
+    with pytest.raises(PluginError, match=r"Learner\.Options has no option 'start'"):
+        trainers_of(plugins.strategies["learning"])
+    with pytest.raises(PluginError, match="nothing-at-all: its factory returned None"):
+        rules.game("nothing-at-all")
 
 
 def test_a_name_is_looked_for_no_further_than_to_where_it_is(tmp_path: Path) -> None:

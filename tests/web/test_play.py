@@ -16,7 +16,7 @@ from running_table import new_lobby
 from starlette.testclient import TestClient
 
 from bothost import config, rules
-from bothost.errors import ConfigError, UsageError
+from bothost.errors import ConfigError, PluginError, UsageError
 from bothost.lobbies.embedded import protocol as wire
 from bothost.store import consent
 from bothost.store.query import players_of
@@ -223,6 +223,31 @@ async def test_an_adviser_that_starts_while_the_game_ends_is_closed(site, monkey
     assert hint.result()["actions"] and closed
     with pytest.raises(UsageError, match="over"):
         await match.hint("random")
+
+
+async def test_an_adviser_that_hangs_is_left_behind(site, monkeypatch):
+    may_go = threading.Event()
+
+    class Hanging(FirstLegal):
+        def player(self, table):
+            may_go.wait(10)
+            return super().player(table)
+
+    def adviser(_, address):
+        return (Hanging if address == "first-legal" else FirstLegal)(FirstLegal.Options())
+
+    monkeypatch.setattr(matches, "HANGS_S", 0.2)
+    monkeypatch.setattr(matches, "adviser", adviser)
+    seat = Seat(rules.game("othello"), "a-token", {})
+    match = Match(site, Viewer(kind="operator"), seat)
+    seat.view, seat.ask = seat.game.new_state(1).view(0), wire.Ask("1", 0, 0)
+    with pytest.raises(PluginError, match="first-legal: it has not answered within"):
+        await match.hint("first-legal")
+    with pytest.raises(UsageError, match="first-legal has not answered the last question yet"):
+        await match.hint("first-legal")
+    monkeypatch.setattr(matches, "HANGS_S", 10.0)
+    assert (await match.hint("random"))["actions"]
+    may_go.set()
 
 
 def test_tokens_of_the_bots_stand_in_files_of_their_own(site, tmp_path):

@@ -14,6 +14,7 @@ from bothost.plugins import Plugins
 from bothost.store import DecisionRecord
 from bothost.store.reader import iter_hands, iter_timelines
 from bothost.testing import misbehaving
+from bothost.web import review
 from bothost.web.application import Web
 from bothost.web.review import (
     LIKELIER,
@@ -83,6 +84,14 @@ def test_the_questions_are_those_of_the_hand(site, logged, played, name):
     assert [question.view.to_bytes() for question in own] == [row.view for row in found.decisions]
 
 
+async def test_a_reviewer_that_hangs_is_left_behind(site, rows, monkeypatch):
+    hanging = Site(site.settings, site.store, Plugins.load(modules=[misbehaving]))
+    monkeypatch.setattr(review, "HANGS_S", 0.2)
+    with pytest.raises(PluginError, match="misbehaving-hang: it has not answered within"):
+        async for _ in review.Reviews(hanging).run(timeline(site), "misbehaving-hang", None):
+            pass
+
+
 def test_only_installed_strategies_may_be_asked(site, rows):
     for address in ("exec:touch /tmp/x", "exec", "rule-mahjong", "nobody", ""):
         with pytest.raises(UsageError):
@@ -92,6 +101,7 @@ def test_only_installed_strategies_may_be_asked(site, rows):
 BREACHES = {
     "crash": "RuntimeError",
     "exit": "SystemExit",
+    "panic": "PanicException",
     "player": "RuntimeError",
     "init": "RuntimeError",
     "close": "RuntimeError",

@@ -62,7 +62,7 @@ function Chooser({ hand, legal, onAct, t }) {
   const toggle = (i) => { if (!chosen.delete(i)) chosen.add(i); draw(); };
   useEffect(() => {
     const onKey = (event) => {
-      if (event.target.closest?.("input, select, textarea") || event.ctrlKey || event.metaKey) return;
+      if (event.target.closest?.("input, select, textarea") || event.ctrlKey || event.metaKey || event.altKey) return;
       if (event.key === "Enter" && event.target.closest?.("a, .act")) return; // it is meant
       const rank = { 1: "T", 0: "T" }[event.key] ?? event.key.toUpperCase();
       const [match] = event.key === "Enter" ? matching() : [];

@@ -14,10 +14,11 @@ export function Page({ here, t, go }) {
   useEffect(() => { get("/api/training").then(setList, failed); }, []);
   useEffect(() => {
     if (!name) return undefined;
-    const load = () => get("/api/training/curves", { name }).then((found) => { setCurves(found); setProblem(""); }, failed);
+    let left = false; // for another training: a late answer is not about that one
+    const load = () => get("/api/training/curves", { name }).then((found) => { if (!left) { setCurves(found); setProblem(""); } }, failed);
     load();
     const timer = setInterval(load, REFRESH_MS);
-    return () => clearInterval(timer);
+    return () => { left = true; clearInterval(timer); };
   }, [name]);
   const notice = problem && html`<p class="notice bad" role="alert">${problem}</p>`;
   if (!list) return html`<h1>${t("Training")}</h1>${notice || html`<p class="dim">…</p>`}`;
