@@ -100,10 +100,13 @@ class ActionSet:
 
     def actions(self, env: rules.VecEnv, numbers: npt.NDArray[np.integer]) -> ActionArray:
         """``action`` of every environment, shape (env.n,). Raises ValueError if a number is not legal."""
+        if numbers.shape != (env.n,) or numbers.dtype.kind not in "iu":
+            raise ValueError(f"{numbers.size} actions for {env.n} environments: give an integer for each")
         if self._number_of is None:
-            return np.ascontiguousarray(numbers, np.int32)  # the environment checks them
-        if numbers.shape != (env.n,):
-            raise ValueError(f"{numbers.size} actions for {env.n} environments")
+            outside = np.flatnonzero((numbers < 0) | (numbers >= self.n))  # to the environment, -1 means: skip me
+            if len(outside):
+                raise ValueError(f"environment {outside[0]}: action {numbers[outside[0]]} is not legal now")
+            return np.ascontiguousarray(numbers, np.int32)  # the environment checks the rest
         owners = _owners(env)
         fitting = np.flatnonzero(self._numbers(env.legal_ids) == numbers[owners])
         found, first = np.unique(owners[fitting], return_index=True)

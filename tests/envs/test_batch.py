@@ -116,8 +116,12 @@ def test_errors():
     with pytest.raises(ValueError, match="environment 0: action 0 is not legal"):
         abstract.step(np.zeros(2, int))
     for either in (env, abstract):
-        with pytest.raises(ValueError, match="3 actions for 2 environments"):
-            either.step(np.zeros(3, int))
+        for wrong in (np.zeros(3, int), np.zeros((2, 1), int), np.full(2, 19.5)):
+            with pytest.raises(ValueError, match="actions for 2 environments: give an integer for each"):
+                either.step(wrong)
+        for outside in (-1, either.action_set.n, 2**32 + 19):
+            with pytest.raises(ValueError, match=f"environment 0: action {outside} is not legal now"):
+                either.step(np.full(2, outside))
     with pytest.raises(UsageError, match="cannot be played by 'rule-othello'"):
         BatchEnv("othello", 2, "rule-othello")
     with pytest.raises(UsageError, match="no rule player"):
