@@ -452,6 +452,36 @@ def test_a_command_ends_with_its_exit_code_while_a_plugins_native_code_still_run
     assert (ended.returncode, ended.stdout, ended.stderr) == (75, "done\n", "")
 
 
+GARBAGE_AT_THE_END = """
+import gc, sys
+from bothost import __main__, cli
+
+
+class Cycle:
+    def __init__(self):
+        self.own = self
+
+    def __del__(self):
+        print("collected")
+
+
+def run():
+    gc.enable()
+    Cycle()
+    return 130
+
+
+cli.main = run
+sys.exit(__main__.main())
+"""
+
+
+def test_a_command_that_ends_does_not_search_its_objects_for_garbage():
+    """With torch the search took several seconds, after Ctrl-C too."""
+    ended = subprocess.run([sys.executable, "-c", GARBAGE_AT_THE_END], capture_output=True, text=True, timeout=50)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "")
+
+
 def test_an_interrupt_during_the_imports_is_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     class Interrupted(types.ModuleType):
         def __getattr__(self, name: str) -> Any:
