@@ -90,6 +90,8 @@ class Account:
         self.place = Place(lobby.name, settings.name, adapter.capabilities.connections_per_identity)
         self.refused: m.AuthFailed | None = None
         self.superseded = False
+        self.contested = False
+        """Whether we are superseded, and the leases have not shown yet whether by another host."""
         self.ever_connected = False
         self.last_problem = ""
         """Why there is no connection, as the lobby or the system reports it."""
@@ -196,11 +198,17 @@ class Account:
             self.tables.abort_all()
 
     def _was_superseded(self, event: m.Superseded, now: float) -> None:
-        self.superseded = True
+        self.superseded = self.contested = True
         self.last_problem = event.reason or "another connection of this account took over"
         _log.error("superseded", lobby=self.lobby.name, account=self.name, reason=self.last_problem)
         self._lost()
+        self._host.contested(self)
+
+    def give_up(self) -> None:
+        """End the account, because a client that is no host of ours took our place."""
+        self.contested = False
         self.tables.abort_all()
+        self._host.account_changed(self)
 
     def _notice(self, event: m.Notice, now: float) -> None:
         self._lines.log(now, event.level, "lobby_notice", lobby=self.lobby.name, text=event.text)
@@ -251,7 +259,7 @@ class Account:
     @property
     def finished(self) -> bool:
         """Whether the account is done."""
-        if self._moved:
+        if self._moved or (self.contested and not self.seeking.stopped):
             return False
         return self.connection.ended or (self.seeking.stopped and not self.tables.sessions)
 

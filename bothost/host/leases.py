@@ -110,18 +110,21 @@ class Keeper:
         self._reached_since: float | None = None
         """Since when every round has reached the database; None: the last one did not."""
 
-    async def round(self, wanted: Collection[AccountKey]) -> tuple[set[AccountKey], set[AccountKey]]:
+    async def round(
+        self, wanted: Collection[AccountKey], *, now: bool = False
+    ) -> tuple[set[AccountKey], set[AccountKey]]:
         """Renew held leases if they are due, and try to take the ``wanted`` ones. Returns the lost and gained leases.
 
-        While the database is unreachable no lease is lost or gained.
+        ``now``: renew them although they are not due, to learn whether another host has one. While the database is
+        unreachable no lease is lost or gained.
         """
-        now = time.monotonic()
+        began = time.monotonic()
         wanted = set(wanted) - self.held
-        due = now - self._renewed_at >= self._book.ttl_s / 3
+        due = now or began - self._renewed_at >= self._book.ttl_s / 3
         if not wanted and not due:
             return set(), set()
         self._asked_for = wanted
-        reached_s = now - self._reached_since if self._reached_since is not None else 0.0
+        reached_s = began - self._reached_since if self._reached_since is not None else 0.0
         loop = asyncio.get_running_loop()
         try:
             found = await loop.run_in_executor(
@@ -135,8 +138,8 @@ class Keeper:
             return set(), set()
         self.problem = ""
         if self._reached_since is None:
-            self._reached_since = now
-        self._renewed_at = now
+            self._reached_since = began
+        self._renewed_at = began
         lost = self.held - found.kept
         self.held = set(found.kept | found.taken)
         self.others = found.others

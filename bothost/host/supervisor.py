@@ -298,6 +298,11 @@ class Host:
     def remember(self, account: Account, memo: Json) -> None:
         self._memos.remember(account.place.lease, memo)
 
+    def contested(self, account: Account) -> None:
+        """Another client took the account's place. If there are leases, they show whether that is another host."""
+        if self._takeover is None:
+            account.give_up()
+
     def account_changed(self, account: Account) -> None:
         self._changed.set()
         if account.connection.connected:  # the lobby is reachable for the others as well

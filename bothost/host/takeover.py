@@ -41,9 +41,13 @@ class Takeover:
             await self._release_finished()
             by_lease = {account.place.lease: account for account in host.accounts}
             wanted = [lease for lease, account in by_lease.items() if account.refused is None and not host.draining]
-            lost, gained = await leases.round(wanted)
+            contested = [account for account in host.accounts if account.contested]
+            lost, gained = await leases.round(wanted, now=bool(contested))
             for lease in lost:
                 await self._lost(by_lease[lease])
+            for account in contested:
+                if account.place.lease in leases.held and not leases.problem:
+                    account.give_up()
             for lease in gained:
                 await self._gained(by_lease[lease])
             if not self._wait_for_others():

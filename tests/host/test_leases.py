@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 import pytest
 import structlog
+from websockets.asyncio.client import connect
 
 import bothost.lobbies
 from bothost.config import AccountSettings, Secret, WishSettings
@@ -241,6 +242,38 @@ async def test_an_outage_of_the_database_costs_no_connection(kit, pair, monkeypa
         await asyncio.sleep(0.5)
         assert [account.connection.reconnects for account in first.accounts] == reconnects
         assert kit.count("leases") == 3
+
+
+async def test_a_host_that_cannot_reach_the_database_leaves_its_hands_to_the_host_that_takes_over(
+    kit, pair, monkeypatch
+):
+    """The lobby reports the take-over first. The host waits, and ends no hand that the other continues."""
+    real, cut = Leases.round, asyncio.Event()
+
+    def partitioned(leases, held, wanted, *, take_over):
+        if cut.is_set() and leases.holder == "first":
+            raise StoreUnavailable("away")
+        return real(leases, held, wanted, take_over=take_over)
+
+    monkeypatch.setattr(Leases, "round", partitioned)
+    async with kit.lobby(grant_ms=60_000), pair.running("first", min_move_ms=20.0) as first:
+        await kit.until(lambda: first.runner.counters.decisions >= 3)
+        async with pair.running("second", min_move_ms=20.0) as second:
+            cut.set()
+            await kit.until(lambda: len(connected(second)) == 3 and second.runner.counters.hands >= 3)
+            assert all(account.contested for account in first.accounts)
+            cut.clear()
+            await kit.until(lambda: {account.place.waiting for account in first.accounts} == {"second"})
+    assert kit.rows("SELECT DISTINCT reason FROM game_ends") == [("normal",)]
+
+
+async def test_an_account_whose_place_another_client_took_is_given_up(kit, pair):
+    async with kit.lobby() as server, pair.running("first", accounts=2, wishes=()) as first:
+        await kit.until(lambda: len(connected(first)) == 2)
+        async with connect(server.url) as client:
+            await client.send(wire.encode(wire.Hello(wire.VERSION, "adaadaada", "another client", "", {})).decode())
+            await kit.until(lambda: first.accounts[0].finished)
+            assert connected(first) == {"bob"}
 
 
 async def test_a_host_that_cannot_write_leases_at_its_start_says_why_it_does_not_connect(kit, pair, monkeypatch):
