@@ -135,7 +135,9 @@ class Game:
     def _game_frame(self, frame: wire.Body) -> list[m.Output]:
         match frame:
             case wire.GameEnd():
-                return self._end(frame)
+                return self._end(m.TableEnded(self.name, "normal", _final_scores(frame)))
+            case wire.VotedEnd():
+                return self._end(m.TableEnded(self.name, "aborted", detail="the players voted to end the game"))
             case wire.SeatsSwitched():
                 self._attendance.forget_seats()
             case wire.Tags():
@@ -206,14 +208,11 @@ class Game:
         tick, self._next_tick = self._next_tick, None
         return [m.CancelTimer(NEXT), self._session.send_text(moves.action_frame("ready", None, self.id, tick))]
 
-    def _end(self, frame: wire.GameEnd) -> list[m.Output]:
+    def _end(self, end: m.TableEnded) -> list[m.Output]:
         self.over = True
         out: list[m.Output] = [m.CancelTimer(ECHO), m.CancelTimer(NEXT)]
         if self._hand is not None:
             out.append(m.HandEnded(self.name, self._hand.name, None, "aborted"))
-        data = frame.game_end_info.player_final_data
-        scores = tuple(float(data[str(i)].score) for i in range(SEATS)) if set(data) == {"0", "1", "2", "3"} else None
-        end = m.TableEnded(self.name, "normal", scores)
         out.append(m.Remember({}))
         in_room = self._room and not self._attendance.left_room(self._session.user)
         return [*out, *leave_room(self._session, self._room, end)] if in_room else [*out, end]
@@ -319,6 +318,11 @@ class Game:
         if not self._may_disconnect:
             return [m.Notice("a reconnect would delete the game: the lobby plays the rest of this hand for us")]
         return self._session.reconnect("a fresh snapshot is needed")
+
+
+def _final_scores(frame: wire.GameEnd) -> tuple[float, ...] | None:
+    data = frame.game_end_info.player_final_data
+    return tuple(float(data[str(i)].score) for i in range(SEATS)) if set(data) == {"0", "1", "2", "3"} else None
 
 
 def _missed_scores(info: wire.GameInfo, hand: HandTracker) -> tuple[float, ...] | None:

@@ -241,6 +241,10 @@ class GameEnd(Body, frozen=True):
     game_end_info: GameEndInfo = GameEndInfo()
 
 
+class VotedEnd(Body, frozen=True):
+    """The people at the table voted to end the game. Who is offline counts as agreeing."""
+
+
 class ReadyStatus(Body, frozen=True):
     player_to_ready: dict[str, bool] = {}
 
@@ -285,6 +289,9 @@ _BODIES: dict[str, type[Body]] = {
     "gamestate/guobiao/show_result": ResultShown,
     "gamestate/guobiao/game_end": GameEnd,
     "gamestate/guobiao/ready_status": ReadyShown,
+    "gamestate/vote_update": Ignored,
+    "gamestate/vote_end": VotedEnd,
+    "gamestate/broadcast_sticker": Ignored,
     "refresh_player_tag_list": Tags,
     "switch_seat": SeatsSwitched,
     "get_server_stats": Ignored,

@@ -320,6 +320,14 @@ def test_a_position_with_a_number_that_is_no_tile_is_not_used(change):
     assert told(bench.hear("gamestate/guobiao/game_start", game_info=game_info(1, HAND)), m.HandStarted)
 
 
+def test_a_game_that_the_players_vote_to_end_is_aborted():
+    bench = Bench().turn()
+    assert bench.hear("gamestate/vote_update", vote_info={"phase": "voting", "vote_type": "end"}) == []
+    out = bench.hear("gamestate/vote_end", message="投票结束对局通过")
+    assert [end.reason for end in told(out, m.HandEnded | m.TableEnded)] == ["aborted", "aborted"]
+    assert said(out) == [{"type": "room/leave_room", "room_id": "1"}]
+
+
 def test_leaving_a_game_gives_it_up_for_good():
     bench = Bench().turn()
     out = bench.feed(m.Leave("room-1"))
