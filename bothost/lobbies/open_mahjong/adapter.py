@@ -46,6 +46,8 @@ class OpenMahjong(LobbyAdapter):
         self._chat = Chat(account, options)
         self._table: WaitingRoom | Game | None = None
         self._listing = False
+        self._shunned: set[int] = set()
+        """Hosts who removed us from their rooms: we choose no room of theirs."""
         self._known: tuple[str, ...] = ()
         self._memo: m.Json = {}
 
@@ -196,7 +198,7 @@ class OpenMahjong(LobbyAdapter):
             case wire.RoomJoined() if self._table is None and self._seeker.entering:
                 return self._session.deaf()  # the lobby shows the room to all who sit there, and then answers
             case wire.RoomLeft() if isinstance(self._table, WaitingRoom):  # the answer to our leaving comes without one
-                self._seeker.shun(self._table.info.host_user_id)
+                self._shunned.add(self._table.info.host_user_id)
                 return self._table.removed()
             case wire.RoomList():
                 return self._rooms(frame.room_list)
@@ -207,6 +209,7 @@ class OpenMahjong(LobbyAdapter):
         if self._listing:
             self._listing = False
             out.append(m.Tables(tuple(table_info(room) for room in rooms if is_ours(room))))
+        rooms = tuple(room for room in rooms if room.host_user_id not in self._shunned)
         if isinstance(self._table, WaitingRoom):
             return out + self._table.compare(rooms)
         return out + self._seeker.choose(rooms)

@@ -33,8 +33,6 @@ class Seeker:
         self.seek: Seek | None = None
         self._unwanted = False
         """Whether the lobby opens a room for a seek that was cancelled."""
-        self._shunned: set[int] = set()
-        """Hosts who removed us from their rooms."""
         self._session = session
         self._options = options
 
@@ -92,7 +90,6 @@ class Seeker:
             room.id
             for room in rooms
             if fits(room, seek.wish.attributes, room.hepai_limit if minimum is None else minimum)
-            and room.host_user_id not in self._shunned
         ]
         return self._next_choice(seek, "no room fits")
 
@@ -105,10 +102,6 @@ class Seeker:
         if not fixed and wish.get("create", self._options.create):
             return self._open_room(seek)
         return self.end(reason)
-
-    def shun(self, host: int) -> None:
-        """Choose no room of this host any more."""
-        self._shunned.add(host)
 
     def entered(self, info: wire.Room) -> tuple[WaitingRoom | None, list[m.Output]]:
         """The lobby shows a room in which we sit. Returns it if it answers the seek."""

@@ -198,8 +198,12 @@ def test_whoever_removes_us_from_a_room_is_left_alone():
     out = bench.hear("room/leave_room_done", message="您已被房主移出房间")
     assert [end.reason for end in told(out, m.TableEnded)] == ["kicked"]
     bench.feed(m.Seek("t", m.Wish("mahjong")))
-    out = bench.hear("room/get_room_list", room_list=[theirs | {"player_list": [OTHERS[0]]}])
-    assert said(out)[0]["type"] == "room/create_GB_room"
+    theirs = theirs | {"room_id": "1", "player_list": [OTHERS[0]]}
+    assert said(bench.hear("room/get_room_list", room_list=[theirs]))[0]["type"] == "room/create_GB_room"
+    ours = ROOM | {"room_id": "2"}
+    bench.hear("room/refresh_room_info", room_info=ours)
+    bench.fire("look")
+    assert bench.hear("room/get_room_list", room_list=[theirs, ours]) == [], "we do not leave our room for theirs"
 
 
 def test_a_room_in_which_no_game_begins_is_left():
