@@ -50,9 +50,13 @@ class SocketSession:
             return []
         return self.end(m.Disconnected(loss_reason(item), self.retry_after_s))
 
+    def hang_up(self, event: m.Output) -> list[m.Output]:
+        """Close the socket, although the lobby left it open."""
+        return [m.CloseSocket(self._conn), *self.end(event)]
+
     def reconnect(self, reason: str) -> list[m.Output]:
         """Connect again, for example because only a new connection brings a fresh position."""
-        return [m.CloseSocket(self._conn), *self.end(m.Disconnected(reason, self.retry_after_s))]
+        return self.hang_up(m.Disconnected(reason, self.retry_after_s))
 
     def close(self) -> list[m.Output]:
         """Disconnect."""

@@ -63,8 +63,8 @@ class Session(SocketSession):
         return [m.SetTimer(SETTLE, self._options.settle_s)]
 
     def refuse(self, reason: str) -> list[m.Output]:
-        """Close the socket, because the lobby refuses the login but leaves the socket open."""
-        return [m.CloseSocket(self._conn), *self.end(m.AuthFailed(reason))]
+        """The lobby refuses the login, but leaves the socket open."""
+        return self.hang_up(m.AuthFailed(reason))
 
     def popup(self, frame: wire.Popup) -> list[m.Output]:
         text = frame.message_info.content or frame.message_info.title or frame.message
@@ -74,7 +74,7 @@ class Session(SocketSession):
                 f"the lobby does not accept release_version {version}: {text}; set lobby.options.release_version"
             )
         if frame.message == "login_kickout":
-            return [m.CloseSocket(self._conn), *self.end(m.Superseded(text))]
+            return self.hang_up(m.Superseded(text))
         if frame.message != "reconnect_ask":
             return [m.Notice(f"the lobby says: {text}")]
         if self.abandoned:
@@ -102,8 +102,7 @@ class Session(SocketSession):
 
         When it cleans up after a closed connection of ours, it forgets a newer one too. So it gets time for that.
         """
-        lost = m.Disconnected("the lobby tells us nothing about our room", CLEANUP_S)
-        return [m.CloseSocket(self._conn), *self.end(lost)]
+        return self.hang_up(m.Disconnected("the lobby tells us nothing about our room", CLEANUP_S))
 
     def ping(self) -> list[m.Output]:
         if not self.ready:

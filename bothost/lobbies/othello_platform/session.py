@@ -94,11 +94,8 @@ class Session(SocketSession):
         self.rest.forget_token()
         self._bad_tokens += 1
         if self._bad_tokens > BAD_TOKENS:
-            return [m.CloseSocket(self._conn), *self.end(m.AuthFailed(reason))]
+            return self.hang_up(m.AuthFailed(reason))
         return self.reconnect(reason)
-
-    def reconnect(self, reason: str) -> list[m.Output]:
-        return [m.CloseSocket(self._conn, 1000, "bye"), *self.end(m.Disconnected(reason))]
 
     def end(self, *events: m.Output) -> list[m.Output]:
         """Record the end of the connection and of all calls."""
