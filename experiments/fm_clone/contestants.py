@@ -20,6 +20,7 @@ from bothost_fm_clone.alone import MACHINES, player_alone
 from bothost_fm_clone.encode import encoding
 from bothost_fm_clone.fit import score, softmax
 from bothost_fm_clone.learn import SharedOptions, crowd_of, directed, player_of
+from bothost_fm_clone.numbers import numbers
 from bothost_fm_clone.samples import Decisions
 from bothost_fm_clone.shared import SharedClone
 from bothost_fm_clone.sight import Sight, sight
@@ -181,7 +182,7 @@ def _log_loss(scores: Floats, dataset: Any) -> tuple[str, float, bool]:
 
 
 def _matrix(known: Sight, samples: Samples) -> tuple[Any, Any]:
-    """A sparse row for each candidate of each decision, and whether it was chosen."""
+    """A sparse row for each candidate of each decision, and whether it was chosen. Numbers follow the features."""
     from scipy.sparse import csr_matrix, hstack  # type: ignore[import-untyped]
 
     seen = known.seen(samples)
@@ -191,6 +192,7 @@ def _matrix(known: Sight, samples: Samples) -> tuple[Any, Any]:
         csr_matrix((np.ones(len(rows.items), np.float32), rows.items, rows.offsets), (len(rows), width))
         for rows, width in ((position, len(known.positions)), (seen.alternatives, len(known.choices)))
     ]
+    parts.append(csr_matrix(parts[-1] @ numbers(known.game)))
     return hstack(parts, format="csr"), seen.chosen.astype(np.float32)
 
 

@@ -36,15 +36,17 @@ PLACES = ("the best", "the second best", "the third best", "the fourth or fifth 
 SHAPE_WORDS = tuple(shape.replace("_", " ") for shape in SHAPES)
 
 
-def _few(number: int, what: str) -> str:
+def few(number: int, what: str) -> str:
+    """``one tile``, ``2 tiles``."""
     return f"one {what}" if number == 1 else counted(number, what)
 
 
 def _melds(number: int) -> str:
-    return _few(number, "meld") if number else "no meld"
+    return few(number, "meld") if number else "no meld"
 
 
-def _bins(edges: tuple[float, ...], what: str) -> list[str]:
+def bins(edges: tuple[float, ...], what: str) -> list[str]:
+    """Names of the bins between these edges, ascending."""
     return [f"{what} under {edges[0]:g}"] + [f"{what} from {edge:g}" for edge in edges]
 
 
@@ -53,7 +55,7 @@ POSITIONS = (
     *(f"sits {wind}" for wind in WINDS),
     *(f"the round is {wind}" for wind in WINDS),
     *(f"at most {n} own draws are left" for n in LEFT),
-    *(f"the hand needs {_few(n, 'tile')}" for n in range(8)),
+    *(f"the hand needs {few(n, 'tile')}" for n in range(8)),
     *(f"has {_melds(n)}" for n in range(5)),
     *(f"{who} has {_melds(n)}" for who in RELATIVE for n in range(5)),
     *(f"holds {tile}" for tile in TILE_WORDS),
@@ -71,13 +73,13 @@ CHOICES = (
         for name in (
             *(f"is {place} for the hand" for place in PLACES),
             *(f"is {place} after its cost" for place in PLACES),
-            *_bins(RATIOS, "keeps a share of the best worth"),
-            *(f"then needs {_few(n, 'tile')}" for n in range(7)),
+            *bins(RATIOS, "keeps a share of the best worth"),
+            *(f"then needs {few(n, 'tile')}" for n in range(7)),
             *(f"aims at {shape}" for shape in SHAPE_WORDS),
             "leaves nothing to win",
         )
     ),
-    *_bins(COSTS, "may cost points"),
+    *bins(COSTS, "may cost points"),
     *(f"is {place} for safety" for place in PLACES),
     "drops the drawn tile",
     "drops an isolated tile",
@@ -111,7 +113,7 @@ def position(view: View) -> IntArray:
         found.append(f"it is {told['phase']}")
     left = int(np.sum(told["wall_left"])) / 4 if len(told["wall_left"]) != 4 else told["wall_left"][seat]
     found += [f"at most {n} own draws are left" for n in LEFT if left <= n]
-    found.append(f"the hand needs {_few(_needed(counts, len(melds[seat])), 'tile')}")
+    found.append(f"the hand needs {few(_needed(counts, len(melds[seat])), 'tile')}")
     for distance, who in enumerate(RELATIVE, 1):
         other = (seat + distance) % 4
         found.append(f"{who} has {_melds(len(melds[other]))}")
@@ -137,7 +139,7 @@ def candidates(view: View, choices: IntArray) -> list[IntArray]:
     drops = kind == 2
     for place, rank in enumerate(_ranked(-np.where(drops, costs, np.inf))):
         if drops[place]:
-            found[place].append(_bins(COSTS, "may cost points")[int(np.searchsorted(COSTS, costs[place], "right"))])
+            found[place].append(bins(COSTS, "may cost points")[int(np.searchsorted(COSTS, costs[place], "right"))])
             found[place] += _placed(rank, "for safety")
     open_ = _counts([t for seat in told["discards"] for t in seat])
     for place, (move, at) in enumerate(zip(kind.tolist(), tiles.tolist(), strict=True)):
@@ -159,11 +161,11 @@ def _prospects(
         found[place] += _placed(rank, f"for the hand {estimate}")
     for place, rank in enumerate(_ranked(np.where(wins, np.inf, numbers[:, 17]))):
         found[place] += _placed(rank, f"after its cost {estimate}")
-    names = _bins(RATIOS, "keeps a share of the best worth")
+    names = bins(RATIOS, "keeps a share of the best worth")
     for place, row in enumerate(numbers):
         found[place].append(f"{names[int(np.searchsorted(RATIOS, row[1], 'right'))]} {estimate}")
         if row[3:10].any():
-            found[place].append(f"then needs {_few(int(row[3:10].argmax()), 'tile')} {estimate}")
+            found[place].append(f"then needs {few(int(row[3:10].argmax()), 'tile')} {estimate}")
             found[place].append(f"aims at {SHAPE_WORDS[int(row[11:16].argmax())]} {estimate}")
         else:
             found[place].append(f"leaves nothing to win {estimate}")

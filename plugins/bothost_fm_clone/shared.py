@@ -26,6 +26,8 @@ from bothost_fm_clone.sight import Sight, sight
 
 VERSION = 2
 """Encoder version of these models."""
+MOST_PAIRS = 100_000
+"""Combinations that a file may have."""
 EXPLAINED, PAIRED = 8, 4
 """Number of candidates, and of their features, for the reasons of a choice; and number of features for pairs."""
 
@@ -138,7 +140,7 @@ def _checked(own: Encoding, tensors: dict[str, npt.NDArray[Any]]) -> SharedClone
         or sizes.shape != (2,)
     ):
         raise ValueError("its tensors have the wrong types")
-    if len(pairs) > 10_000 or sizes.min() < 0 or sizes.max() > 1024:
+    if len(pairs) > MOST_PAIRS or sizes.min() < 0 or sizes.max() > 1024:
         raise ValueError("its sizes are out of range")
     if any(
         values.dtype != np.float16 or values.ndim != 1 or not np.isfinite(values).all() for values in tensors.values()

@@ -20,6 +20,7 @@ from bothost_fm_clone.train import FmCloneTrainer, TrainOptions
 
 GAME = rules.game("doudizhu")
 OWN = encoding("doudizhu")
+KNOWN = sight("doudizhu")
 
 
 class Log:
@@ -78,6 +79,20 @@ def test_a_habit_that_is_a_pair_of_features_is_found_with_few_hands():
     found = score(clone.probabilities_of(tested.samples), tested.samples)
     assert found.top1 > 0.8 and found.log_loss < 0.5 * np.log(lengths).mean()
     assert len(clone.pairs) and clone.pairs[:, 1].min() >= len(known.positions)
+
+
+def test_a_liking_that_grows_with_a_number_is_found_with_few_hands():
+    """The player keeps as few cards as possible. Few hands do not show each number of cards beside each other one."""
+    kept = {KNOWN.choices.index("keeps 1 card"): 1}
+    kept |= {KNOWN.choices.index(f"keeps {cards} cards"): cards for cards in range(2, 21)}
+
+    def chosen(seen, row):
+        return min(candidates(seen, row), key=lambda each: sum(kept.get(n, 0) for n in each[1]))[0]
+
+    learnt, tested = by_rule(10, chosen), by_rule(40, chosen)
+    tested = tested.where(tested.hands >= 20)
+    clone, _ = player_alone(OWN, learnt, 1)
+    assert score(clone.probabilities_of(tested.samples), tested.samples).top1 > 0.9
 
 
 def test_it_is_the_same_each_time_and_survives_its_file(tmp_path):

@@ -1,0 +1,61 @@
+"""Numbers that features of candidates spell out: "keeps 3 cards" is one value of the number of cards kept.
+
+A feature says nothing of its neighbours: that a player likes to keep two cards does not tell that one card is even
+better. With few hands a player's likings are found sooner along such a number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+
+import numpy as np
+
+from bothost.rules import doudizhu
+from bothost.training.factorization import FloatArray
+from bothost_fm_clone import attributes, mahjong
+from bothost_fm_clone.sight import sight
+from bothost_fm_clone.words import RANKS, counted, move_words
+
+MIDDLE = 7
+"""The rank of Dou Dizhu, counted from 0, that is neither high nor low: a 10."""
+HIGH = 11
+"""The lowest high rank: the ace."""
+
+
+@cache
+def numbers(game: str) -> FloatArray:
+    """float32, shape (features of candidates, numbers): what each feature adds to each number."""
+    known = sight(game).choices
+    made = {"doudizhu": _doudizhu, "othello": _othello, "mahjong": _mahjong}[game]()
+    return np.array([[number.get(name, 0.0) for number in made] for name in known], np.float32)
+
+
+def _doudizhu() -> list[Mapping[str, float]]:
+    kept = {f"keeps {counted(n, 'card')}": n for n in range(1, 21)}
+    plays = {f"keeps {counted(n, 'play')}": n for n in range(1, 16)}
+    lowest = {f"plays {RANKS.get(rank, rank)} as the lowest rank": n for n, rank in enumerate(doudizhu.RANKS, 1)}
+    # Of a rank with several cards, each number of copies up to the greatest is kept.
+    strength = {
+        f"keeps {move_words(rank * copies)}": n - MIDDLE
+        for n, rank in enumerate(doudizhu.RANKS)
+        for copies in range(1, 5)
+    }
+    high = {f"keeps {move_words(rank * copies)}": 1.0 for rank in doudizhu.RANKS[HIGH:] for copies in range(1, 5)}
+    return [kept, plays, lowest, strength, high]
+
+
+def _othello() -> list[Mapping[str, float]]:
+    replies = {f"leaves the opponent {n} repl{'ies' if n != 1 else 'y'}": n for n in range(25)}
+    turned = {f"turns {counted(n, 'disc')}": n for n in range(attributes.MOST_TURNED + 1)}
+    open_ = {f"has {counted(n, 'disc')} beside empty squares": n for n in range(attributes.MOST_OPEN + 1)}
+    return [replies, turned, open_]
+
+
+def _mahjong() -> list[Mapping[str, float]]:
+    named = [mahjong.bins(mahjong.COSTS, "may cost points")]
+    for estimate in mahjong.ESTIMATES:
+        shares = mahjong.bins(mahjong.RATIOS, "keeps a share of the best worth")
+        needed = [f"then needs {mahjong.few(n, 'tile')}" for n in range(7)]
+        named += [[f"{name} {estimate}" for name in names] for names in (shares, needed)]
+    return [{name: n for n, name in enumerate(names)} for names in named]

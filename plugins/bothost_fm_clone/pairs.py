@@ -1,0 +1,258 @@
+"""Grows a clone of single features and pairs of features, one at a time, from few hands.
+
+Each step moves the weight of one feature of candidates, of one number (``numbers``), or of a pair with one of them, by
+a part of a Newton step. It takes the one that lowers the loss most.
+"""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from bothost.training.factorization import FloatArray, Samples
+from bothost_fm_clone.encode import Encoding
+from bothost_fm_clone.fit import softmax
+from bothost_fm_clone.numbers import numbers
+from bothost_fm_clone.samples import Decisions
+from bothost_fm_clone.shared import SharedClone
+from bothost_fm_clone.sight import sight
+
+PENALTY = 10.0
+"""L2 of a step. It is weighed against the second derivative, at most a quarter for each decision."""
+RATE = 0.5
+"""Part of a Newton step. Full steps predict worse."""
+STEPS, PATIENCE = 6000, 120
+"""Most steps of a fit, and steps without a gain on left-out hands after which it ends."""
+SCREENED, EVERY = 1000, 100
+"""So many features and pairs are considered at each step. They are chosen anew after so many steps."""
+CONSTANT = -1
+"""The part of a number that no feature adds."""
+Feature = tuple[int, ...]
+"""One feature or number of candidates, or an ascending pair whose second is one. Features of positions have the lowest
+indices, numbers the highest."""
+Step = tuple[Feature, float]
+
+
+class Pairs:
+    """Fits that each leave out a part of the hands, grown together until the loss on left-out hands is least."""
+
+    def __init__(self, learnt: Decisions, parts: Sequence[npt.NDArray[np.bool_]], own: Encoding) -> None:
+        """``parts``: for each fit the mask of the decisions that it leaves out."""
+        self._own = own
+        self._rows = rows = _Candidates.of(own.game, learnt.samples)
+        out = np.stack(parts)[:, rows.decision]
+        self._learnt, self._judged = (~out).astype(np.float32), out & rows.chosen
+        self._scores = np.zeros(out.shape)
+        self._odds = softmax(self._scores, rows.lengths)
+        self._steps: list[list[Step]] = [[] for _ in parts]
+        losses: list[float] = []
+        self._best = 0
+        while len(losses) < min(STEPS, self._best + 1 + PATIENCE):
+            if len(losses) % EVERY == 0:
+                self._consider([rows.best(*each) for each in zip(*self._slopes_and_odds(), strict=True)])
+            losses.append(self._step())
+            self._best = int(np.argmin(losses))
+        self.loss = losses[self._best]
+        """The mean log-loss on left-out hands."""
+
+    def clone(self, *, fold: int | None = None) -> SharedClone:
+        """A clone that scores by the mean of the fits, or by one of them."""
+        fits = self._steps if fold is None else [self._steps[fold]]
+        weights: dict[Feature, float] = defaultdict(float)
+        for steps in fits:
+            for feature, change in steps[: self._best + 1]:
+                weights[feature] += change / len(fits)
+        return _clone(self._own, self._rows.without_numbers(weights))
+
+    def _slopes_and_odds(self) -> tuple[FloatArray, FloatArray]:
+        """Derivatives of each fit's loss by the candidates' scores, and the candidates' probabilities, 0 where they are
+        left out; shape (fits, candidates)."""
+        return (
+            self._learnt * (self._odds - self._rows.chosen).astype(np.float32),
+            self._learnt * self._odds.astype(np.float32),
+        )
+
+    def _consider(self, wanted: Sequence[Sequence[Feature]]) -> None:
+        """Consider these features, each fit its own: the hands that a fit leaves out have no say in them."""
+        self._features = sorted(set(itertools.chain(*wanted)))
+        self._values = _Values(self._rows, self._features)
+        self._considered = np.array([[feature in mine for feature in self._features] for mine in map(set, wanted)])
+
+    def _step(self) -> float:
+        """Move one weight of each fit. Returns the mean log-loss on the left-out decisions."""
+        slopes, bends = self._values.derivatives(*self._slopes_and_odds())
+        for fit, best in enumerate(np.argmax(self._considered * _gains(slopes, bends), axis=1)):
+            change = float(-RATE * slopes[fit, best] / (bends[fit, best] + PENALTY))
+            rows, values = self._values[best]
+            self._scores[fit, rows] += change * values
+            self._steps[fit].append((self._features[best], change))
+        self._odds = softmax(self._scores, self._rows.lengths)
+        return float(-np.log(np.maximum(self._odds[self._judged], 1e-12)).mean())
+
+
+def _clone(own: Encoding, weights: Mapping[Feature, float]) -> SharedClone:
+    """A clone that scores by these weights alone. The features are no numbers."""
+    known = sight(own.game)
+    pairs = sorted(feature for feature in weights if len(feature) == 2)
+    single = np.zeros(len(known.choices), np.float32)
+    for feature, weight in weights.items():
+        if len(feature) == 1:
+            single[feature[0] - len(known.positions)] = weight
+    blank = SharedClone.blank(own, 0, 0, 0)
+    values = np.array([weights[pair] for pair in pairs], np.float32)
+    return replace(
+        blank,
+        pairs=np.array(pairs, np.int32).reshape(-1, 2),
+        parameters={**blank.parameters, "weights": np.concatenate([single, values])},
+    )
+
+
+@dataclass(frozen=True)
+class _Candidates:
+    """All candidates of some decisions, one row each."""
+
+    positions: FloatArray
+    """float32, shape (decisions, features of positions): 1 where set."""
+    choices: FloatArray
+    """float32, shape (candidates, features and numbers of candidates): 1 where a feature is set, and numbers less
+    their mean, in standard deviations."""
+    parts: FloatArray
+    """float32, shape (numbers, features of candidates + 1): what features add to a number, and in the end the
+    constant."""
+    lengths: npt.NDArray[np.int64]
+    """Shape (decisions,): the number of candidates of each."""
+    decision: npt.NDArray[np.int64]
+    """Shape (candidates,): the decision of each."""
+    chosen: npt.NDArray[np.bool_]
+    """Shape (candidates,)."""
+
+    @classmethod
+    def of(cls, game: str, samples: Samples) -> Self:
+        known = sight(game)
+        seen = known.seen(samples)
+        assert seen.alternatives is not None
+        features = seen.alternatives.dense(len(known.choices))
+        values = features @ numbers(game)
+        mean, spread = values.mean(axis=0), values.std(axis=0) + 1e-6
+        return cls(
+            seen.features.dense(len(known.positions)),
+            np.concatenate([features, (values - mean) / spread], axis=1),
+            np.concatenate([numbers(game), -mean[None]]).T / spread[:, None],
+            np.diff(seen.legal.offsets),
+            seen.legal.row_of,
+            seen.chosen,
+        )
+
+    def __getitem__(self, feature: Feature) -> tuple[npt.NDArray[np.int64], FloatArray]:
+        """The candidates that have a feature, and its values there."""
+        first = self.positions.shape[1]
+        values = self.choices[:, feature[-1] - first]
+        rows = np.flatnonzero(values)
+        values = values[rows]
+        for part in feature[:-1]:
+            there = self.choices[rows, part - first] if part >= first else self.positions[self.decision[rows], part]
+            rows, values = rows[there != 0], (values * there)[there != 0]
+        return rows, values
+
+    def best(self, slopes: FloatArray, odds: FloatArray) -> list[Feature]:
+        """The ``SCREENED`` features and pairs that lower the loss most. What several candidates of a decision have in
+        common is left out of the second derivatives of pairs of candidates' features."""
+        first = self.positions.shape[1]
+        here, there = (np.flatnonzero(rows.any(axis=0)) for rows in (self.positions, self.choices))
+        positions, choices = self.positions[:, here], self.choices[:, there]
+        squares = np.square(choices)
+        begins = np.cumsum(self.lengths) - self.lengths
+        by_choice = slopes[:, None] * choices
+        by_decision = np.add.reduceat(by_choice, begins, axis=0)
+        bends = np.add.reduceat(odds[:, None] * squares, begins, axis=0)
+        bends -= np.square(np.add.reduceat(odds[:, None] * choices, begins, axis=0))
+        gains = [
+            _gains(by_decision.sum(axis=0, keepdims=True), bends.sum(axis=0, keepdims=True)),
+            _gains(positions.T @ by_decision, positions.T @ bends),
+            _gains(np.triu(choices.T @ by_choice, 1), squares.T @ ((odds * (1.0 - odds))[:, None] * squares)),
+        ]
+        found = np.concatenate(gains)
+        count = min(SCREENED, found.size)
+        best = np.sort(np.argpartition(-found, count - 1, axis=None)[:count])
+        rows, columns = np.unravel_index(best, found.shape)
+        parts = np.concatenate([[CONSTANT], here, first + there])[rows]
+        return [
+            (second,) if part == CONSTANT else (part, second)
+            for part, second in zip(parts.tolist(), (first + there)[columns].tolist(), strict=True)
+        ]
+
+    def without_numbers(self, weights: Mapping[Feature, float]) -> dict[Feature, float]:
+        """Weights of features that score as these weights of features and numbers do."""
+        found: dict[Feature, float] = defaultdict(float)
+        for feature, weight in weights.items():
+            for parts in itertools.product(*map(self._parts, feature)):
+                # A constant part leaves the other. Of a position alone it is the same for all candidates.
+                there = tuple(sorted({part for part, _ in parts if part != CONSTANT}))
+                if there and there[-1] >= self.positions.shape[1]:
+                    found[there] += weight * float(np.prod([value for _, value in parts]))
+        return found
+
+    def _parts(self, part: int) -> list[tuple[int, float]]:
+        """A feature or number as features, and what each adds."""
+        first, features = self.positions.shape[1], self.parts.shape[1] - 1
+        number = part - first - features
+        if number < 0:
+            return [(part, 1.0)]
+        added = self.parts[number]
+        used = np.flatnonzero(added[:-1])
+        return [(CONSTANT, float(added[-1])), *zip((first + used).tolist(), added[used].tolist(), strict=True)]
+
+
+class _Values:
+    """The values of some features at the candidates that have them."""
+
+    def __init__(self, rows: _Candidates, features: Sequence[Feature]) -> None:
+        found = [rows[feature] for feature in features]
+        self._found = found
+        items, values = (np.concatenate(each) for each in zip(*found, strict=True))
+        offsets = np.cumsum([0, *(len(having) for having, _ in found)])
+        feature = np.repeat(np.arange(len(features)), np.diff(offsets))
+        # Candidates of one decision with one feature are neighbours: a group.
+        group = np.flatnonzero(np.diff(feature * len(rows.lengths) + rows.decision[items], prepend=-1))
+        self._sums = _matrix(offsets, items, values, len(rows.decision))
+        self._squares = _matrix(offsets, items, np.square(values), len(rows.decision))
+        self._grouped = _matrix(np.append(group, len(items)), items, values, len(rows.decision))
+        self._of_groups = _matrix(
+            np.searchsorted(group, offsets), np.arange(len(group)), np.ones(len(group)), len(group)
+        )
+
+    def __getitem__(self, n: int) -> tuple[npt.NDArray[np.int64], FloatArray]:
+        return self._found[n]
+
+    def derivatives(self, slopes: FloatArray, odds: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """First and second derivatives of each fit's loss by the features' weights, shape (fits, features)."""
+        slope, odd = (torch.from_numpy(each.T.copy()) for each in (slopes, odds))
+        bends = self._squares @ odd - self._of_groups @ torch.square(self._grouped @ odd)
+        return (self._sums @ slope).numpy().T, bends.clamp(min=0.0).numpy().T
+
+
+def _matrix(
+    offsets: npt.NDArray[np.integer], items: npt.NDArray[np.integer], values: npt.NDArray[np.floating], width: int
+) -> torch.Tensor:
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Sparse")  # torch calls the format a beta
+        return torch.sparse_csr_tensor(
+            torch.from_numpy(offsets.astype(np.int32)),
+            torch.from_numpy(items.astype(np.int32)),
+            torch.from_numpy(values.astype(np.float32)),
+            size=(len(offsets) - 1, width),
+        )
+
+
+def _gains(slopes: FloatArray, bends: FloatArray) -> FloatArray:
+    """Twice what a Newton step of each feature lowers the loss."""
+    found: FloatArray = np.square(slopes) / (bends + PENALTY)
+    return found
