@@ -10,6 +10,8 @@ from bothost.lobbies.open_mahjong.options import GAME, OpenMahjongOptions, rules
 from bothost.lobbies.open_mahjong.rooms import WaitingRoom, fits, is_ours
 from bothost.lobbies.open_mahjong.session import Session
 
+ELSEWHERE = ("您正在对局中", "您正在游戏中", "您已匹配到对局", "当前房间", "已在房间中", "已在匹配队列中")
+"""Parts of refusals that say that we play or wait already."""
 _KEYS = frozenset(("room", "room_name", "password", "robots", "game_round", "create", "queue"))
 
 
@@ -33,6 +35,8 @@ class Seeker:
         self.seek: Seek | None = None
         self._unwanted = False
         """Whether the lobby opens a room for a seek that was cancelled."""
+        self._elsewhere = False
+        """Whether the lobby refused us last because we play or wait already."""
         self._session = session
         self._options = options
 
@@ -114,16 +118,23 @@ class Seeker:
         if not is_ours(info):
             left = self._session.send("room/leave_room", room_id=info.id)
             return None, [left, *self._next_choice(seek, "the room plays other rules")]
-        self.seek = None
+        self.seek, self._elsewhere = None, False
         public = {key: value for key, value in seek.wish.attributes.items() if key != "password"}
         room = WaitingRoom(self._session, self._options, info, public)
         return room, room.enter(seek.id)
 
     def refused(self, reason: str) -> list[m.Output]:
-        """The lobby refuses something. Its message does not say what."""
+        """The lobby refuses something. Its message does not say what.
+
+        If it says twice that we play or wait already, it started something without telling us. A login brings us there.
+        """
         seek, unwanted, self._unwanted = self.seek, self._unwanted, False
         if unwanted or seek is None or not (seek.room or seek.created or seek.queued):
             return []
+        before, self._elsewhere = self._elsewhere, any(part in reason for part in ELSEWHERE)
+        if before and self._elsewhere:
+            self._elsewhere = False
+            return [*self.end(reason), *self._session.reconnect("the lobby says that we play or wait already")]
         return self._next_choice(seek, reason)
 
     def cancel(self, item: m.CancelSeek) -> list[m.Output]:

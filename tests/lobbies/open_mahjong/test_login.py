@@ -213,6 +213,17 @@ def test_a_room_in_which_no_game_begins_is_left():
     assert said(bench.out)[-1] == {"type": "room/leave_room", "room_id": "1"}
 
 
+def test_a_lobby_that_believes_that_we_play_already_is_asked_where_by_a_login():
+    """It forgot us in the queue, and started our game without a word."""
+    bench = Bench().connect()
+    for last in (False, True):
+        bench.feed(m.Seek("s", m.Wish("mahjong", {}, {"queue": "guobiao_1"})))
+        out = bench.feed(m.Frame(1, json.dumps({"type": "tips", "success": False, "message": "您正在游戏中"})))
+        assert told(out, m.SeekEnded) and bool(told(out, m.Disconnected)) == last
+    out = bench.come_back(game_info(1, HAND), known=())
+    assert told(out, m.Seated) and told(out, m.HandStarted)
+
+
 def test_the_match_queue():
     bench = Bench().connect()
     out = bench.feed(m.Seek("s", m.Wish("mahjong", {}, {"queue": "guobiao_1"})))
