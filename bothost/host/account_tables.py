@@ -271,8 +271,12 @@ class AccountTables:
         self.leave_table(table, "it failed")
 
     def no_strategy(self, session: Session) -> None:
-        """Leave a table whose game no route plays."""
-        table, advice = session.key.table, "add a route, or remove the wish"
+        """Leave a table that no strategy can play."""
+        lobby, account, table = session.key
+        routed = self._runner.plans.router.choose(lobby, account, session.game.name, session.attributes) is not None
+        advice = "add a route, or remove the wish"
+        if routed:
+            advice = "its strategy is in quarantine or unavailable: set the route's fallback"
         self._lines.log(time.monotonic(), "error", "no_strategy", table=table, game=session.game.name, advice=advice)
         self.leave_table(table, "no strategy")
 

@@ -7,7 +7,7 @@ import msgspec
 import structlog
 
 from bothost.config import RouteSettings
-from bothost.messages import Seated, Snapshot
+from bothost.messages import HandStarted, Seated, Snapshot
 from bothost.strategy import Decision
 from bothost.testing.hosting import RandomPlayer, RandomStrategy
 
@@ -71,5 +71,22 @@ async def test_a_table_that_no_route_matches_is_left_whatever_its_lobby_sends(ki
                 assert "t" in account.tables.sessions
                 account.event(Snapshot("t", "h", 0, {"no": "view"}), time.monotonic())
                 assert "t" not in account.tables.sessions
-    events = [line["event"] for line in logs]
-    assert "no_strategy" in events and "table_failed" not in events
+    assert advice_of(logs) == ["add a route, or remove the wish"]
+
+
+async def test_a_table_whose_strategy_is_in_quarantine_is_left_and_the_log_says_why(kit):
+    async with kit.lobby():
+        with structlog.testing.capture_logs() as logs:
+            async with kit.running(kit.settings(wishes=(), accounts=1)) as host:
+                await kit.until(lambda: [account.connection.connected for account in host.accounts] == [True])
+                (account,), (strategy,) = host.accounts, host.plans.loaded
+                host.plans.quarantine(strategy, "late")
+                account.event(Seated("t", "pairing", {}, 0), time.monotonic())
+                account.event(HandStarted("t", "h", 0), time.monotonic())
+                assert "t" not in account.tables.sessions
+    assert advice_of(logs) == ["its strategy is in quarantine or unavailable: set the route's fallback"]
+
+
+def advice_of(logs):
+    assert "table_failed" not in [line["event"] for line in logs]
+    return [line["advice"] for line in logs if line["event"] == "no_strategy"]
