@@ -322,7 +322,13 @@ def _listed(registry: Registry, plugins: Plugins, only: str | None) -> list[dict
     for name, cls in sorted(plugins.strategies.items()):
         if only not in (None, name):
             continue
-        packaged = weights.manifest(cls) or weights.Manifest({})
+        try:
+            packaged = weights.manifest(cls) or weights.Manifest({})
+        except ModelError as error:
+            if only is not None:
+                raise
+            output.warn(f"{name}: {error}")
+            packaged = weights.Manifest({})
         moved = {alias: to for (owner, alias), to in pointers.items() if owner == name and to.version is not None}
         stands = [(version, alias) for alias, version in packaged.aliases.items() if alias not in moved]
         stands += [

@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from bothost.errors import UsageError
+from bothost.errors import ModelError, UsageError
 from bothost.host.control import ask
 from bothost.plugins import require, weights
 from bothost.rules.game import Json
@@ -110,7 +110,11 @@ class Operation:
     def _models(self) -> list[Json]:
         found = []
         for name, strategy in sorted(self._site.plugins.strategies.items()):
-            packaged = weights.manifest(strategy)
+            problem = ""
+            try:
+                packaged = weights.manifest(strategy)
+            except ModelError as error:
+                packaged, problem = None, str(error)
             versions: list[Json] = []
             for version, entry in (packaged.versions if packaged is not None else {}).items():
                 sha256 = weights.model_sha256(entry.files)
@@ -118,12 +122,13 @@ class Operation:
             for made in self._registry.versions(name):
                 shown = {"version": made.version, "sha256": made.sha256, "created_us": made.created_us}
                 versions.append({**shown, "lineage": made.lineage})
-            if versions:
+            if versions or problem:
                 aliases = dict(packaged.aliases) if packaged is not None else {}
                 moved = self._registry.pointers(name)
                 aliases |= {alias: p.version for (_, alias), p in moved.items() if p.version is not None}
                 history = [msgspec.to_builtins(p) for alias in aliases for p in self._registry.history(name, alias)]
-                found.append({"strategy": name, "versions": versions, "aliases": aliases, "history": history})
+                about = {"strategy": name, "versions": versions, "aliases": aliases, "history": history}
+                found.append({**about, "problem": problem})
         return found
 
     def _strategy(self, name: str) -> type[Strategy]:

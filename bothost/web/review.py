@@ -17,7 +17,7 @@ from typing import Literal, TypeVar
 import msgspec
 import numpy as np
 
-from bothost.errors import BothostError, PluginError, StoreError, UsageError
+from bothost.errors import ANY_FAILURE, BothostError, PluginError, StoreError, UsageError
 from bothost.host.process import START_S, ProcessLimits, ProcessStrategy
 from bothost.plugins import Plugins
 from bothost.rules.game import ActionArray, Game, Json, View
@@ -87,8 +87,15 @@ def reviewers(plugins: Plugins, game: Game) -> list[Json]:
     return [
         {"name": name, "levels": list(strategy.levels)}
         for name, strategy in sorted(plugins.strategies.items())
-        if strategy.supports(game) and not any(field.required for field in msgspec.structs.fields(strategy.Options))
+        if _supports(strategy, game) and not any(field.required for field in msgspec.structs.fields(strategy.Options))
     ]
+
+
+def _supports(strategy: type[Strategy], game: Game) -> bool:
+    try:
+        return strategy.supports(game)
+    except ANY_FAILURE:  # a bug in the plugin: the others can be chosen all the same
+        return False
 
 
 def installed(plugins: Plugins, game: Game, address: str) -> str:

@@ -44,6 +44,16 @@ def test_what_comes_with_the_package_is_listed_and_shown(model):
     assert code == 0 and VERSIONS[5] in out and "model.safetensors" in out
 
 
+def test_a_damaged_package_hides_no_other(model, tmp_path, monkeypatch):
+    (tmp_path / "manifest.json").write_text("{")
+    usual = weights.folder
+    monkeypatch.setattr(weights, "folder", lambda cls: tmp_path if cls.name == "phase-ppo" else usual(cls))
+    code, out, err = model("list")
+    assert code == 0 and "deep-mc" in out and "phase-ppo" not in out and "manifest.json cannot be read" in err
+    code, _, err = model("list", "phase-ppo")
+    assert code != 0 and "manifest.json cannot be read" in err
+
+
 def test_an_imported_model_becomes_challenger_and_a_better_one_champion(model):
     assert model("promote", f"phase-ppo:{VERSIONS[1]}", "--force")[0] == 0
     assert aliases(model)["champion"] == VERSIONS[1]

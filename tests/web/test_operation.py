@@ -93,6 +93,15 @@ def test_what_cannot_be_moved_is_refused_in_words(operator):
     assert unmoved.status_code == 400 and "never moved" in unmoved.json()["error"]
 
 
+def test_a_damaged_package_hides_no_other(operator, tmp_path, monkeypatch):
+    (tmp_path / "manifest.json").write_text("{")
+    usual = weights.folder
+    monkeypatch.setattr(weights, "folder", lambda cls: tmp_path if cls.name == "phase-ppo" else usual(cls))
+    found = {each["strategy"]: each for each in operator.get("/api/models").json()["strategies"]}
+    assert "manifest.json cannot be read" in found["phase-ppo"]["problem"] and not found["phase-ppo"]["versions"]
+    assert found["deep-mc"]["versions"] and not found["deep-mc"]["problem"]
+
+
 def test_curves_of_a_training_are_thinned_out(operator, tmp_path):
     folder = tmp_path / "runs/deep"
     folder.mkdir(parents=True)

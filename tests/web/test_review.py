@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -30,6 +31,7 @@ from bothost.web.review import (
 )
 from bothost.web.site import Site
 from bothost.web.viewers import Viewers
+from bothost_baselines.random import FirstLegal
 
 
 def name_of(rows):
@@ -96,6 +98,16 @@ def test_only_installed_strategies_may_be_asked(site, rows):
     for address in ("exec:touch /tmp/x", "exec", "rule-mahjong", "nobody", ""):
         with pytest.raises(UsageError):
             list(reviewed(site, timeline(site), address, None))
+
+
+def test_a_strategy_whose_supports_fails_hides_no_other():
+    class Odd(FirstLegal):
+        @classmethod
+        def supports(cls, game):
+            raise RuntimeError("misbehaving as announced")
+
+    plugins = Mock(strategies={"first-legal": FirstLegal, "odd": Odd})
+    assert [found["name"] for found in review.reviewers(plugins, rules.game("othello"))] == ["first-legal"]
 
 
 BREACHES = {

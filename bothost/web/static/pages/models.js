@@ -45,5 +45,7 @@ export function Page({ t }) {
   useEffect(() => { load(); }, []);
   return html`<h1>${t("Models")}</h1><p class="dim">${t("Versions of each strategy's model. An alias names the version that plays; running hosts follow within seconds.")}${t(" ")}${t("The champion plays by default. “Play for it” plays a match on duplicate deals against the champion and promotes the version if it is shown to be better.")}</p>
     ${problem && html`<p class="notice bad" role="alert">${problem}</p>`}
-    ${found === null ? !problem && html`<p class="dim">…</p>` : found.map((item) => html`<${Strategy} key=${item.strategy} found=${item} reload=${load} t=${t} />`)}`;
+    ${found === null ? !problem && html`<p class="dim">…</p>` : found.map((item) => html`
+      ${item.problem && html`<p class="notice bad">${item.strategy}${t(": ")}${item.problem}</p>`}
+      ${item.versions.length > 0 && html`<${Strategy} key=${item.strategy} found=${item} reload=${load} t=${t} />`}`)}`;
 }
