@@ -29,6 +29,10 @@ If an inline or thread strategy hangs, a fallback moves. The host abandons the w
 """
 
 
+MAX_STATS_BYTES = 1 << 20
+"""Size of ``Decision.stats`` as JSON. The log does not take larger ones."""
+
+
 class Decision(msgspec.Struct, kw_only=True):
     """A player's decision. ``policy`` and ``values`` are aligned with the ``legal`` that ``decide`` received."""
 
@@ -42,7 +46,7 @@ class Decision(msgspec.Struct, kw_only=True):
     phase: str | None = None
     """None: the view's phase."""
     stats: Mapping[str, Any] | None = None
-    """Search statistics or reasons, shown by ``bothost games show``. JSON values only."""
+    """Search statistics or reasons, shown by ``bothost games show``. JSON values only, at most 1 MiB."""
     model_sha256: str | None = None
     encoder_version: int | None = None
     wait_ms: float | None = None

@@ -22,7 +22,7 @@ from bothost.store.records import (
     Role,
     SnapshotRecord,
 )
-from bothost.strategy import Decision
+from bothost.strategy import MAX_STATS_BYTES, Decision
 from bothost.tables.actor import Loaded
 from bothost.tables.hand import Answer, Hand, HandClosed, Job, Outcome, SnapshotTaken
 
@@ -230,9 +230,12 @@ def _text(value: Any) -> str:
 def _stats(stats: Any) -> str:
     """A plugin's statistics as JSON, or why they are none."""
     try:
-        return _text(stats)
+        written = _text(stats)
     except Exception as error:  # a plugin's objects may raise anything
         return _text({"error": f"not written, because they are no JSON: {type(error).__name__}"})
+    if len(written) > MAX_STATS_BYTES:
+        return _text({"error": f"not written, because they have {len(written)} bytes, more than {MAX_STATS_BYTES}"})
+    return written
 
 
 def _floats(values: Any, length: int) -> bytes | None:

@@ -25,7 +25,7 @@ from bothost.children import resident_bytes
 from bothost.errors import BothostError, described, raised_at
 from bothost.plugins import Resolved
 from bothost.rules import ActionArray, Game, View
-from bothost.strategy import decide_all
+from bothost.strategy import MAX_STATS_BYTES, decide_all
 from bothost.tables.fallback import checked
 from bothost.testing.game_laws import LONGEST_HAND
 
@@ -146,7 +146,7 @@ def check_decision(decision: Any, view: View, legal: ActionArray, *, what: str =
     except TypeError as error:
         raise Broken(str(error), "return bothost.Decision(action=…); see its fields in bothost/strategy.py") from error
     if type(decision.action) is not int:
-        raise Broken(f"{what}: action is a {type(decision.action).__name__}", "return action=int(…)")
+        raise Broken(f"{what}: action has the type {type(decision.action).__name__}", "return action=int(…)")
     if decision.action not in legal:
         offered = ", ".join(view.notation(int(a)) for a in legal[:6]) + (", …" if len(legal) > 6 else "")
         message = f"{what} answered {decision.action} in phase {view.phase}; legal: {offered}"
@@ -164,6 +164,8 @@ def check_decision(decision: Any, view: View, legal: ActionArray, *, what: str =
         raise Broken(f"{what}: stats cannot be logged: {described(error)}", "put JSON values into it only") from error
     if decision.stats is not None and not stats.startswith(b"{"):
         raise Broken(f"{what}: stats is a {type(decision.stats).__name__}", "return a mapping of names to JSON values")
+    if len(stats) > MAX_STATS_BYTES:
+        raise Broken(f"{what}: stats has {len(stats)} bytes, the log takes {MAX_STATS_BYTES}", "put less into it")
 
 
 def _check_numbers(value: Any, shape: tuple[int, ...], what: str) -> None:

@@ -192,6 +192,21 @@ async def test_statistics_that_are_no_json_cost_no_move_and_the_log_says_why(kit
     )
 
 
+async def test_statistics_that_are_too_long_are_not_logged(kit):
+    class Wordy(misbehaving.Misbehaving):
+        name = BAD + "wordy"
+
+        def misbehave(self, view, legal, good):
+            return Decision(action=good.action, stats={"reason": "x" * (1 << 20)})
+
+    async with kit.lobby(grant_ms=10_000, bank_ms=0):
+        settings = kit.settings(routes=routes("wordy"), wishes=("pairing",), accounts=2)
+        async with kit.running(settings, kit.module("wordy", Wordy)) as host:
+            await kit.until(lambda: host.runner.counters.hands >= 1, 20)
+    assert kit.count(f"decisions WHERE strategy = '{BAD}wordy' AND stats LIKE '%more than 1048576%'") > 0
+    assert kit.count("decisions WHERE length(stats) > 1000") == 0
+
+
 class Faulty:
     """A game, or its view, as a plugin may make it: after a while one method raises."""
 

@@ -187,6 +187,7 @@ class Derived(Decision, kw_only=True):
         ({"value": "high"}, "value is not numeric"),
         ({"value": np.zeros(1)}, r"value has the shape \(1,\)"),
         ({"stats": ["reason"]}, "stats is a list"),
+        ({"stats": {"reason": "x" * (1 << 20)}}, "the log takes 1048576"),
         ({"stats": {"reason": "\ud800"}}, "stats cannot be logged"),
     ],
 )
