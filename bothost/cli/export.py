@@ -115,7 +115,7 @@ def _whole(
             info = export_episodes(store, query, out, blocks=blocks, progress=advance)
     if format_ == "botzone":
         lines = [f"{count:,} matches of {game}" for game, count in info["matches"].items()]
-        lines.append(f"  in {info['file']}")
+        lines += [f"  in {info['file']}"] if lines else []
     else:
         lines = [f"{name}: {d['episodes']:,} episodes, {d['steps']:,} steps" for name, d in info["datasets"].items()]
         if lines:
@@ -140,6 +140,8 @@ def _shares(text: str) -> tuple[float, float, float]:
 def _summary(out: Path, info: dict[str, Any]) -> str:
     size = sum(file["bytes"] for file in info["files"])
     lines = [f"{info['rows']:,} decisions of {info['hands']:,} hands, {size:,} bytes in {out / 'data'}"]
+    if not info["hands"]:
+        lines.append("  no hand that has ended matches: see bothost games list")
     if info["splits"]:
         lines.append("  " + ", ".join(f"{name} {rows:,}" for name, rows in info["splits"].items()))
     if info["views_not_decoded"]:

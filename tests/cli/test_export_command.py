@@ -42,7 +42,15 @@ def test_both_formats_filtered_and_summed_up(config, capsys, tmp_path):
     assert main(["export", "--out", str(tmp_path / "b"), "--player", "ada", "--format", "jsonl", "--no-view-json"]) == 0
     assert "of 3 hands" in capsys.readouterr().out
     assert main(["export", "--out", str(tmp_path / "c"), "--until", "1h"]) == 0
-    assert "0 decisions of 0 hands" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "0 decisions of 0 hands" in said and "no hand that has ended matches" in said
+
+
+@pytest.mark.parametrize("format_", ["botzone", "minari"])
+def test_whole_hands_of_which_there_are_none(config, capsys, tmp_path, format_):
+    capsys.readouterr()
+    assert main(["export", "--format", format_, "--until", "1h", "--out", str(tmp_path / "none")]) == 0
+    assert capsys.readouterr().out == "no hands\n"
 
 
 @pytest.mark.parametrize(
