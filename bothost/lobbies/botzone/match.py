@@ -31,15 +31,16 @@ class Match:
         """Whether the host owes a decision."""
         self.seated = False
         self._grant_ms = grant_ms
-        self._inbox: list[str] = []
-        """Requests that came before the host answered an earlier one, which an earlier process answered."""
+        self._next = ""
+        """The request that came before the host answered the last one, which an earlier process answered. The lobby
+        repeats it until it has our answer."""
         self._recalled = False
         """Whether an earlier process may have answered the open request."""
 
     @property
     def received(self) -> int:
         """The number of requests so far."""
-        return len(self.transcript.turns) + len(self._inbox)
+        return len(self.transcript.turns) + bool(self._next)
 
     # ----------------------------------------------------------------------------------------------------- requests
 
@@ -48,7 +49,7 @@ class Match:
         last = self.transcript.last
         if self.asked:
             if last is None or text != last.text:
-                self._inbox.append(text)
+                self._next = text
             self._recalled = False
             return []
         if last is not None and text == last.text and self._is_repeated():
@@ -122,15 +123,16 @@ class Match:
     # ------------------------------------------------------------------------------------------------------ answers
 
     def act(self, act: m.Act) -> list[m.Output]:
-        """Take the host's decision, then the requests that waited for it. Raises ValueError if it cannot be sent."""
+        """Take the host's decision, then the request that waited for it. Raises ValueError if it cannot be sent."""
         if self.asked and act.request_id == self._request_id():
             response = self._dialect.respond(act.actions)
             self.asked = self.delivery.acknowledged = False
             self._answer(response)
         out: list[m.Output] = []
-        while self._inbox and not self.asked:
+        if self._next and not self.asked:
             self.delivery.taken = True  # the lobby sent another request
-            out += self.request(self._inbox.pop(0))
+            text, self._next = self._next, ""
+            out += self.request(text)
         return out
 
     def _answer(self, response: Any) -> list[m.Output]:

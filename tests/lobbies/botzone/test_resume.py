@@ -32,6 +32,20 @@ def test_a_fresh_process_does_not_say_again_what_the_lobby_has():
     assert told[1].events == ("move 0 d3", "move 1 c3")
 
 
+def test_a_request_that_comes_twice_before_a_fresh_process_is_ready_is_one():
+    """We led, and were killed; both passed. The log is slow to show our lead, and the lobby repeats its request."""
+    first = Line()
+    first.answered((A, LEAD))
+    second = Line(first.memo)
+    second.fire("hello")
+    second.answered((A, '{"history":[[],[]]}'))
+    second.fire("gather")
+    second.answered((A, '{"history":[[],[]]}'))
+    assert kinds(second.play("4")) == ["MoveAcknowledged", "Delta", "ActionRequest"]
+    assert second.play("5") == []
+    assert second.memo["matches"][A]["turns"][1:] == [['{"history":[[],[]]}', [8]]]
+
+
 def test_a_fresh_process_waits_to_be_asked_again():
     first = begun()
     second = Line(first.memo)
