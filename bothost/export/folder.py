@@ -71,9 +71,12 @@ class ExportFolder:
     # ------------------------------------------------------------------------------------------------------- the plan
 
     def plan(self) -> dict[str, Any] | None:
-        """Return the plan of the unfinished export; None if there is none."""
+        """Return the plan of the unfinished export; None if there is none. Raises UsageError for a damaged one."""
         path = self.meta / "plan.json"
-        return dict(json.loads(path.read_text())) if path.exists() else None
+        try:
+            return dict(json.loads(path.read_text())) if path.exists() else None
+        except (ValueError, TypeError):
+            raise UsageError(f"{path} is damaged: the export cannot be continued", advice=_OTHER) from None
 
     def write_plan(self, plan: dict[str, Any], hands: Iterable[Key]) -> None:
         """Write the list of hands, then the plan. Files of an export without a plan are of other hands."""

@@ -109,7 +109,7 @@ def _plan(
     if old is None:
         folder.write_plan(plan, iter_keys(store, query))
         return plan
-    if [old["request"], {**old["asked"], "query": 0}] != [plan["request"], {**plan["asked"], "query": 0}]:
+    if [old.get("request"), {**old.get("asked", {}), "query": 0}] != [plan["request"], {**plan["asked"], "query": 0}]:
         advice = "repeat that command to finish it, or name another folder with --out"
         raise OtherRequest(f"{folder.path} holds an unfinished export of another request", advice=advice)
     return old

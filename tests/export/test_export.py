@@ -200,6 +200,18 @@ def test_a_full_disk_is_named(store, tmp_path):
     assert list((tmp_path / "out" / "data").iterdir()) == [], "the space is free again"
 
 
+@pytest.mark.parametrize(
+    ("plan", "why"), [("{", "plan.json is damaged"), ("3", "plan.json is damaged"), ("{}", "another")]
+)
+def test_a_plan_that_cannot_be_read_is_named(store, tmp_path, plan, why):
+    (tmp_path / "out" / "data").mkdir(parents=True)
+    (tmp_path / "out" / "meta").mkdir()
+    (tmp_path / "out" / "meta" / "lock").touch()
+    (tmp_path / "out" / "meta" / "plan.json").write_text(plan)
+    with pytest.raises(UsageError, match=why):
+        run(store, tmp_path / "out")
+
+
 def test_an_unfinished_export_is_not_mixed_with_another(store, tmp_path):
     class Dying(ParquetExporter):
         def write(self, *_):
