@@ -320,6 +320,9 @@ const ZH_SAID = [
   [/^wait until one of them is over$/, "请等其中一局结束"],
   [/^the game ended early: the opponents did not come: .+ `(.+)` .+$/, "牌局提前结束：对手没有入座，见 host.data_dir 中 $1 目录的日志"],
   [/^the game ended early: the opponents have gone: .+ `(.+)` .+$/, "牌局提前结束：对手已离开，见 host.data_dir 中 $1 目录的日志"],
+  [/^plugin (.+): it has not answered within (\d+) s$/, "插件 $1 在 $2 秒内没有回应"],
+  [/^(.+) has not answered the last question yet$/, "$1 还没有回应上一个问题"],
+  [/^choose another$/, "请另选一个"],
   [/^too many wrong passwords: wait (\d+) seconds$/, "密码错误次数过多，请等 $1 秒"],
 ];
 
