@@ -19,16 +19,20 @@ from bothost_fm_clone.words import RANKS, counted, move_words
 
 MIDDLE = 7
 """The rank of Dou Dizhu, counted from 0, that is neither high nor low: a 10."""
-HIGH = 11
-"""The lowest high rank: the ace."""
+HIGH, JOKERS = 11, 13
+"""The lowest high rank, which is the ace, and the first joker."""
 
 
 @cache
 def numbers(game: str) -> FloatArray:
     """float32, shape (features of candidates, numbers): what each feature adds to each number."""
-    known = sight(game).choices
+    known = {name: index for index, name in enumerate(sight(game).choices)}
     made = {"doudizhu": _doudizhu, "othello": _othello, "mahjong": _mahjong}[game]()
-    return np.array([[number.get(name, 0.0) for number in made] for name in known], np.float32)
+    out = np.zeros((len(known), len(made)), np.float32)
+    for column, number in enumerate(made):
+        for name, value in number.items():
+            out[known[name], column] = value
+    return out
 
 
 def _doudizhu() -> list[Mapping[str, float]]:
@@ -36,12 +40,10 @@ def _doudizhu() -> list[Mapping[str, float]]:
     plays = {f"keeps {counted(n, 'play')}": n for n in range(1, 16)}
     lowest = {f"plays {RANKS.get(rank, rank)} as the lowest rank": n for n, rank in enumerate(doudizhu.RANKS, 1)}
     # Of a rank with several cards, each number of copies up to the greatest is kept.
-    strength = {
-        f"keeps {move_words(rank * copies)}": n - MIDDLE
-        for n, rank in enumerate(doudizhu.RANKS)
-        for copies in range(1, 5)
-    }
-    high = {f"keeps {move_words(rank * copies)}": 1.0 for rank in doudizhu.RANKS[HIGH:] for copies in range(1, 5)}
+    ranks = [(n, rank * copies) for n, rank in enumerate(doudizhu.RANKS) for copies in range(1, 5)]
+    ranks = [(n, cards) for n, cards in ranks if len(cards) == 1 or n < JOKERS]
+    strength = {f"keeps {move_words(cards)}": n - MIDDLE for n, cards in ranks}
+    high = {f"keeps {move_words(cards)}": 1.0 for n, cards in ranks if n >= HIGH}
     return [kept, plays, lowest, strength, high]
 
 
