@@ -82,5 +82,5 @@ class Session(SocketSession):
 def _endpoint(url: str) -> str:
     """The URL of the websocket: the lobby's URL, with the path ``/ws`` if it has none. ``http`` becomes ``ws``."""
     parts = urlsplit(url)
-    scheme = "wss" if parts.scheme in ("wss", "https") else "ws"
+    scheme = {"http": "ws", "https": "wss"}.get(parts.scheme, parts.scheme)
     return urlunsplit(parts._replace(scheme=scheme, path="/ws" if parts.path in ("", "/") else parts.path))
