@@ -125,6 +125,9 @@ class AccountTables:
             return
         if not asked and slots.used >= slots.cap and slots.reserved:
             self._seeking.cancel(next(iter(slots.reserved)))  # a table that we have takes precedence over a seek
+            if table in self.sessions:  # the answer to that seated us there
+                self.seated(event, now)
+                return
         if not slots.seat(table, event.seek):
             self._decline(event, "no free slot", now)
             return

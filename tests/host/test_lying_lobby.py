@@ -133,3 +133,33 @@ async def test_accounts_keep_their_books_whatever_a_lobby_says(kit, seed):
         assert host.capacity.used == sum(len(account.slots.reserved) for account in host.accounts)
     ((games, ends),) = kit.rows("SELECT (SELECT count(*) FROM games), (SELECT count(*) FROM game_ends)")
     assert games == ends > 5
+
+
+async def test_a_seat_that_crosses_with_the_cancel_of_its_seek_is_taken_once(kit):
+    """The lobby seats us unasked while all slots wait for seeks. One is cancelled, and the answer names that table."""
+
+    def at_t1(name, seek):
+        return m.Seated("t1", name, {}, 0, (m.PlayerInfo("bob", 1),), {}, seek)
+
+    class Crossing(Lying):
+        def feed(self, item):
+            crossed = [at_t1("othello", item.seek)] if isinstance(item, m.CancelSeek) else []
+            return [*super().feed(item), *crossed]
+
+    account = AccountSettings(
+        name="ada", token=Secret("x" * 8, "test"), tables=1, wishes=(WishSettings(game="othello"),)
+    )
+    parent = super(type(kit), kit)
+    settings = parent.settings(parent.lobby("home", "lying", "ws://127.0.0.1:9/", [account]))
+    async with kit.running(settings, kit.module("lying", bothost_lobbies=lambda: [Crossing]), drain=False) as host:
+        await kit.until(lambda: len(host.accounts) == 1)
+        (ada,) = host.accounts
+        adapter = ada.connection.adapter
+        adapter.rng = random.Random(1)
+        adapter.says = [m.Connected("ada", False)]
+        ada.connection.feed(m.Ping())
+        await kit.until(lambda: ada.slots.reserved)
+        adapter.says = [at_t1("no-such-game", None)]
+        ada.connection.feed(m.Ping())
+        assert set(ada.tables.sessions) == ada.slots.held == {"t1"}
+        assert ada.tables.sessions["t1"].game.name == "othello"
