@@ -8,6 +8,11 @@ from bothost import messages as m
 from bothost.lobbies.frames import loss_reason
 
 
+def socket_scheme(scheme: str) -> str:
+    """The scheme of a websocket at an address with this one: ``http`` becomes ``ws``, ``https`` becomes ``wss``."""
+    return {"http": "ws", "https": "wss"}.get(scheme, scheme)
+
+
 class SocketSession:
     """The connection of one account. Each adapter's session derives from it, and adds the login."""
 

@@ -10,7 +10,7 @@ from bothost.lobbies.base import Account
 from bothost.lobbies.embedded import protocol as wire
 from bothost.lobbies.embedded.options import EmbeddedOptions
 from bothost.lobbies.frames import loss_reason
-from bothost.lobbies.session import SocketSession
+from bothost.lobbies.session import SocketSession, socket_scheme
 
 HELLO = "hello"
 """Timer: the lobby must have answered our hello."""
@@ -82,5 +82,5 @@ class Session(SocketSession):
 def _endpoint(url: str) -> str:
     """The URL of the websocket: the lobby's URL, with the path ``/ws`` if it has none. ``http`` becomes ``ws``."""
     parts = urlsplit(url)
-    scheme = {"http": "ws", "https": "wss"}.get(parts.scheme, parts.scheme)
-    return urlunsplit(parts._replace(scheme=scheme, path="/ws" if parts.path in ("", "/") else parts.path))
+    path = "/ws" if parts.path in ("", "/") else parts.path
+    return urlunsplit(parts._replace(scheme=socket_scheme(parts.scheme), path=path))

@@ -15,6 +15,7 @@ from bothost.lobbies.base import Account
 from bothost.lobbies.frames import MAX_CHAT, NOT_JSON, plain_text
 from bothost.lobbies.open_mahjong import protocol as wire
 from bothost.lobbies.open_mahjong.options import CHAT, OpenMahjongOptions
+from bothost.lobbies.session import socket_scheme
 
 FIRST_CONN = 1 << 20
 """Numbers of chat sockets start here, those of the game server at 1."""
@@ -163,5 +164,4 @@ def _room(table: str) -> int:
 
 def _address(lobby: str, url: str) -> str:
     parts = urlsplit(urljoin(lobby.replace("ws", "http", 1) if lobby.startswith("ws") else lobby, url))
-    scheme = {"http": "ws", "https": "wss"}.get(parts.scheme, parts.scheme)
-    return urlunsplit((scheme, parts.netloc, parts.path.rstrip("/"), "", ""))
+    return urlunsplit((socket_scheme(parts.scheme), parts.netloc, parts.path.rstrip("/"), "", ""))

@@ -10,7 +10,7 @@ from bothost import messages as m
 from bothost.lobbies.base import Account
 from bothost.lobbies.open_mahjong import protocol as wire
 from bothost.lobbies.open_mahjong.options import HELLO, SETTLE, TIMERS, OpenMahjongOptions
-from bothost.lobbies.session import SocketSession
+from bothost.lobbies.session import SocketSession, socket_scheme
 
 CLEANUP_S = 2.0
 """Pause before the next login, if the lobby forgot a connection when it cleaned up after the one before."""
@@ -114,6 +114,5 @@ class Session(SocketSession):
 def _address(url: str) -> str:
     """The address of a new connection. Each has a random name: ``ws://host/game/<uuid>``."""
     parts = urlsplit(url)
-    scheme = "wss" if parts.scheme in ("wss", "https") else "ws"
     path = parts.path.rstrip("/") or "/game"
-    return urlunsplit((scheme, parts.netloc, f"{path}/{uuid.uuid4()}", "", ""))
+    return urlunsplit((socket_scheme(parts.scheme), parts.netloc, f"{path}/{uuid.uuid4()}", "", ""))
