@@ -69,10 +69,7 @@ def command(
         found = report.ladders(store, scope, game=game, min_hands=min_hands)
     few = f"no one has {output.counted(min_hands, 'hand')} yet"
     none = few if found else "no one is rated yet" if game is None else f"no one is rated in {game}"
-    if markdown is not None:
-        markdown.write_text(report.markdown(found), encoding="utf-8")
-    if picture is not None and not drawing.draw(found, picture):
-        output.warn(f"{picture} is not drawn: {none}")
+    _write(found, markdown, picture, none)
     data = {
         "scope": scope,
         "counted": {"hands": hands, "deals": deals, "left_out": dict(sorted(left_out.items()))},
@@ -80,6 +77,17 @@ def command(
     }
     text = "\n".join([_readable(found, matrix, few) or none, _counted(hands, deals, left_out, own)])
     output.emit(data, json, text)
+
+
+def _write(found: Sequence[GameLadder], markdown: Path | None, picture: Path | None, none: str) -> None:
+    """Write the files that were asked for. ``none``: why a picture would be empty."""
+    from bothost.ladder import picture as drawing
+    from bothost.ladder import report
+
+    if markdown is not None:
+        markdown.write_text(report.markdown(found), encoding="utf-8")
+    if picture is not None and not drawing.draw(found, picture):
+        output.warn(f"{picture} is not drawn: {none}")
 
 
 def _count(store: Store, scope: Scope, paths: Sequence[Path], *, rebuild: bool) -> tuple[int, int, dict[str, int]]:

@@ -32,7 +32,7 @@ def check(path: Path) -> None:
 
 
 def draw(ladders: Sequence[GameLadder], path: Path) -> bool:
-    """Plot one row per game to a file that ``check`` accepts. Returns False, and writes nothing, if nobody stands."""
+    """Plot one row per game to a file that ``check`` accepts. Without standings it writes nothing and returns False."""
     import matplotlib
     from matplotlib.font_manager import get_font_names
 
