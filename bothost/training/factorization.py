@@ -47,6 +47,12 @@ class SparseRows:
         np.cumsum(np.bincount(rows, minlength=count), out=offsets[1:])
         return cls(offsets, items[order].astype(np.int32))
 
+    @classmethod
+    def joined(cls, parts: Sequence[SparseRows]) -> SparseRows:
+        """All rows of one or more parts."""
+        lengths = np.concatenate([np.diff(part.offsets) for part in parts])
+        return cls(np.append(0, np.cumsum(lengths)), np.concatenate([part.items for part in parts]))
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
@@ -98,6 +104,17 @@ class Samples:
     alternatives: SparseRows | None = None
     """Features of each legal class, one row per item of ``legal``. Linear models may use them; factorization machines
     ignore them."""
+
+    @classmethod
+    def joined(cls, parts: Sequence[Samples]) -> Samples:
+        """All samples of one or more parts."""
+        own = [part.alternatives for part in parts if part.alternatives is not None]
+        return cls(
+            SparseRows.joined([part.features for part in parts]),
+            SparseRows.joined([part.legal for part in parts]),
+            np.concatenate([part.labels for part in parts]),
+            SparseRows.joined(own) if own else None,
+        )
 
     def __len__(self) -> int:
         return len(self.labels)

@@ -3,15 +3,33 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from bothost import PlayerMove
-from bothost.training.factorization import Samples, SparseRows
+from bothost.training.factorization import IntArray, Samples, SparseRows
 from bothost_fm_clone.encode import Encoding, supports
+
+TOGETHER = 20_000
+"""Decisions that are encoded together. Before, each takes some kilobytes."""
+
+
+class _Row(NamedTuple):
+    """A decision before it is encoded together with others: what ``Encoding`` returns, and fields of ``Decisions``."""
+
+    features: IntArray
+    legal: IntArray
+    own: list[IntArray]
+    label: int
+    hand: int
+    part: float
+    held_out: bool
+    player: str
 
 
 @dataclass(frozen=True)
@@ -28,6 +46,17 @@ class Decisions:
     """shape (samples,): whether the hand is in the split ``test``, which must not be used for training."""
     players: npt.NDArray[np.object_]
     """str, shape (samples,): the player."""
+
+    @classmethod
+    def joined(cls, parts: Sequence[Decisions]) -> Decisions:
+        """All decisions of one or more parts."""
+        return cls(
+            Samples.joined([part.samples for part in parts]),
+            np.concatenate([part.hands for part in parts]),
+            np.concatenate([part.parts for part in parts]),
+            np.concatenate([part.held_out for part in parts]),
+            np.concatenate([part.players for part in parts]),
+        )
 
     def __len__(self) -> int:
         return len(self.samples)
@@ -51,19 +80,29 @@ class Decisions:
 
 def decisions(moves: Iterable[PlayerMove], encoding: Encoding) -> Decisions:
     """Encode moves. Forced moves, bids, and games that cannot be encoded are left out."""
-    rows = []
+    rows = _rows(moves, encoding)
+    parts = []
+    while together := list(islice(rows, TOGETHER)):
+        parts.append(_encoded(together, encoding))
+    return Decisions.joined(parts or [_encoded([], encoding)])
+
+
+def _rows(moves: Iterable[PlayerMove], encoding: Encoding) -> Iterator[_Row]:
     last, number, part = "", -1, 0.0
     for move in moves:
         if len(move.legal) < 2 or not supports(move.game):
             continue
         choices = encoding.choices(move.view, move.legal)
-        chosen = encoding.class_of[move.action]
+        chosen = int(encoding.class_of[move.action])
         if len(choices) < 2 or chosen < 0:
             continue
         if move.game_id != last:
             last, number, part = move.game_id, number + 1, part_of(move.game_id)
         view = encoding.encode(move.view), choices, encoding.own(move.view, choices)
-        rows.append((*view, chosen, number, part, move.split == "test", move.player))
+        yield _Row(*view, chosen, number, part, move.split == "test", move.player)
+
+
+def _encoded(rows: Sequence[_Row], encoding: Encoding) -> Decisions:
     features, legal, own, labels, hands, parts, held_out, players = zip(*rows, strict=True) if rows else [()] * 8
     seen, classes = SparseRows.of(features), SparseRows.of(legal)
     return Decisions(

@@ -14,6 +14,7 @@ import numpy as np
 from bothost.training.factorization import Samples
 from bothost_fm_clone import attributes
 from bothost_fm_clone.encode import Encoding, encoding
+from bothost_fm_clone.samples import TOGETHER
 from bothost_fm_clone.words import counted, move_words
 
 
@@ -31,9 +32,12 @@ class Sight:
         """Extend samples of base features and afterstates to all features."""
         if self.game == "mahjong":
             return samples
-        if self.game == "doudizhu":
-            return _doudizhu_seen(samples, encoding(self.game))
-        return _othello_seen(samples, encoding(self.game))
+        more, own = _doudizhu_seen if self.game == "doudizhu" else _othello_seen, encoding(self.game)
+        count = -(-len(samples) // TOGETHER)
+        if count <= 1:
+            return more(samples, own)
+        parts = np.array_split(np.arange(len(samples)), count)
+        return Samples.joined([more(samples.take(rows), own) for rows in parts])
 
 
 @cache
