@@ -201,7 +201,7 @@ class OpenMahjong(LobbyAdapter):
                 self._shunned.add(self._table.info.host_user_id)
                 return self._table.removed()
             case wire.RoomList():
-                return self._rooms(frame.room_list)
+                return self._rooms(frame.rooms)
         return []
 
     def _rooms(self, rooms: tuple[wire.Room, ...]) -> list[m.Output]:

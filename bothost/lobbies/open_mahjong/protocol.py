@@ -7,6 +7,7 @@ the server's with ``gamestate/guobiao/``. A room's id is a string in the lobby a
 
 from __future__ import annotations
 
+import contextlib
 from typing import Annotated, Any
 
 import msgspec
@@ -107,7 +108,16 @@ class RoomShown(Body, frozen=True):
 
 
 class RoomList(Body, frozen=True):
-    room_list: Annotated[tuple[Room, ...], Meta(max_length=10_000)] = ()
+    room_list: Annotated[tuple[msgspec.Raw, ...], Meta(max_length=10_000)] = ()
+
+    @property
+    def rooms(self) -> tuple[Room, ...]:
+        """Invalid rooms are left out: players choose the names of their rooms, of any length."""
+        rooms = []
+        for raw in self.room_list:
+            with contextlib.suppress(*NOT_JSON):
+                rooms.append(_ROOM.decode(raw))
+        return tuple(rooms)
 
 
 class RoomJoined(Body, frozen=True):
@@ -304,6 +314,7 @@ class _Head(msgspec.Struct, frozen=True):
 
 
 _HEAD = msgspec.json.Decoder(_Head)
+_ROOM = msgspec.json.Decoder(Room)
 _DECODERS: dict[str, msgspec.json.Decoder[Body]] = {kind: msgspec.json.Decoder(body) for kind, body in _BODIES.items()}
 
 

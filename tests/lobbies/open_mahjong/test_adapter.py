@@ -111,8 +111,8 @@ HUGE = 10**400
     [
         ("gamestate/guobiao/game_end", {"game_end_info": {"player_final_data": {"0": {"score": HUGE}}}}),
         ("gamestate/guobiao/show_result", {"show_result_info": {"score_changes": dict.fromkeys("0123", HUGE)}}),
-        ("room/get_room_list", {"room_list": [{**ROOM, "room_id": "9" * 5000}]}),
-        ("room/get_room_list", {"room_list": [{**ROOM, "step_timer": HUGE}]}),
+        ("room/refresh_room_info", {"room_info": {**ROOM, "room_id": "9" * 5000}}),
+        ("room/refresh_room_info", {"room_info": {**ROOM, "step_timer": HUGE}}),
     ],
 )
 def test_numbers_that_cannot_be_are_not_understood(kind, body):

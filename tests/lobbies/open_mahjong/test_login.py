@@ -119,6 +119,15 @@ def test_a_room_that_fits_is_entered_and_we_say_ready():
     assert said(bench.fire("begin")) == [{"type": "room/set_ready", "room_id": "7", "ready": True}]
 
 
+def test_a_room_with_an_endless_name_hides_no_other():
+    bench = Bench().connect()
+    bench.feed(m.Seek("s", m.Wish("mahjong")))
+    endless = ROOM | {"room_id": "4", "room_name": "x" * 2000}
+    ours = ROOM | {"room_id": "7", "player_list": [OTHERS[0]], "host_user_id": OTHERS[0]}
+    out = bench.hear("room/get_room_list", room_list=[endless, None, ours])
+    assert said(out) == [{"type": "room/join_room", "room_id": "7", "password": ""}]
+
+
 def test_a_room_that_does_not_take_us_means_the_next_one_then_our_own():
     bench = Bench().connect()
     bench.feed(m.Seek("s", m.Wish("mahjong")))
