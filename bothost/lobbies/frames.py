@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 import msgspec
 
-from bothost.messages import SocketClosed, SocketFailed, TableEnded, Unknown
+from bothost.messages import SocketClosed, SocketFailed, Unknown
 
 NOT_JSON = (msgspec.DecodeError, UnicodeError, RecursionError)
 """What msgspec raises for data that is no JSON of the wanted type."""
@@ -49,8 +48,3 @@ def loss_reason(item: SocketClosed | SocketFailed) -> str:
     else:
         where = f"closed with {item.code}"
     return f"{where}: {item.reason}" if item.reason else where
-
-
-def ended_tables(known: Iterable[str], kept: str) -> list[TableEnded]:
-    """The ends of all ``known`` tables except ``kept``, because the lobby does not name them after a login."""
-    return [TableEnded(name, "aborted", detail="the lobby no longer knows it") for name in sorted({*known} - {kept})]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bothost import messages as m
-from bothost.lobbies.base import Account, Capabilities, LobbyAdapter
-from bothost.lobbies.frames import BadFrame, ended_tables, unknown
+from bothost.lobbies.base import Account, Capabilities
+from bothost.lobbies.one_table import OneTableLobby, TableCommand
 from bothost.lobbies.open_mahjong import protocol as wire
 from bothost.lobbies.open_mahjong.chat import Chat
 from bothost.lobbies.open_mahjong.game import Game
@@ -14,7 +14,7 @@ from bothost.lobbies.open_mahjong.seeking import Seeker, table_info
 from bothost.lobbies.open_mahjong.session import Session
 
 
-class OpenMahjong(LobbyAdapter):
+class OpenMahjong(OneTableLobby):
     """One player: a session, a seek, and the room or the game where the player sits."""
 
     name = "open_mahjong"
@@ -36,68 +36,35 @@ class OpenMahjong(LobbyAdapter):
     )
     login_registers = True
     Options = OpenMahjongOptions
+    decode = wire.decode
 
     options: OpenMahjongOptions
+    _session: Session
+    _table: WaitingRoom | Game | None
 
     def __init__(self, account: Account, options: OpenMahjongOptions) -> None:
         super().__init__(account, options)
         self._session = Session(account, options, self._session_ended)
         self._seeker = Seeker(self._session, options)
         self._chat = Chat(account, options)
-        self._table: WaitingRoom | Game | None = None
         self._listing = False
         self._shunned: set[int] = set()
         """Hosts who removed us from their rooms: we choose no room of theirs."""
-        self._known: tuple[str, ...] = ()
-        self._memo: m.Json = {}
 
     def feed(self, item: m.Input) -> list[m.Output]:
         match item:
             case m.Frame() | m.SocketOpened() | m.SocketClosed() | m.SocketFailed() if self._chat.hears(item.conn):
                 return self._chat.feed(item)
-            case m.Frame():
-                out = self._frame(item)
-            case m.Act():
-                out = self._act(item)
-            case m.TimerFired():
-                out = self._timer(item.name)
-            case m.Authenticate() | m.Resume():
-                self._known = item.known if isinstance(item, m.Resume) else ()
-                self._memo = item.memo
-                out = self._session.log_in()
-            case m.SocketOpened():
-                out = self._session.opened(item)
-            case m.SocketClosed() | m.SocketFailed():
-                out = self._session.lost(item)
-            case m.Ping():
-                out = self._session.ping()
-            case m.Close():
-                out = self._session.close()
-            case _:
-                out = self._command(item)
-        if self._table is not None:
-            out = out + self._chat.at(self._table.name)
-        if self._table is not None and self._table.over:
-            self._table = None
-        return out
+        out = super().feed(item)
+        return out if self._table is None else out + self._chat.at(self._table.name)
 
-    def _act(self, item: m.Act) -> list[m.Output]:
-        table = self._table
-        if not (self._session.ready and isinstance(table, Game) and table.name == item.table):
-            return []
-        return table.act(item)
+    def _seek(self, item: m.Seek | m.Create | m.Join) -> list[m.Output]:
+        if self._table is not None:
+            return [m.SeekEnded(item.seek, "this lobby has one table at a time")]
+        return self._seeker.begin(item)
 
     def _command(self, item: m.Input) -> list[m.Output]:
-        table = self._table
         match item:
-            case m.Seek() | m.Create() | m.Join():
-                if not self._session.ready:
-                    return [m.SeekEnded(item.seek, "not connected")]
-                if table is not None:
-                    return [m.SeekEnded(item.seek, "this lobby has one table at a time")]
-                return self._seeker.begin(item)
-            case _ if not self._session.ready:
-                return []
             case m.CancelSeek():
                 return self._seeker.cancel(item)
             case m.Say():
@@ -105,14 +72,26 @@ class OpenMahjong(LobbyAdapter):
             case m.ListTables():
                 self._listing = True
                 return [self._session.send("room/get_room_list")]
-            case m.Ready() | m.Start() if isinstance(table, WaitingRoom) and table.name == item.table:
+            case m.Ping():
+                return [self._session.ping()]
+        return []  # the lobby has no invitations
+
+    def _at_table(self, item: TableCommand) -> list[m.Output]:
+        table = self._table
+        match item:
+            case m.Act() if isinstance(table, Game):
+                return table.act(item)
+            case m.Leave() if isinstance(table, Game):
+                return self._leave_game(table)
+            case m.Resync() if isinstance(table, Game):
+                return table.repeat()
+            case m.Leave() if isinstance(table, WaitingRoom):
+                return table.leave("left")
+            case m.Resync() if isinstance(table, WaitingRoom):
+                return [table.seated()]
+            case m.Ready() | m.Start() if isinstance(table, WaitingRoom):
                 return table.begin()
-            case m.Leave() if table is not None and table.name == item.table:
-                return table.leave("left") if isinstance(table, WaitingRoom) else self._leave_game(table)
-            case m.Resync() if table is not None and table.name == item.table:
-                return [table.seated()] if isinstance(table, WaitingRoom) else table.repeat()
-            case _:
-                return []  # the lobby has no invitations and no resigning
+        return []  # the lobby has no resigning
 
     def _leave_game(self, game: Game) -> list[m.Output]:
         """Leave a running game. The lobby has no command for that, so disconnect; it plays for us."""
@@ -137,17 +116,6 @@ class OpenMahjong(LobbyAdapter):
 
     # ------------------------------------------------------------------------------------------------------ session
 
-    def _welcome(self, *, back: bool, keep: str = "") -> list[m.Output]:
-        """Report the login, and the end of all tables except ``keep``, to which the lobby returns us."""
-        out = self._session.welcome(back=back)
-        known = {*self._known}
-        self._known = ()
-        if self._table is not None:
-            known.add(self._table.name)
-            if self._table.name != keep:
-                self._table = None
-        return out + ended_tables(known, keep)
-
     def _session_ended(self) -> list[m.Output]:
         """End the seek. Rooms and queues drop a player who disconnects; a game does not."""
         self._listing = False
@@ -157,13 +125,7 @@ class OpenMahjong(LobbyAdapter):
 
     # ------------------------------------------------------------------------------------------------------- frames
 
-    def _frame(self, item: m.Frame) -> list[m.Output]:
-        if not self._session.hears(item.conn):
-            return []
-        try:
-            frame = wire.decode(item.data)
-        except BadFrame:
-            return [unknown(item.data)]
+    def _frame(self, frame: wire.Body, raw: str | bytes) -> list[m.Output]:
         match frame:
             case wire.Pong():
                 return [m.Alive()]
@@ -184,7 +146,7 @@ class OpenMahjong(LobbyAdapter):
         if not self._session.ready:
             return []
         if isinstance(self._table, Game) and not isinstance(frame, wire.RoomList):
-            return self._table.frame(frame, item.data)
+            return self._table.frame(frame, raw)
         return self._room_frame(frame)
 
     def _room_frame(self, frame: wire.Body) -> list[m.Output]:

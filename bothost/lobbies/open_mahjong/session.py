@@ -104,11 +104,9 @@ class Session(SocketSession):
         """
         return self.hang_up(m.Disconnected("the lobby tells us nothing about our room", CLEANUP_S))
 
-    def ping(self) -> list[m.Output]:
-        if not self.ready:
-            return []
+    def ping(self) -> m.SendFrame:
         self._pings += 1
-        return [self.send("ping", client_ts=self._pings)]
+        return self.send("ping", client_ts=self._pings)
 
 
 def _address(url: str) -> str:

@@ -13,8 +13,9 @@ What is special about this lobby, and where it is handled:
 from __future__ import annotations
 
 from bothost import messages as m
-from bothost.lobbies.base import Account, Capabilities, LobbyAdapter
-from bothost.lobbies.frames import BadFrame, unknown
+from bothost.lobbies.base import Account, Capabilities
+from bothost.lobbies.frames import BadFrame
+from bothost.lobbies.one_table import OneTableLobby, TableCommand
 from bothost.lobbies.othello_platform import protocol as wire
 from bothost.lobbies.othello_platform.game import Game
 from bothost.lobbies.othello_platform.options import AUTH, LOOK, QUEUE, ROOM, TOKEN, OthelloPlatformOptions
@@ -24,7 +25,7 @@ from bothost.lobbies.othello_platform.seeking import Seeker
 from bothost.lobbies.othello_platform.session import Session
 
 
-class OthelloPlatform(LobbyAdapter):
+class OthelloPlatform(OneTableLobby):
     """One account: a session, a seek, and the room or the game where the player sits."""
 
     name = "othello_platform"
@@ -43,48 +44,23 @@ class OthelloPlatform(LobbyAdapter):
         on_rate_limit="close",
     )
     Options = OthelloPlatformOptions
+    decode = wire.decode
 
     options: OthelloPlatformOptions
+    _session: Session
+    _table: WaitingRoom | Game | None
 
     def __init__(self, account: Account, options: OthelloPlatformOptions) -> None:
         super().__init__(account, options)
         self._session = Session(account, options, self._trouble)
         self._seeker = Seeker(self._session, account, options)
-        self._table: WaitingRoom | Game | None = None
 
     def feed(self, item: m.Input) -> list[m.Output]:
-        match item:
-            case m.Frame():
-                out = self._frame(item)
-            case m.Act():
-                out = self._act(item)
-            case m.SocketOpened():
-                out = self._session.opened(item)
-            case m.SocketClosed() | m.SocketFailed():
-                out = self._session.lost(item)
-            case m.HttpResult():
-                out = self._answered(item)
-            case m.TimerFired():
-                out = self._timer(item.name)
-            case m.Authenticate() | m.Resume():
-                if not isinstance(self._table, Game):
-                    self._table = Game.remembered(self._session, item.memo) or self._table
-                out = self._session.log_in()
-            case m.Close():
-                out = self._session.close()
-            case _:
-                out = self._command(item)
-        if self._table is not None and self._table.over:
-            self._table = None
-        return out
+        if isinstance(item, m.Authenticate | m.Resume) and not isinstance(self._table, Game):
+            self._table = Game.remembered(self._session, item.memo) or self._table
+        return super().feed(item)
 
-    def _frame(self, item: m.Frame) -> list[m.Output]:
-        if not self._session.hears(item.conn):
-            return []
-        try:
-            frame = wire.decode(item.data)
-        except BadFrame:
-            return [unknown(item.data)]
+    def _frame(self, frame: wire.Payload, raw: str | bytes) -> list[m.Output]:
         match frame:
             case wire.AuthOk():
                 return self._auth_ok(frame)
@@ -97,9 +73,9 @@ class OthelloPlatform(LobbyAdapter):
             case wire.RoomState():
                 return self._room_state(frame)
             case wire.GameStart():
-                return self._game_start(frame, item.data)
+                return self._game_start(frame, raw)
             case wire.Moved() | wire.StateSync() | wire.GameOver():
-                return self._game_frame(frame, item.data)
+                return self._game_frame(frame, raw)
             case wire.MatchTimeout():
                 return self._seeker.queue_ended("no opponent was found")
             case wire.ServerShutdown():
@@ -164,52 +140,41 @@ class OthelloPlatform(LobbyAdapter):
 
     # ------------------------------------------------------------------------------------------------------ commands
 
+    def _seek(self, item: m.Seek | m.Create | m.Join) -> list[m.Output]:
+        if self._seeker.seek is not None or self._table is not None:
+            return [m.SeekEnded(item.seek, "this lobby has one table at a time")]
+        return self._seeker.begin(item)
+
     def _command(self, item: m.Input) -> list[m.Output]:
         match item:
-            case m.Seek() | m.Create() | m.Join():
-                if not self._session.ready:
-                    return [m.SeekEnded(item.seek, "not connected")]
-                if self._seeker.seek is not None or self._table is not None:
-                    return [m.SeekEnded(item.seek, "this lobby has one table at a time")]
-                return self._seeker.begin(item)
-            case _ if not self._session.ready:
-                return []
             case m.CancelSeek():
                 return self._seeker.cancel(item)
             case m.ListTables():
                 return [self._session.rest.list_rooms("tables")]
             case m.Ping():
                 return [self._session.send_text('{"type":"ping"}')]
-            case m.Resync() | m.Resign() | m.Leave() | m.Ready() | m.Start():
-                return self._table_command(item)
-            case _:
-                return []  # the lobby has no invitations
+        return []  # the lobby has no invitations
 
-    def _table_command(self, item: m.Resync | m.Resign | m.Leave | m.Ready | m.Start) -> list[m.Output]:
+    def _at_table(self, item: TableCommand) -> list[m.Output]:
         table = self._table
-        if table is None or table.name != item.table:
-            return []
         match item:
-            case m.Resync():
-                return table.resync() if isinstance(table, Game) else [table.ask()]
+            case m.Act() if isinstance(table, Game):
+                return table.act(item)
+            case m.Resync() if isinstance(table, Game):
+                return table.resync()
             case m.Leave() if isinstance(table, Game):
                 return [table.resign(), *table.end(m.TableEnded(table.name, "left"))]
-            case m.Leave() if isinstance(table, WaitingRoom):
-                return table.leave("left")
             case m.Resign() if isinstance(table, Game):
                 return [table.resign()]
+            case m.Resync() if isinstance(table, WaitingRoom):
+                return [table.ask()]
+            case m.Leave() if isinstance(table, WaitingRoom):
+                return table.leave("left")
             case m.Ready() if isinstance(table, WaitingRoom):
                 return [table.ready()]
             case m.Start() if isinstance(table, WaitingRoom):
                 return [table.start()]
-            case _:
-                return []
-
-    def _act(self, act: m.Act) -> list[m.Output]:
-        table = self._table
-        if not (self._session.ready and isinstance(table, Game) and table.name == act.table):
-            return []  # the request is repeated after the reconnect
-        return table.act(act)
+        return []
 
     # ---------------------------------------------------------------------------------------------- rooms and games
 
