@@ -35,7 +35,7 @@ class Botzone(LobbyAdapter):
     """One user's local AI."""
 
     name = "botzone"
-    kit = "bothost.testing.fake_botzone.kit:KIT"
+    kit = "bothost.testing.kits:BOTZONE"
     capabilities = Capabilities(
         games=("doudizhu", "mahjong", "othello"),
         acks_moves=True,

@@ -21,7 +21,7 @@ class EmbeddedLobby(LobbyAdapter):
     """One account at an embedded lobby."""
 
     name = "embedded"
-    kit = "bothost.testing.embedded_kit:KIT"
+    kit = "bothost.testing.kits:EMBEDDED"
     capabilities = Capabilities(
         games=("*",),
         acks_moves=True,

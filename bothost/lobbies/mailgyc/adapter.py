@@ -17,7 +17,7 @@ class MailgycLobby(OneTableLobby):
     """One player. The account's name is the name at the lobby, which asks for no password."""
 
     name = "mailgyc"
-    kit = "bothost.testing.fake_mailgyc.kit:KIT"
+    kit = "bothost.testing.kits:MAILGYC"
     capabilities = Capabilities(
         games=("doudizhu",),
         tables_per_connection=1,

@@ -18,7 +18,7 @@ class OpenMahjong(OneTableLobby):
     """One player: a session, a seek, and the room or the game where the player sits."""
 
     name = "open_mahjong"
-    kit = "bothost.testing.fake_open_mahjong.kit:KIT"
+    kit = "bothost.testing.kits:OPEN_MAHJONG"
     capabilities = Capabilities(
         games=(GAME,),
         tables_per_connection=1,

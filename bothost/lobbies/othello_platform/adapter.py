@@ -29,7 +29,7 @@ class OthelloPlatform(OneTableLobby):
     """One account: a session, a seek, and the room or the game where the player sits."""
 
     name = "othello_platform"
-    kit = "bothost.testing.fake_othello_platform.kit:KIT"
+    kit = "bothost.testing.kits:OTHELLO_PLATFORM"
     capabilities = Capabilities(
         games=("othello",),
         tables_per_connection=1,

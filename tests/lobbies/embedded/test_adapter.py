@@ -487,7 +487,7 @@ def proven(name, value):
 
 
 @pytest.mark.parametrize("name", Capabilities.__struct_fields__)
-def test_the_lobby_can_do_what_is_declared(name):
+def test_every_capability_is_proven(name):
     assert proven(name, getattr(EmbeddedLobby.capabilities, name))
 
 
