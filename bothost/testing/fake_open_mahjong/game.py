@@ -9,7 +9,6 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from bothost.lobbies.open_mahjong import protocol as wire
-from bothost.testing.fake_open_mahjong.frames import Frames
 from bothost.testing.fake_open_mahjong.moves import Moves
 from bothost.testing.fake_open_mahjong.position import Position
 from bothost.testing.fake_open_mahjong.seat import ALL_TILES, Seat
@@ -33,7 +32,6 @@ class Match:
 
     def __init__(self, owner: FakeOpenMahjong, match_id: str, room: dict[str, Any], seats: list[Seat]) -> None:
         self.owner = owner
-        self.frames = Frames(self)
         self.moves = Moves(self)
         self.id = match_id
         self.room = room
@@ -65,7 +63,7 @@ class Match:
         for i, seat in enumerate(self.seats):
             seat.tiles = [self.wall.pop(0) for _ in range(14 if i == 0 else 13)]
         self.tick, self.current, self.status = 0, 0, "opening"
-        self.frames.to_all("gamestate/guobiao/game_start", "game_info", self.frames.picture)
+        self.tell_all("gamestate/guobiao/game_start", "game_info", self.picture)
         self.open_flowers(0)
 
     def open_flowers(self, index: int) -> None:
@@ -87,17 +85,15 @@ class Match:
         self.tick += 1
         self.asked, self.answers = {self.current: actions}, {}
         self.ask = {"kind": "hand", **members}
-        for i, seat in enumerate(self.seats):
-            if not seat.robot and not seat.offline:
-                self.frames.hand_ask(i)
+        for i in range(4):
+            self.tell_asked(i)
         self.start_clock()
 
     def ask_claims(self, claims: dict[int, list[str]], status: str, tile: int) -> None:
         self.tick += 1
         self.status, self.asked, self.answers, self.ask = status, claims, {}, {"kind": "claims", "tile": tile}
         for i in claims:
-            if not self.seats[i].robot and not self.seats[i].offline:
-                self.frames.claim_ask(i)
+            self.tell_asked(i)
         self.start_clock()
 
     def start_clock(self) -> None:
@@ -210,7 +206,7 @@ class Match:
         by_original = {str(seat.original): change for seat, change in zip(self.seats, changes, strict=True)}
         result |= {"action_tick": self.tick, "score_changes": by_original}
         result["next_status"] = "match_end" if last else "round_end_by_ready"
-        self.frames.to_all("gamestate/guobiao/show_result", "show_result_info", result)
+        self.tell_all("gamestate/guobiao/show_result", "show_result_info", result)
         self.asked, self.status = {}, "over"
         if last:
             return self.finish()
@@ -219,7 +215,7 @@ class Match:
             return
         self.status = "ready"
         self.waits = {i for i, seat in enumerate(self.seats) if not seat.robot}
-        self.frames.ready()
+        self.tell_ready()
         self.owner.later(READY_S * self.owner.second, self.next_hand, self.round)
         if not self.waits:
             self.next_hand(self.round)
@@ -228,7 +224,7 @@ class Match:
         if self.status != "ready" or index not in self.waits:
             return
         self.waits.discard(index)
-        self.frames.ready()
+        self.tell_ready()
         if not self.waits:
             self.next_hand(self.round)
 
@@ -247,7 +243,7 @@ class Match:
             seat.clear(self.room["round_timer"])
         if switched is None:
             return self.deal()
-        self.frames.to_all("switch_seat", "switch_seat_info", {"current_round": self.round})
+        self.tell_all("switch_seat", "switch_seat_info", {"current_round": self.round})
         self.owner.later(SWITCH_S * self.owner.second, self.deal)
 
     def finish(self) -> None:
@@ -257,7 +253,7 @@ class Match:
             for i, seat in enumerate(self.seats)
         }
         info = {"master_seed": 4 * 10**76, "commitment": "0", "salt": "0", "player_final_data": data}
-        self.frames.to_all("gamestate/guobiao/game_end", "game_end_info", info)
+        self.tell_all("gamestate/guobiao/game_end", "game_end_info", info)
         self.stop()
         self.owner.finished(self)
 
@@ -277,7 +273,7 @@ class Match:
         if index is None:
             return True
         self.seats[index].offline = self.seats[index].spared = True
-        self.frames.tags()
+        self.tell_tags()
         if all(seat.offline or seat.robot for seat in self.seats):
             self.stop()
             return False
@@ -290,9 +286,72 @@ class Match:
         index = self.index_of(user)
         assert index is not None
         self.seats[index].offline = False
-        self.frames.tags()
-        self.owner.tell(user, "gamestate/guobiao/game_start", game_info=self.frames.picture(index))
-        if self.asked and self.ask["kind"] == "hand" and index == self.current and self.status == "hand":
-            self.frames.hand_ask(index)
-        elif index in self.asked and self.ask["kind"] == "claims" and index not in self.answers:
-            self.frames.claim_ask(index)
+        self.tell_tags()
+        self.tell(index, "gamestate/guobiao/game_start", "game_info", self.picture(index))
+        if index in self.asked and index not in self.answers and self.status != "opening":
+            self.tell_asked(index)
+
+    # --------------------------------------------------------------------------------------------------- frames
+
+    def tell(self, index: int, kind: str, member: str, info: dict[str, Any]) -> None:
+        seat = self.seats[index]
+        if not seat.robot and not seat.offline:
+            self.owner.tell(seat.user, kind, **{member: info})
+
+    def tell_all(self, kind: str, member: str, info: Any) -> None:
+        """Send a frame to all. ``info``: a dict, or a function of the receiver's index."""
+        for i in range(4):
+            self.tell(i, kind, member, info(i) if callable(info) else info)
+
+    def do(self, actions: list[str], player: int, **members: Any) -> None:
+        """Tell all what a player did."""
+        self.tick += 1
+
+        def info(viewer: int) -> dict[str, Any]:
+            given = {key: value for key, value in members.items() if value is not None}
+            if viewer != player:
+                given.pop("deal_tile", None)
+                if actions == ["angang"]:
+                    given["combination_target"], given["combination_mask"] = "G0", [2, 0] * 4
+            return {"action_list": actions, "action_player": player, **given, "action_tick": self.tick}
+
+        self.tell_all("gamestate/guobiao/do_action", "do_action_info", info)
+
+    def tell_asked(self, index: int) -> None:
+        """Send a player the open request. All players see who must act after a draw."""
+        info: dict[str, Any] = {"remaining_time": self.seats[index].bank, "action_tick": self.tick}
+        info |= {"player_index": index, "action_list": self.asked.get(index, [])}
+        if self.ask["kind"] == "claims":
+            info["cut_tile"] = self.ask["tile"]
+            return self.tell(index, "gamestate/guobiao/ask_other_action", "ask_other_action_info", info)
+        members = {key: value for key, value in self.ask.items() if key != "kind" and value}
+        info |= {"player_index": self.current, "remain_tiles": len(self.wall), "dealer_index": 0, **members}
+        self.tell(index, "gamestate/guobiao/broadcast_hand_action", "ask_hand_action_info", info)
+
+    def tell_tags(self) -> None:
+        tags = {str(i): ["offline"] if seat.offline else [] for i, seat in enumerate(self.seats)}
+        self.tell_all("refresh_player_tag_list", "refresh_player_tag_list_info", {"player_to_tag_list": tags})
+
+    def tell_ready(self) -> None:
+        ready = {str(i): i not in self.waits for i in range(4)}
+        self.tell_all("gamestate/guobiao/ready_status", "ready_status_info", {"player_to_ready": ready})
+
+    def picture(self, viewer: int) -> dict[str, Any]:
+        """The position as a player sees it."""
+        return {
+            "room_id": int(self.room["room_id"]),
+            "gamestate_id": self.id,
+            "current_player_index": self.current,
+            "action_tick": self.tick,
+            "max_round": self.room["game_round"],
+            "tile_count": len(self.wall),
+            "current_round": self.round,
+            "step_time": self.room["step_timer"],
+            "round_time": self.room["round_timer"],
+            "room_rule": "guobiao",
+            "sub_rule": "guobiao/standard",
+            "hepai_limit": self.room["hepai_limit"],
+            "open_cuohe": False,
+            "players_info": [seat.picture(i, shown=i == viewer) for i, seat in enumerate(self.seats)],
+            "dealer_index": 0,
+        }

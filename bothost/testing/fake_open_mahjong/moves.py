@@ -27,21 +27,21 @@ class Moves:
             flower = self._lay_flower(seat)
             seat.tiles.append(self._match.wall.pop(0))
             news = {"deal_tile": seat.tiles[-1], "buhua_tile": flower, "is_mo_buhua": False}
-            self._match.frames.do(["buhua", "deal_buhua_tile"], index, **news)
+            self._match.do(["buhua", "deal_buhua_tile"], index, **news)
             return self._match.open_flowers(index)
         if action == "cut":
             return self.cut_tile(index, tile, seat.slot and tile == seat.tiles[-1], place)
         if action == "buhua":
             flower = self._lay_flower(seat)
             seat.take(self._match.wall.pop())
-            self._match.frames.do(["buhua"], index, buhua_tile=flower, is_mo_buhua=True)
+            self._match.do(["buhua"], index, buhua_tile=flower, is_mo_buhua=True)
             self._match.owner.later(SETTLE_S * self._match.owner.second, self._replaced, index)
             return
         if action == "angang":
             seat.tiles = [held for held in seat.tiles if held != tile]
             seat.combos.append(f"G{tile}")
             seat.masks.append([2, tile] * 4)
-            self._match.frames.do(["angang"], index, combination_target=f"G{tile}", combination_mask=seat.masks[-1])
+            self._match.do(["angang"], index, combination_target=f"G{tile}", combination_mask=seat.masks[-1])
             return self.draw(index, "deal_gang_tile", self._match.wall.pop())
         if action == "jiagang":
             return self._add_to_pung(index, tile)
@@ -56,7 +56,7 @@ class Moves:
         mask = seat.masks[place]
         at = mask.index(1)
         seat.masks[place] = [*mask[:at], 3, tile, *mask[at:]]
-        self._match.frames.do(["jiagang"], index, combination_target=f"k{tile}", combination_mask=seat.masks[place])
+        self._match.do(["jiagang"], index, combination_target=f"k{tile}", combination_mask=seat.masks[place])
         self._match.cut = tile
         claims = self._match.position.claims(tile, robbing=True)
         if claims:
@@ -80,7 +80,7 @@ class Moves:
         self._drawn(index, kind)
 
     def _drawn(self, index: int, kind: str) -> None:
-        self._match.frames.do([kind], index, deal_tile=self._match.seats[index].tiles[-1])
+        self._match.do([kind], index, deal_tile=self._match.seats[index].tiles[-1])
         self._match.ask_hand(self._match.position.options(index, kong=kind == "deal_gang_tile"), deal_tile_type=kind)
 
     def cut_tile(self, index: int, tile: int, drawn: bool, place: int | None, *, timeout: bool = False) -> None:
@@ -92,7 +92,7 @@ class Moves:
         seat.discards.append(tile)
         seat.slot, self._match.cut = False, tile
         late = {"is_timeout_action": True} if timeout else {"cut_tile_index": place}
-        self._match.frames.do(["cut"], index, cut_tile=tile, cut_class=drawn, **late)
+        self._match.do(["cut"], index, cut_tile=tile, cut_class=drawn, **late)
         claims = self._match.position.claims(tile)
         if claims:
             return self._match.ask_claims(claims, "claims", tile)
@@ -128,7 +128,7 @@ class Moves:
         seat.combos.append(target)
         seat.masks.append(mask)
         members = {"combination_mask": mask, "combination_target": target}
-        self._match.frames.do([action], index, **members, cut_from_player=self._match.current, cut_tile=tile)
+        self._match.do([action], index, **members, cut_from_player=self._match.current, cut_tile=tile)
         self._match.current, seat.slot = index, False
         if action == "gang":
             return self.draw(index, "deal_gang_tile", self._match.wall.pop())
