@@ -17,10 +17,8 @@ adapter's connection and not the host.
 
 from __future__ import annotations
 
-import operator
 import types
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from typing import Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -103,19 +101,17 @@ def checked(outputs: object) -> list[Output]:
         kind = type(output)
         if kind not in _OUTPUTS:
             raise AdapterFault(f"feed returned a list with {kind.__name__}, which is neither an effect nor an event")
-        values, fields = _OUTPUTS[kind]
-        for value, (name, allowed, member) in zip(values(output), fields, strict=True):
+        for value, (name, allowed, member, words) in zip(msgspec.structs.astuple(output), _OUTPUTS[kind], strict=True):
             if type(value) not in allowed:
                 found = type(value).__name__
                 raise AdapterFault(f"{kind.__name__}.{name} is {found}, not {_names(allowed)}")
+            if words and value not in words:
+                raise AdapterFault(f"{kind.__name__}.{name} is {value!r}, not {' or '.join(words)}")
             if member is not None and type(value) is tuple:
                 for item in value:
                     if type(item) not in member:
                         found = type(item).__name__
                         raise AdapterFault(f"{kind.__name__}.{name} has a member {found}, not {_names(member)}")
-        for name, choices in _CHOICES.get(kind, ()):
-            if (value := getattr(output, name)) not in choices:
-                raise AdapterFault(f"{kind.__name__}.{name} is {value!r}, not {' or '.join(choices)}")
         if kind is Snapshot and (type(output.view.get("seq")) is not int or output.view["seq"] < 0):
             raise AdapterFault("Snapshot.view needs the key seq: the number of events of this hand that it includes")
     return outputs
@@ -124,17 +120,14 @@ def checked(outputs: object) -> list[Output]:
 _Allowed = frozenset[type]
 
 
-def _fields(kind: type) -> tuple[Callable[[object], tuple[object, ...]], list[tuple[str, _Allowed, _Allowed | None]]]:
-    """A getter of all values, and for each field its name, its types, and the types of its members if it is a tuple."""
-    rows: list[tuple[str, _Allowed, _Allowed | None]] = []
+def _fields(kind: type) -> list[tuple[str, _Allowed, _Allowed | None, tuple[str, ...]]]:
+    """For each field its name, its types, the types of its members if it is a tuple, and the words that it takes."""
+    rows: list[tuple[str, _Allowed, _Allowed | None, tuple[str, ...]]] = []
     for name, hint in get_type_hints(kind).items():
-        allowed = _allowed(hint)
-        tuples = [get_args(part) for part in (_parts(hint)) if get_origin(part) is tuple]
+        tuples = [get_args(part) for part in _parts(hint) if get_origin(part) is tuple]
         member = _allowed(tuples[0][0]) if tuples and tuples[0][1:] == (Ellipsis,) else None
-        rows.append((name, allowed, member))
-    if len(rows) < 2:  # attrgetter makes no tuple of one value
-        return (lambda output: tuple(getattr(output, name) for name, _, _ in rows)), rows
-    return operator.attrgetter(*(name for name, _, _ in rows)), rows
+        rows.append((name, _allowed(hint), member, get_args(hint) if get_origin(hint) is Literal else ()))
+    return rows
 
 
 def _parts(hint: Any) -> tuple[Any, ...]:
@@ -154,17 +147,11 @@ def _allowed(hint: Any) -> _Allowed:
     return frozenset(found)
 
 
-def _choices(kind: type) -> list[tuple[str, tuple[str, ...]]]:
-    """The fields that take only some words, each with these."""
-    return [(name, get_args(hint)) for name, hint in get_type_hints(kind).items() if get_origin(hint) is Literal]
-
-
 def _names(allowed: _Allowed) -> str:
     return " or ".join(sorted(kind.__name__ for kind in allowed))
 
 
-_OUTPUTS: dict[type, Any] = {kind: _fields(kind) for kind in get_args(Output)}
-_CHOICES = {kind: choices for kind in _OUTPUTS if (choices := _choices(kind))}
+_OUTPUTS = {kind: _fields(kind) for kind in get_args(Output)}
 
 
 def out_of_range(value: Any) -> int | None:
