@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from urllib.parse import urlsplit, urlunsplit
 
 from bothost import messages as m
 from bothost.lobbies.frames import loss_reason
@@ -11,6 +12,19 @@ from bothost.lobbies.frames import loss_reason
 def socket_scheme(scheme: str) -> str:
     """The scheme of a websocket at an address with this one: ``http`` becomes ``ws``, ``https`` becomes ``wss``."""
     return {"http": "ws", "https": "wss"}.get(scheme, scheme)
+
+
+def socket_address(url: str) -> str:
+    """The address of a lobby's websocket: the lobby's URL, with the path ``/ws`` if it has none."""
+    parts = urlsplit(url)
+    path = "/ws" if parts.path in ("", "/") else parts.path
+    return urlunsplit(parts._replace(scheme=socket_scheme(parts.scheme), path=path))
+
+
+def http_address(url: str, path: str) -> str:
+    """The address for HTTP of the lobby with this URL, at another path."""
+    parts = urlsplit(url)
+    return urlunsplit(("https" if parts.scheme in ("wss", "https") else "http", parts.netloc, path, "", ""))
 
 
 class SocketSession:

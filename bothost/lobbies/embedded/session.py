@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from urllib.parse import urlsplit, urlunsplit
 
 from bothost import messages as m
 from bothost.lobbies.base import Account
 from bothost.lobbies.embedded import protocol as wire
 from bothost.lobbies.embedded.options import EmbeddedOptions
 from bothost.lobbies.frames import loss_reason
-from bothost.lobbies.session import SocketSession, socket_scheme
+from bothost.lobbies.session import SocketSession, socket_address
 
 HELLO = "hello"
 """Timer: the lobby must have answered our hello."""
@@ -36,7 +35,7 @@ class Session(SocketSession):
             self._session = session
         out = self.begin("hello")
         self.superseded, self.last_error = False, None
-        out.append(m.OpenSocket(self._conn, _endpoint(self._account.url)))
+        out.append(m.OpenSocket(self._conn, socket_address(self._account.url)))
         return [*out, m.SetTimer(HELLO, self._options.hello_timeout_s)]
 
     def opened(self, conn: int, known: Mapping[str, wire.Known]) -> list[m.Output]:
@@ -77,10 +76,3 @@ class Session(SocketSession):
             return self.end(m.Superseded(item.reason))
         reason = f"{error.message} ({error.code})" if error is not None and not self.ready else loss_reason(item)
         return self.end(m.Disconnected(reason, 5.0 if item.code in (wire.CLOSE_RATE, wire.CLOSE_FULL) else None))
-
-
-def _endpoint(url: str) -> str:
-    """The URL of the websocket: the lobby's URL, with the path ``/ws`` if it has none. ``http`` becomes ``ws``."""
-    parts = urlsplit(url)
-    path = "/ws" if parts.path in ("", "/") else parts.path
-    return urlunsplit(parts._replace(scheme=socket_scheme(parts.scheme), path=path))

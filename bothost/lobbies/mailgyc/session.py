@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 
@@ -13,7 +12,7 @@ from bothost.lobbies.base import Account
 from bothost.lobbies.frames import BadFrame, loss_reason
 from bothost.lobbies.mailgyc import protocol as wire
 from bothost.lobbies.mailgyc.options import HELLO, TIMERS, MailgycOptions
-from bothost.lobbies.session import SocketSession
+from bothost.lobbies.session import SocketSession, http_address, socket_address
 
 REJOIN_S = 1.0
 """Ask for our room again after this time. The lobby refuses for about 6 s, until it drops our old socket."""
@@ -41,7 +40,7 @@ class Session(SocketSession):
         out = self.begin("login")
         body = msgspec.json.encode({"name": self._account.name})
         headers = (("Content-Type", "application/json"), ("User-Agent", self._account.user_agent))
-        url = _address(self._account.url, "http", "/login")
+        url = http_address(self._account.url, "/login")
         out.append(m.HttpRequest(self._conn, "POST", url, headers, body, self._options.answer_timeout_s))
         return out
 
@@ -64,7 +63,7 @@ class Session(SocketSession):
         self.levels = frozenset(room.level for room in login.rooms)
         self.stage = "opening"
         headers = (("Cookie", f"userinfo={cookie}"), ("User-Agent", self._account.user_agent))
-        url = _address(self._account.url, "ws", "/ws")
+        url = socket_address(self._account.url)
         return [m.OpenSocket(self._conn, url, headers), m.SetTimer(HELLO, self._options.answer_timeout_s)]
 
     def opened(self, item: m.SocketOpened, level: int) -> list[m.Output]:
@@ -108,14 +107,6 @@ class Session(SocketSession):
         else:
             reason = "closed during the login, as the lobby does if it refuses the cookie"
         return self.end(m.Disconnected(reason, self.retry_after_s))
-
-
-def _address(url: str, scheme: str, path: str) -> str:
-    """The lobby's address for HTTP or websocket. The path of ``url``, if any, replaces the websocket's path only."""
-    parts = urlsplit(url)
-    secure = "s" if parts.scheme in ("wss", "https") else ""
-    chosen = parts.path if scheme == "ws" and parts.path not in ("", "/") else path
-    return urlunsplit((scheme + secure, parts.netloc, chosen, "", ""))
 
 
 def _cookie(headers: tuple[tuple[str, str], ...]) -> str | None:

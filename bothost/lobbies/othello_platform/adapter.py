@@ -60,7 +60,7 @@ class OthelloPlatform(OneTableLobby):
             self._table = Game.remembered(self._session, item.memo) or self._table
         return super().feed(item)
 
-    def _frame(self, frame: wire.Payload, raw: str | bytes) -> list[m.Output]:
+    def _frame(self, frame: wire.Body, raw: str | bytes) -> list[m.Output]:
         match frame:
             case wire.AuthOk():
                 return self._auth_ok(frame)

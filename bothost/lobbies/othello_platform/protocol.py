@@ -7,7 +7,7 @@ most messages and strings in some, so we convert them to strings. Unknown fields
 from __future__ import annotations
 
 import contextlib
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -23,25 +23,25 @@ Board = Annotated[tuple[Annotated[int, Meta(ge=0, le=2)], ...], Meta(min_length=
 Coordinate = Annotated[int, Meta(ge=0, le=7)]
 
 
-class _Part(msgspec.Struct, frozen=True, gc=False, rename="camel"):
+class Body(msgspec.Struct, frozen=True, gc=False, rename="camel"):
     """Base class of payloads."""
 
 
-class Pos(_Part, frozen=True, gc=False):
+class Pos(Body, frozen=True, gc=False):
     x: Coordinate
     y: Coordinate
 
 
-class AuthOk(_Part, frozen=True, gc=False):
+class AuthOk(Body, frozen=True, gc=False):
     user_id: Id
     username: str = ""
 
 
-class Pong(_Part, frozen=True, gc=False):
+class Pong(Body, frozen=True, gc=False):
     pass
 
 
-class RoomState(_Part, frozen=True, gc=False):
+class RoomState(Body, frozen=True, gc=False):
     """Who sits in a room. Sent after every change, and also after the game."""
 
     room_id: Id
@@ -56,7 +56,7 @@ class RoomState(_Part, frozen=True, gc=False):
     owner_id: Id | None = None
 
 
-class GameStart(_Part, frozen=True, gc=False):
+class GameStart(Body, frozen=True, gc=False):
     game_id: str
     turn: Color
     board: Board
@@ -67,7 +67,7 @@ class GameStart(_Part, frozen=True, gc=False):
     remaining_ms: float | None = None
 
 
-class Moved(_Part, frozen=True, gc=False):
+class Moved(Body, frozen=True, gc=False):
     """A disc was placed. ``next_turn`` is None at the end, and the same colour if the other side must pass."""
 
     game_id: str
@@ -78,19 +78,19 @@ class Moved(_Part, frozen=True, gc=False):
     remaining_ms: float | None = None
 
 
-class GameOver(_Part, frozen=True, gc=False):
+class GameOver(Body, frozen=True, gc=False):
     game_id: str
     result: str | None = None
     end_reason: str = "normal"
 
 
-class SyncMove(_Part, frozen=True, gc=False):
+class SyncMove(Body, frozen=True, gc=False):
     color: Color
     pos: Pos | None = None
     is_pass: bool = False
 
 
-class StateSync(_Part, frozen=True, gc=False):
+class StateSync(Body, frozen=True, gc=False):
     """The answer to ``reconnect``: the position, and the moves since the number in our message."""
 
     game_id: str
@@ -105,40 +105,26 @@ class StateSync(_Part, frozen=True, gc=False):
     moves: tuple[SyncMove, ...] = ()
 
 
-class MatchTimeout(_Part, frozen=True, gc=False):
+class MatchTimeout(Body, frozen=True, gc=False):
     pass
 
 
-class Chatter(_Part, frozen=True, gc=False):
+class Chatter(Body, frozen=True, gc=False):
     """A message that we do not need: passes and matches, which the next turn or room shows, and texts for people."""
 
 
-class ServerShutdown(_Part, frozen=True, gc=False):
+class ServerShutdown(Body, frozen=True, gc=False):
     pass
 
 
-class Error(_Part, frozen=True, gc=False):
+class Error(Body, frozen=True, gc=False):
     """An error. It names neither the game nor the message that caused it."""
 
     code: str
     msg: str = ""
 
 
-Payload = (
-    AuthOk
-    | Pong
-    | RoomState
-    | GameStart
-    | Moved
-    | GameOver
-    | StateSync
-    | MatchTimeout
-    | Chatter
-    | ServerShutdown
-    | Error
-)
-
-_TYPES: dict[str, type[Any]] = {
+_TYPES: dict[str, type[Body]] = {
     "auth_ok": AuthOk,
     "pong": Pong,
     "room_state": RoomState,
@@ -165,22 +151,23 @@ _envelope = msgspec.json.Decoder(_Envelope)
 _raw = msgspec.json.Decoder()
 
 
-def decode(data: str | bytes) -> Payload:
+def decode(data: str | bytes) -> Body:
     """Decode a frame of the lobby. Raises BadFrame."""
     try:
         envelope = _envelope.decode(data)
         kind = _TYPES.get(envelope.type)
         if kind is None:
             raise BadFrame(f"unknown type {envelope.type[:40]!r}")
-        return _typed(_raw.decode(envelope.payload), kind)  # type: ignore[no-any-return]
+        return _typed(_raw.decode(envelope.payload), kind)
     except NOT_JSON as error:
         raise BadFrame(str(error)) from None
 
 
+T = TypeVar("T")
 _IDS = ("userId", "roomId", "blackId", "whiteId", "ownerId", "gameId", "id")
 
 
-def _typed(fields: Any, kind: type[Any]) -> Any:
+def _typed(fields: Any, kind: type[T]) -> T:
     """Convert a decoded object to ``kind``; numeric ids become strings. Raises ValidationError."""
     if not isinstance(fields, dict):
         raise msgspec.ValidationError("the payload is not an object")
@@ -194,7 +181,7 @@ def _typed(fields: Any, kind: type[Any]) -> Any:
 # --------------------------------------------------------------------------------------------------------------- REST
 
 
-class Login(_Part, frozen=True, gc=False):
+class Login(Body, frozen=True, gc=False):
     """The answer to login, register and refresh."""
 
     token: Annotated[str, Meta(min_length=1, max_length=4096)]
@@ -204,7 +191,7 @@ class Login(_Part, frozen=True, gc=False):
         return "Login(…)"
 
 
-class Room(_Part, frozen=True, gc=False):
+class Room(Body, frozen=True, gc=False):
     id: Id
     name: str = ""
     mode: str = "human_vs_human"
@@ -216,7 +203,7 @@ class Room(_Part, frozen=True, gc=False):
 def login(body: bytes) -> Login:
     """Decode the answer to a login. Raises BadFrame, which does not quote the body."""
     try:
-        return _typed(_raw.decode(body), Login)  # type: ignore[no-any-return]
+        return _typed(_raw.decode(body), Login)
     except NOT_JSON:
         raise BadFrame("the answer to the login has no valid token") from None
 
@@ -224,7 +211,7 @@ def login(body: bytes) -> Login:
 def room(body: bytes) -> Room:
     """Decode a created room. Raises BadFrame."""
     try:
-        return _typed(_raw.decode(body), Room)  # type: ignore[no-any-return]
+        return _typed(_raw.decode(body), Room)
     except NOT_JSON as error:
         raise BadFrame(str(error)) from None
 

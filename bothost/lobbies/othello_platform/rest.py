@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import deque
 from typing import Any, Literal
-from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 
@@ -17,6 +16,7 @@ from bothost.lobbies.base import Account
 from bothost.lobbies.frames import BadFrame
 from bothost.lobbies.othello_platform import protocol as wire
 from bothost.lobbies.othello_platform.options import TOKEN, OthelloPlatformOptions
+from bothost.lobbies.session import http_address, socket_address
 
 TOKEN_S = 12 * 60.0
 RETRY_S = 60.0
@@ -52,15 +52,12 @@ class RestClient:
     """The REST client of one account, sans-IO."""
 
     def __init__(self, account: Account, options: OthelloPlatformOptions) -> None:
-        parts = urlsplit(account.url)
-        secure = parts.scheme in ("wss", "https")
-        path = parts.path if parts.path not in ("", "/") else "/ws"
-        self.ws_url = urlunsplit(("wss" if secure else "ws", parts.netloc, path, "", ""))
+        self.ws_url = socket_address(account.url)
         self.headers = (("User-Agent", account.user_agent),)
         self.token = ""
         self.left: deque[str] = deque(maxlen=64)
         """Rooms that we left. Later messages about them are ignored."""
-        self._base = urlunsplit(("https" if secure else "http", parts.netloc, options.api_path.rstrip("/"), "", ""))
+        self._base = http_address(account.url, options.api_path.rstrip("/"))
         self._username = options.username or account.name
         self._password = account.password or account.token
         self._register = options.register
