@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from bothost import rules
+from bothost.lobbies.botzone.doudizhu import NUMBERING
 from bothost.rules.game import Json, State
 
 
@@ -95,9 +96,6 @@ class ReversiJudge(Judge):
         self.request = {"x": -1 if passed else "abcdefgh".index(word[0]), "y": -1 if passed else int(word[1]) - 1}
 
 
-_RANKS = "3456789TJQKA2BR"
-
-
 class LandlordJudge(Judge):
     """FightTheLandlord; with ``bidding`` FightTheLandlord2."""
 
@@ -107,67 +105,49 @@ class LandlordJudge(Judge):
     def __init__(self, me: int, seed: int, rng: random.Random) -> None:
         super().__init__(me, seed, rng)
         self.state = rules.game("doudizhu", preset="botzone-bid" if self.bidding else "botzone").new_state(seed)
-        deck = [self._card(i) for i in range(54)]
-        rng.shuffle(deck)
-        deal = self.state.deal
-        self.hands = [self._take_out(deck, text) for text in deal["hands"]]
-        self.bottom = self._take_out(deck, deal["bottom"])
+        deck, deal = set(range(54)), self.state.deal
+        self.hands: list[set[int]] = []
+        for text in (*deal["hands"], deal["bottom"]):
+            self.hands.append(set(NUMBERING.pick(deck, text)))
+            deck -= self.hands[-1]
+        self.bottom = self.hands.pop()
         if not self.bidding:
-            self.hands[0] += self.bottom
-        self.own = list(self.hands[me])
+            self.hands[0] |= self.bottom
+        self.own = sorted(self.hands[me])
         self.bids: list[int] = []
         self.plays: list[list[int]] = []
         self.introduced = False
         self._go_on()
 
-    @staticmethod
-    def _card(number: int) -> tuple[int, str]:
-        return number, "BR"[number - 52] if number >= 52 else _RANKS[number // 4]
-
-    @staticmethod
-    def _take_out(cards: list[tuple[int, str]], ranks: str) -> list[tuple[int, str]]:
-        """Take cards of these ranks out of ``cards``."""
-        out = []
-        for rank in ranks:
-            card = next((card for card in cards if card[1] == rank), None)
-            if card is None:
-                raise Illegal(f"the hand has too few cards of rank {rank}")
-            cards.remove(card)
-            out.append(card)
-        return out
-
     def _take(self, response: Any) -> None:
         if self._phase() == "bid":
             if not isinstance(response, int):
                 raise Illegal("a bid is a number")
-            self._bid(self.me, f"bid{response}", mine=True)
+            self._do(self.me, f"bid{response}")
+            self._bid(response)
         else:
-            held = dict(self.hands[self.me])
-            if (
-                not isinstance(response, list)
-                or len(set(response)) != len(response)
-                or not held.keys() >= set(response)
-            ):
+            if not isinstance(response, list) or not self.hands[self.me].issuperset(response):
                 raise Illegal("the hand does not have these cards")
-            text = "".join(sorted((held[card] for card in response), key=_RANKS.index))
-            self._play(self.me, text or "pass", response)
+            if len(set(response)) != len(response):
+                raise Illegal("a card is played twice")
+            self._do(self.me, self._reading(NUMBERING.text(response)) if response else "pass")
+            self._play(self.me, response)
         self._go_on()
 
     def _phase(self) -> str:
         return self.state.view(self.me).phase
 
-    def _bid(self, seat: int, word: str, *, mine: bool) -> None:
-        if mine:
-            self._do(seat, word)
-        self.bids.append(int(word[3:]))
+    def _bid(self, bid: int) -> None:
+        self.bids.append(bid)
         if self._phase() == "play":
-            self.hands[self.state.view(seat).to_json()["landlord"]] += self.bottom
+            self.hands[self._landlord()] |= self.bottom
 
-    def _play(self, seat: int, text: str, cards: list[int]) -> None:
-        if seat == self.me:
-            word = text if text == "pass" else self._reading(text)
-            self._do(seat, word)
-        self.hands[seat] = [card for card in self.hands[seat] if card[0] not in cards]
+    def _landlord(self) -> int:
+        landlord: int = self.state.view(self.me).to_json()["landlord"]
+        return landlord
+
+    def _play(self, seat: int, cards: list[int]) -> None:
+        self.hands[seat].difference_update(cards)
         self.plays.append(cards)
 
     def _reading(self, text: str) -> str:
@@ -184,24 +164,21 @@ class LandlordJudge(Judge):
             bidding = self._phase() == "bid"
             word = self._random(seat)
             if bidding:
-                self._bid(seat, word, mine=False)
+                self._bid(int(word[3:]))
             else:
-                cards = [] if word == "pass" else self._take_out(list(self.hands[seat]), word)
-                self._play(seat, word, [number for number, _ in cards])
+                self._play(seat, [] if word == "pass" else NUMBERING.pick(self.hands[seat], word))
         if not self.state.terminal:
             self.request = self._ask()
 
     def _ask(self) -> Json:
-        own = [number for number, _ in self.own]
         if self._phase() == "bid":
-            return {"own": own, "bid": list(self.bids)}
+            return {"own": self.own, "bid": list(self.bids)}
         request: Json = {"history": [[], [], *self.plays][-2:]}
         if not self.introduced:
             self.introduced = True
-            request |= {"own": own, "publiccard": [number for number, _ in self.bottom]}
+            request |= {"own": self.own, "publiccard": sorted(self.bottom)}
             if self.bidding:
-                landlord = self.state.view(self.me).to_json()["landlord"]
-                request |= {"landlord": landlord, "pos": self.me, "finalbid": max(self.bids)}
+                request |= {"landlord": self._landlord(), "pos": self.me, "finalbid": max(self.bids)}
         return request
 
 
