@@ -141,8 +141,8 @@ class OpenMahjong(OneTableLobby):
                 return self._session.popup(frame)
             case wire.Tips():
                 return self._tips(frame)
-            case wire.GameStart():
-                return self._game_start(frame.game_info)
+            case wire.GameInfo():
+                return self._game_start(frame)
         if not self._session.ready:
             return []
         if isinstance(self._table, Game) and not isinstance(frame, wire.RoomList):

@@ -141,12 +141,12 @@ class Game:
             case wire.SeatsSwitched():
                 self._attendance.forget_seats()
             case wire.Tags():
-                changed = self._attendance.tags(frame.refresh_player_tag_list_info.player_to_tag_list)
+                changed = self._attendance.tags(frame.player_to_tag_list)
                 hand = self._hand
                 return [] if hand is None else self._attendance.events(self.name, changed, hand.seat_of)
-            case wire.ReadyShown():
+            case wire.ReadyStatus():
                 index = self._attendance.index_of(self._session.user)
-                waits = index is not None and frame.ready_status_info.player_to_ready.get(str(index)) is False
+                waits = index is not None and frame.player_to_ready.get(str(index)) is False
                 return self._ready_for_next() if waits else []
         return []
 
@@ -155,14 +155,14 @@ class Game:
         if hand is None or self._blind:
             return []
         match frame:
-            case wire.HandAsked():
-                return self._hand_asked(frame.ask_hand_action_info, hand, raw)
-            case wire.ClaimAsked():
-                return self._claim_asked(frame.ask_other_action_info, hand, raw)
-            case wire.Acted():
-                return self._acted(frame.do_action_info, hand)
-            case wire.ResultShown():
-                return self._result(frame.show_result_info, hand)
+            case wire.HandAsk():
+                return self._hand_asked(frame, hand, raw)
+            case wire.ClaimAsk():
+                return self._claim_asked(frame, hand, raw)
+            case wire.Action():
+                return self._acted(frame, hand)
+            case wire.Result():
+                return self._result(frame, hand)
         return []
 
     def _acted(self, action: wire.Action, hand: HandTracker) -> list[m.Output]:
@@ -321,7 +321,7 @@ class Game:
 
 
 def _final_scores(frame: wire.GameEnd) -> tuple[float, ...] | None:
-    data = frame.game_end_info.player_final_data
+    data = frame.player_final_data
     return tuple(float(data[str(i)].score) for i in range(SEATS)) if set(data) == {"0", "1", "2", "3"} else None
 
 

@@ -8,7 +8,7 @@ the server's with ``gamestate/guobiao/``. A room's id is a string in the lobby a
 from __future__ import annotations
 
 import contextlib
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 from msgspec import Meta
@@ -33,6 +33,9 @@ RoomId = Annotated[str, Meta(max_length=100)] | Number
 
 class Body(msgspec.Struct, frozen=True):
     """Base class of frames. Unknown members are ignored."""
+
+    member: ClassVar[str] = ""
+    """The member of the frame that holds these fields; empty: the frame itself."""
 
 
 class Ignored(Body, frozen=True):
@@ -157,6 +160,9 @@ class PlayerInfo(Body, frozen=True):
 
 
 class GameInfo(Body, frozen=True):
+    """The whole position: when a hand begins, and after a reconnect."""
+
+    member = "game_info"
     gamestate_id: Annotated[str, Meta(min_length=1, max_length=100)]
     room_id: RoomId
     current_player_index: Index
@@ -169,15 +175,10 @@ class GameInfo(Body, frozen=True):
     hepai_limit: Annotated[int, Meta(ge=0, le=1000)] = 8
 
 
-class GameStart(Body, frozen=True):
-    """The whole position: when a hand begins, and after a reconnect."""
-
-    game_info: GameInfo
-
-
 class HandAsk(Body, frozen=True):
     """Sent to everybody. We must act if the index is ours and the list is not empty."""
 
+    member = "ask_hand_action_info"
     player_index: Index
     action_tick: Tick
     action_list: Words = ()
@@ -187,11 +188,8 @@ class HandAsk(Body, frozen=True):
     opening_buhua_complete: bool = False
 
 
-class HandAsked(Body, frozen=True):
-    ask_hand_action_info: HandAsk
-
-
 class ClaimAsk(Body, frozen=True):
+    member = "ask_other_action_info"
     player_index: Index
     action_tick: Tick
     cut_tile: Tile
@@ -199,11 +197,8 @@ class ClaimAsk(Body, frozen=True):
     remaining_time: Seconds = 0
 
 
-class ClaimAsked(Body, frozen=True):
-    ask_other_action_info: ClaimAsk
-
-
 class Action(Body, frozen=True):
+    member = "do_action_info"
     action_list: Annotated[Words, Meta(min_length=1)]
     action_player: Index
     action_tick: Tick
@@ -218,11 +213,8 @@ class Action(Body, frozen=True):
     """Whether this only announces a claim. It changes nothing yet."""
 
 
-class Acted(Body, frozen=True):
-    do_action_info: Action
-
-
 class Result(Body, frozen=True):
+    member = "show_result_info"
     hu_class: Word = ""
     """``hu_self``; ``hu_first``, ``hu_second``, ``hu_third`` of the seats after the discarder; ``liuju`` a draw."""
     action_tick: Tick = 0
@@ -234,21 +226,14 @@ class Result(Body, frozen=True):
     next_status: Word = ""
 
 
-class ResultShown(Body, frozen=True):
-    show_result_info: Result
-
-
 class FinalData(Body, frozen=True):
     score: Number = 0
 
 
-class GameEndInfo(Body, frozen=True):
+class GameEnd(Body, frozen=True):
+    member = "game_end_info"
     player_final_data: dict[str, FinalData] = {}
     """By index in the last hand."""
-
-
-class GameEnd(Body, frozen=True):
-    game_end_info: GameEndInfo = GameEndInfo()
 
 
 class VotedEnd(Body, frozen=True):
@@ -256,21 +241,15 @@ class VotedEnd(Body, frozen=True):
 
 
 class ReadyStatus(Body, frozen=True):
+    member = "ready_status_info"
     player_to_ready: dict[str, bool] = {}
-
-
-class ReadyShown(Body, frozen=True):
-    ready_status_info: ReadyStatus = ReadyStatus()
-
-
-class TagList(Body, frozen=True):
-    player_to_tag_list: dict[str, Words] = {}
 
 
 class Tags(Body, frozen=True):
     """Who is ``offline``, by index."""
 
-    refresh_player_tag_list_info: TagList = TagList()
+    member = "refresh_player_tag_list_info"
+    player_to_tag_list: dict[str, Words] = {}
 
 
 class SeatsSwitched(Body, frozen=True):
@@ -292,13 +271,13 @@ _BODIES: dict[str, type[Body]] = {
     "match/leave_queue_done": Ignored,
     "match/queue_status": Ignored,
     "match/match_found": Ignored,
-    "gamestate/guobiao/game_start": GameStart,
-    "gamestate/guobiao/broadcast_hand_action": HandAsked,
-    "gamestate/guobiao/ask_other_action": ClaimAsked,
-    "gamestate/guobiao/do_action": Acted,
-    "gamestate/guobiao/show_result": ResultShown,
+    "gamestate/guobiao/game_start": GameInfo,
+    "gamestate/guobiao/broadcast_hand_action": HandAsk,
+    "gamestate/guobiao/ask_other_action": ClaimAsk,
+    "gamestate/guobiao/do_action": Action,
+    "gamestate/guobiao/show_result": Result,
     "gamestate/guobiao/game_end": GameEnd,
-    "gamestate/guobiao/ready_status": ReadyShown,
+    "gamestate/guobiao/ready_status": ReadyStatus,
     "gamestate/vote_update": Ignored,
     "gamestate/vote_end": VotedEnd,
     "gamestate/broadcast_sticker": Ignored,
@@ -309,22 +288,22 @@ _BODIES: dict[str, type[Body]] = {
 }
 
 
-class _Head(msgspec.Struct, frozen=True):
-    type: str
-
-
-_HEAD = msgspec.json.Decoder(_Head)
+_FRAME = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_TYPE = msgspec.json.Decoder(str)
 _ROOM = msgspec.json.Decoder(Room)
 _DECODERS: dict[str, msgspec.json.Decoder[Body]] = {kind: msgspec.json.Decoder(body) for kind, body in _BODIES.items()}
+_NOTHING = msgspec.Raw(b"{}")
 
 
 def decode(data: str | bytes) -> Body:
     """Decode a frame of the server. Raises BadFrame, which does not quote the frame."""
     try:
-        decoder = _DECODERS.get(_HEAD.decode(data).type)
-        if decoder is None:
+        members = _FRAME.decode(data)
+        kind = _TYPE.decode(members.get("type", _NOTHING))
+        if kind not in _BODIES:
             raise BadFrame("unknown type")
-        return decoder.decode(data)
+        member = _BODIES[kind].member
+        return _DECODERS[kind].decode(members.get(member, _NOTHING) if member else data)
     except NOT_JSON as error:
         raise BadFrame(type(error).__name__) from None
 
