@@ -87,7 +87,7 @@ class Game:
         before = self._hand
         out: list[m.Output] = []
         if before is not None and before.name != name:
-            scores = _missed_scores(info, before)
+            scores = _scores_so_far(info, int(before.name.rpartition(".")[2]), before.picture)
             out.append(m.HandEnded(self.name, before.name, scores, "aborted" if scores is None else "normal"))
             before = self._hand = None
         if not any(picture.sizes):
@@ -108,6 +108,7 @@ class Game:
                 text = f"table {self.name}: the lobby's position differs from ours: using the lobby's"
                 out.append(m.Notice(text, "warning"))
         hand = HandTracker(name, game, picture, tick)
+        hand.scores = _scores_so_far(info, info.current_round, picture) or hand.scores
         seq = None
         if before is not None:
             hand.reported = before.reported
@@ -180,12 +181,14 @@ class Game:
     def _result(self, result: wire.Result, hand: HandTracker) -> list[m.Output]:
         if result.hu_fan and FALSE_WIN in result.hu_fan:
             hand.tick, hand.answer = max(hand.tick, result.action_tick), ""
+            hand.count(result)
             return [
                 m.Notice(f"table {self.name}: a false win; the hand continues"),
                 *self.asking.withdraw("a false win"),
                 self._ready_after(result.action_tick),
             ]
-        scores = hand.ended(result)
+        hand.ended(result)
+        scores = hand.scores if hand.count(result) else None
         out = [m.CancelTimer(ECHO), *hand.report(self.name)]
         winner = result.hepai_player_index
         we_won = winner is not None and hand.seat_of(winner) == hand.seat
@@ -325,16 +328,15 @@ def _final_scores(frame: wire.GameEnd) -> tuple[float, ...] | None:
     return tuple(float(data[str(i)].score) for i in range(SEATS)) if set(data) == {"0", "1", "2", "3"} else None
 
 
-def _missed_scores(info: wire.GameInfo, hand: HandTracker) -> tuple[float, ...] | None:
-    """The score of each seat in a hand that ended while we were away; None if the lobby does not show it."""
-    number = int(hand.name.rpartition(".")[2])
+def _scores_so_far(info: wire.GameInfo, number: int, picture: Picture) -> tuple[float, ...] | None:
+    """What each seat has won or lost in the hand of this number; None if the lobby shows nothing of that."""
     scores: dict[int, float] = {}
     for player in info.players_info:
         original = player.player_index if player.original_player_index is None else player.original_player_index
         for change, hand_number in zip(player.score_history, player.round_number_history, strict=False):
             if hand_number == number and change.lstrip("+-").isdecimal():
                 scores[original] = scores.get(original, 0.0) + float(change)
-    originals = hand.picture.originals
+    originals = picture.originals
     return tuple(scores[original] for original in originals) if scores.keys() >= set(originals) else None
 
 

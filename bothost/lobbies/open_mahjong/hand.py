@@ -11,7 +11,7 @@ from bothost import messages as m
 from bothost.lobbies.frames import Mismatch
 from bothost.lobbies.open_mahjong import protocol as wire
 from bothost.lobbies.open_mahjong.moves import CHOWS, kong_tile
-from bothost.lobbies.open_mahjong.picture import Picture
+from bothost.lobbies.open_mahjong.picture import SEATS, Picture
 from bothost.rules import mahjong
 from bothost.rules.game import Game, View
 
@@ -34,6 +34,7 @@ class HandTracker:
         "name",
         "picture",
         "reported",
+        "scores",
         "tick",
         "trouble",
         "view",
@@ -54,6 +55,8 @@ class HandTracker:
         """How many events the host has received."""
         self.trouble = ""
         """Why the view was lost."""
+        self.scores = (0.0,) * SEATS
+        """What each seat has won or lost in this hand: by false wins, until it ends."""
         self._game = game
         self._lines: list[str] = []
         self._pending: list[int] = []
@@ -162,8 +165,17 @@ class HandTracker:
                 self._lose(f"unknown action {kind!r}")
         return counted
 
-    def ended(self, result: wire.Result) -> tuple[float, ...] | None:
-        """Fold the end of the hand. Returns the score of each seat; None if the lobby does not report them."""
+    def count(self, result: wire.Result) -> bool:
+        """Add the scores of a win. Returns False if the lobby does not report them."""
+        changes = result.score_changes
+        if changes is None or set(changes) != {"0", "1", "2", "3"}:
+            return False
+        won = [float(changes[str(original)]) for original in self.picture.originals]
+        self.scores = tuple(map(sum, zip(self.scores, won, strict=True)))
+        return True
+
+    def ended(self, result: wire.Result) -> None:
+        """Fold the end of the hand."""
         self.tick = max(self.tick, result.action_tick)
         picture = self.picture
         if result.hu_class.startswith("hu") and result.hepai_player_index is not None:
@@ -182,10 +194,6 @@ class HandTracker:
             self._settle(picture.actor, "pass")
             self._fold("exhausted -")
         picture.phase = "over"
-        changes = result.score_changes
-        if changes is None or set(changes) != {"0", "1", "2", "3"}:
-            return None
-        return tuple(float(changes[str(original)]) for original in picture.originals)
 
     def asked_about(self, tile: int, *, robbing: bool) -> bool:
         """The lobby asks for claims of this tile. Returns whether ``picture`` had to change for it."""

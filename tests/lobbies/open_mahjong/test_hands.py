@@ -270,6 +270,27 @@ def test_a_false_win_of_another_does_not_end_the_hand():
     assert (ready["action"], ready["action_tick"]) == ("ready", 5), "the others wait for us"
 
 
+@pytest.mark.parametrize("lost", [False, True])
+def test_the_scores_of_a_hand_include_those_of_its_false_wins(lost):
+    bench = Bench().turn()
+    changes = {"0": 10, "1": 10, "2": -30, "3": 10}
+    result = {"hu_class": "hu_self", "hepai_player_index": 2, "action_tick": 5, "score_changes": changes}
+    bench.hear("gamestate/guobiao/show_result", show_result_info=result | {"hu_fan": ["错和"]})
+    if lost:
+        history = [{"score_history": [text], "round_number_history": [1]} for text in ("+10", "+10", "-30", "+10")]
+        bench.lose()
+        players = {f"p{index}": player for index, player in enumerate(history)}
+        info = game_info(1, [*HAND, 14], tick=5, current_player_index=1, **players)
+        info["players_info"][1]["has_draw_slot"] = True
+        bench.come_back(info)
+    won = {"0": -8, "1": 24, "2": -8, "3": -8}
+    out = bench.hear(
+        "gamestate/guobiao/show_result",
+        show_result_info=result | {"hepai_player_index": 1, "action_tick": 9, "score_changes": won},
+    )
+    assert told(out, m.HandEnded)[0].scores == (2.0, 34.0, -38.0, 2.0)
+
+
 def test_the_end_of_a_match_gives_the_room_up():
     bench = Bench().turn()
     data = {str(i): {"score": i, "rank": 1} for i in range(4)}
