@@ -30,7 +30,6 @@ class LobbyPlayer:
         self.holding = False
         """Whether requests are left unanswered."""
         self.pending: m.ActionRequest | None = None
-        self.requests: list[m.ActionRequest] = []
         self.hands: list[m.HandEnded] = []
         self.answered = 0
         self._wish = wish
@@ -173,7 +172,6 @@ class LobbyPlayer:
         place = (self._hand[event.table], view.seq)
         if self._asked.setdefault((event.table, event.request_id), place) != place:
             self._breach("request ids", f"{event.request_id} is used at two positions of a table")
-        self.requests.append(event)
         self.pending = event
         if not self.holding:
             self._later(self.answer, self._pause_s)

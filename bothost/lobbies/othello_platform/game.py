@@ -89,12 +89,12 @@ class Game:
         self._shown = True
         if stalled:
             return [m.Notice(f"{self.id}: the lobby waits for a side that must pass; its clock decides", "error")]
-        if not self._position.asked:
+        if not self._position.view.asked:
             return []
         refused = self._refusals
         if refused >= MAX_REJECTED:
             return [m.Notice(f"{self.id}: the lobby refuses our moves; its clock decides", "error")]
-        seq = self._position.seq
+        seq = self._position.view.seq
         request = f"{self.id}.{seq}.{refused}"
         return [m.ActionRequest(self.name, self.id, request, grant_ms, 0.0, seq, None, raw)]
 
@@ -103,7 +103,7 @@ class Game:
         if not self._sync.done:
             self._held = act
             return []
-        if not self._position.asked or not act.request_id.startswith(f"{self.id}.{self._position.seq}."):
+        if not self._position.view.asked or not act.request_id.startswith(f"{self.id}.{self._position.view.seq}."):
             return []  # the request is outdated
         move = self._move(act)
         self._sent, self._resent = act, 0
@@ -127,11 +127,11 @@ class Game:
 
     def _move(self, act: m.Act) -> m.SendFrame:
         (square,) = act.actions
-        return self._session.send_text(wire.move(self.id, self._position.seq, self.seat, square))
+        return self._session.send_text(wire.move(self.id, self._position.view.seq, self.seat, square))
 
     def moved(self, frame: wire.Moved, raw: str | bytes) -> list[m.Output]:
         """Handle a placed disc."""
-        position, seq, board = self._position, self._position.seq, text(frame.board)
+        position, seq, board = self._position, self._position.view.seq, text(frame.board)
         if not self._sync.done or position.board == board:
             return []  # the snapshot that we wait for includes it, or it was sent twice
         square = notation(frame.pos)
@@ -158,7 +158,7 @@ class Game:
         position = self._position
         same = position.board == board and self._shown
         try:
-            view = position.replace(board, turn, max(position.seq, 1) if same else position.seq + 1)
+            view = position.replace(board, turn, max(position.view.seq, 1) if same else position.view.seq + 1)
         except ValueError as error:
             self._sync.done = False
             return [*out, m.Notice(f"{self.id}: the lobby's position is invalid: {error}", "error")]
@@ -204,9 +204,9 @@ class Game:
         if self._sync.done:
             return []  # the answer to a repeated ``reconnect``
         out = self._sync.received()
-        before = self._position.seq
+        before = self._position.view.seq
         shown = self._show(frame, raw)
-        if self._position.seq > before:
+        if self._position.view.seq > before:
             out += self._acknowledge()
         elif self._sent is not None:
             shown = self._unanswered(self._sent, shown, frame.remaining_ms, raw)

@@ -33,20 +33,6 @@ class Position:
         self.view: View = self._game.new_view(seat)
 
     @property
-    def seq(self) -> int:
-        """Events so far."""
-        return self.view.seq
-
-    @property
-    def asked(self) -> bool:
-        """Whether our seat must place a disc."""
-        return self.view.asked
-
-    @property
-    def over(self) -> bool:
-        return self.view.terminal
-
-    @property
     def board(self) -> str:
         return str(self.view.to_json().get("board", ""))
 
@@ -95,14 +81,14 @@ class Position:
 
     def misses_pass(self, turn: Color | None) -> bool:
         """Whether ``turn`` must pass on this board, so that the lobby lost the forced pass."""
-        if turn is None or self.over or turn == self.turn:
+        if turn is None or self.view.terminal or turn == self.turn:
             return False
         view = self._at(self.board, turn, 1)
         return _settle(view)[:1] == [f"pass {COLORS.index(turn)}"]
 
     def scores(self) -> tuple[float, ...] | None:
         """Per seat, at the end of a game; None before."""
-        if not self.over:
+        if not self.view.terminal:
             return None
         board = self.board
         lead = board.count("X") - board.count("O")
