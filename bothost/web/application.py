@@ -33,12 +33,12 @@ from bothost.web.operation import PAGES as OPERATOR_PAGES
 from bothost.web.operation import Operation
 from bothost.web.opponents import clear_leftovers
 from bothost.web.play import Play
-from bothost.web.players import Browser, Names
+from bothost.web.players import COOKIE_S, Browser, Names
 from bothost.web.request_body import body
 from bothost.web.review import Reviews, installed, reviewers
 from bothost.web.site import Site
 from bothost.web.stream import Places, error_json, stream
-from bothost.web.viewers import COOKIE, SESSION_S, Viewer, Viewers
+from bothost.web.viewers import COOKIE, Viewer, Viewers
 
 STATIC = Path(__file__).parent / "static"
 PAGES = ("/", "/play", "/hands")
@@ -123,7 +123,7 @@ class Web:
     async def log_in(self, request: Request) -> Response:
         password = (await body(request, dict[str, str])).get("password", "")
         try:
-            begun = self.viewers.log_in(password)
+            begun = self.viewers.log_in(password, request.cookies.get(COOKIE))
         except PermissionError as error:
             raise HTTPException(429, str(error)) from None
         if begun is None:
@@ -236,7 +236,8 @@ class Web:
 
 def _with_cookie(answer: Response, request: Request, token: str) -> Response:
     secure = request.url.scheme == "https"
-    answer.set_cookie(COOKIE, token, max_age=int(SESSION_S), httponly=True, samesite="strict", secure=secure)
+    # It outlives the session, which ends some time after its last request: only the server knows when that is.
+    answer.set_cookie(COOKIE, token, max_age=COOKIE_S, httponly=True, samesite="strict", secure=secure)
     return answer
 
 

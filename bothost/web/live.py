@@ -7,6 +7,7 @@ out what its viewer may not know.
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 import time
 from collections import defaultdict
@@ -16,11 +17,11 @@ import msgspec
 import sqlalchemy as sa
 import structlog
 
-from bothost.errors import BothostError, UsageError
+from bothost.errors import BothostError, StoreError, UsageError
 from bothost.hookspecs import Board
 from bothost.host.control import ask
-from bothost.rules.game import Json, View
-from bothost.store.models import chat, events
+from bothost.rules.game import Game, Json, View
+from bothost.store.models import chat, events, snapshots
 from bothost.store.query import HandQuery
 from bothost.store.reader import Key, LoggedHand, latest_hands, read_hands
 from bothost.web.hands import described, name_of, seat_names
@@ -162,11 +163,27 @@ class Live:
         statement = sa.select(e.game_id, e.seat, e.seq, e.events).where(sa.or_(*later))
         moved = False
         with self._site.store.begin() as connection:
-            for game_id, seat, seq, text in connection.execute(statement.order_by(e.game_id, e.seat, e.seq)):
+            for game_id, seat, seq, text in connection.execute(statement.order_by(e.game_id, e.seat, e.seq)).all():
                 live = by_key[game_id, seat]
                 if live.view is not None:
-                    moved |= _observe(live, seq, text.split("\n"), self._site)
+                    moved = True
+                    self._observe(connection, live, live.view, seq, text.split("\n"))
         return moved
+
+    def _observe(self, connection: sa.Connection, live: LiveHand, view: View, seq: int, lines: list[str]) -> None:
+        """Fold one stretch of events. One that is missing or does not fit ends the hand's live view."""
+        game = live.hand.game.game
+        live.version += 1
+        live.view = None
+        try:
+            if seq != live.seq:  # the connection or the host was lost
+                view = _resumed(connection, live.hand.key, view.game, seq)
+            view.observe_all(lines)
+            live.last = last_move(game, public_view(game, view.to_json(), self._site.plugins.boards))
+        except Exception:  # the game may be a plugin's
+            return
+        live.view, live.seq = view, seq + len(lines)
+        live.moved_at = time.time()
 
     def _read_chat(self) -> bool:
         """Read what was said; whether anything was since."""
@@ -206,23 +223,14 @@ class Live:
         return changed
 
 
-def _observe(live: LiveHand, seq: int, lines: list[str], site: Site) -> bool:
-    """Fold one stretch of events. A gap, or an event that does not fit, ends the hand's live view."""
-    if seq != live.seq:
-        live.view = None
-        return True
-    try:
-        assert live.view is not None
-        live.view.observe_all(lines)
-        game = live.hand.game.game
-        live.last = last_move(game, public_view(game, live.view.to_json(), site.plugins.boards))
-    except Exception:  # the game may be a plugin's
-        live.view = None
-        return True
-    live.seq += len(lines)
-    live.moved_at = time.time()
-    live.version += 1
-    return True
+def _resumed(connection: sa.Connection, key: Key, game: Game, seq: int) -> View:
+    """The view of the lobby's snapshot from which a hand's events go on. Raises StoreError where there is none."""
+    s = snapshots.c
+    here = (s.game_id == key[0], s.seat == key[1], s.seq == seq)
+    found = connection.scalar(sa.select(s.view).where(*here).order_by(s.at_us.desc()).limit(1))
+    if found is None:
+        raise StoreError(f"the events before {seq} are not logged")
+    return game.view_from_snapshot(json.loads(found))
 
 
 def line(live: LiveHand) -> Json:

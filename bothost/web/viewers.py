@@ -71,8 +71,11 @@ class Viewers:
             return self._begin("operator")
         return self._begin("spectator") if self._spectators else None
 
-    def log_in(self, password: str) -> tuple[str, Viewer] | None:
-        """An operator's session; None for a wrong password. Raises PermissionError after too many wrong ones."""
+    def log_in(self, password: str, token: str | None = None) -> tuple[str, Viewer] | None:
+        """An operator's session; None for a wrong password. Raises PermissionError after too many wrong ones.
+
+        ``token``: of the session until now. Its viewer becomes the operator, so a game that they play goes on.
+        """
         now = self._clock()
         while self._failures and now - self._failures[0] > LOGIN_WINDOW_S:
             self._failures.popleft()
@@ -81,10 +84,13 @@ class Viewers:
         if self._password is None or not hmac.compare_digest(password.encode(), self._password.encode()):
             self._failures.append(now)
             return None
-        return self._begin("operator")
+        viewer = self.of(token)
+        self._sessions.pop(token or "", None)
+        return self._begin("operator", viewer)
 
-    def _begin(self, kind: Kind) -> tuple[str, Viewer]:
-        token, viewer = secrets.token_urlsafe(32), Viewer(kind=kind, seen_at=self._clock())
+    def _begin(self, kind: Kind, viewer: Viewer | None = None) -> tuple[str, Viewer]:
+        token, viewer = secrets.token_urlsafe(32), viewer or Viewer(kind=kind)
+        viewer.kind, viewer.seen_at = kind, self._clock()
         self._sessions[token] = viewer
         if len(self._sessions) > MAX_SESSIONS:
             spectators = (of for of, known in self._sessions.items() if known.kind == "spectator" and of != token)

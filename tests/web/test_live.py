@@ -13,7 +13,7 @@ from bothost.config import Secret, WebSettings
 from bothost.errors import StoreError, StoreUnavailable
 from bothost.lobbies.embedded import protocol as wire
 from bothost.store.reader import LoggedHand
-from bothost.store.records import ChatRecord, GameEndRecord
+from bothost.store.records import ChatRecord, GameEndRecord, SnapshotRecord
 from bothost.web import application, jobs, matches, server
 from bothost.web.hands import name_of, seat_names
 from bothost.web.live import Live, line, seen
@@ -137,6 +137,24 @@ def test_new_hands_and_ends_are_noticed_between_scans(site, logged, played, monk
     assert live.read() and [name_of(hand.hand) for hand in live.hands.values()] == [f"{hands[1][0].game_id.hex()}-0"]
     monkeypatch.setattr("bothost.web.live.SCAN_S", 0.0)
     assert not live.read() and len(live.hands) == 1
+
+
+def test_a_table_goes_on_after_its_host_missed_events(site, logged, played):
+    """Then the lobby sent a snapshot, and the events go on from there."""
+    rows = played("othello", lambda n, legal: legal[0], started_us=now_us())
+    missed, decision, later = rows[3:6]
+    view = rules.game("othello").view_from_bytes(decision.view)
+    logged(rows[:3], [SnapshotRecord(missed.game_id, 0, view.seq, json.dumps({"seq": view.seq, **view.to_json()}), 0)])
+    live = Live(site)
+    live.read()
+    logged([later])
+    live.read()
+    (hand,) = live.hands.values()
+    assert hand.view is not None and hand.view.seq == view.seq + len(later.events.split("\n"))
+    logged([rows[9]])  # without a snapshot
+    before = hand.version
+    live.read()
+    assert hand.view is None and hand.version > before
 
 
 def test_new_tables_are_found_after_the_clock_was_set_back(site, logged, played, monkeypatch):

@@ -49,6 +49,12 @@ def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(site):
     assert cookie.startswith(COOKIE) and "httponly" in cookie and "samesite=strict" in cookie
 
 
+def test_a_session_in_use_does_not_end_with_its_cookie(site):
+    with TestClient(Web(site, Viewers(None, spectators=False)).application(), base_url=OURS["Origin"]) as client:
+        cookie = client.get("/api/session").headers["set-cookie"]
+    assert int(cookie.partition("Max-Age=")[2].partition(";")[0]) > 30 * SESSION_S
+
+
 def test_passwords_cannot_be_guessed_quickly():
     clock = Clock()
     viewers = Viewers("s3cret", spectators=False, clock=clock)
@@ -58,6 +64,15 @@ def test_passwords_cannot_be_guessed_quickly():
         viewers.log_in("s3cret")
     clock.now += LOGIN_WINDOW_S + 1
     assert viewers.log_in("s3cret") is not None
+
+
+def test_who_logs_in_while_playing_keeps_the_game_and_sees_no_other_seat_of_it():
+    viewers = Viewers("s3cret", spectators=True)
+    token, player = viewers.visit()
+    player.kind, player.plays_at = "player", frozenset({"t1"})
+    begun = viewers.log_in("s3cret", token)
+    assert begun is not None and begun[1] is player and player.kind == "operator" and player.plays_at == {"t1"}
+    assert begun[0] != token and viewers.of(token) is None and viewers.of(begun[0]) is player
 
 
 def test_visitors_cannot_crowd_out_who_has_logged_in_or_plays():
