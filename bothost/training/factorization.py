@@ -7,7 +7,7 @@ one thread and releases the GIL. Equal seeds and orders give equal parameters.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,6 +20,8 @@ FloatArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int32]
 OffsetArray = npt.NDArray[np.int64]
 Reading = Literal["pair", "nested", "separate"]
+TOGETHER = 20_000
+"""Samples, or rows, that are processed at a time where that takes several times the memory of the result."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,11 @@ class SparseRows:
         lengths = np.diff(self.offsets)[rows]
         offsets = np.zeros(len(rows) + 1, np.int64)
         np.cumsum(lengths, out=offsets[1:])
-        return SparseRows(offsets, self.items[self.places(rows)])
+        items = np.empty(offsets[-1], np.int32)
+        for begin in range(0, len(rows), TOGETHER):
+            some = rows[begin : begin + TOGETHER]
+            items[offsets[begin] : offsets[begin + len(some)]] = self.items[self.places(some)]
+        return SparseRows(offsets, items)
 
     @property
     def arrays(self) -> tuple[OffsetArray, IntArray]:
@@ -108,6 +114,8 @@ class Samples:
     @classmethod
     def joined(cls, parts: Sequence[Samples]) -> Samples:
         """All samples of one or more parts."""
+        if len(parts) == 1:
+            return parts[0]
         own = [part.alternatives for part in parts if part.alternatives is not None]
         return cls(
             SparseRows.joined([part.features for part in parts]),
@@ -118,6 +126,14 @@ class Samples:
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    def parts(self) -> Iterator[Samples]:
+        """The samples in order, in parts of at most ``TOGETHER``; one part if there are no more."""
+        if len(self) <= TOGETHER:
+            yield self
+            return
+        for rows in np.array_split(np.arange(len(self)), -(-len(self) // TOGETHER)):
+            yield self.take(rows)
 
     @property
     def chosen(self) -> npt.NDArray[np.bool_]:

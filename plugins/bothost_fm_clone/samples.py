@@ -12,11 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from bothost import PlayerMove
-from bothost.training.factorization import IntArray, Samples, SparseRows
+from bothost.training.factorization import TOGETHER, IntArray, Samples, SparseRows
 from bothost_fm_clone.encode import Encoding, supports
-
-TOGETHER = 20_000
-"""Decisions that are encoded together. Before, each takes some kilobytes."""
 
 
 class _Row(NamedTuple):

@@ -69,6 +69,9 @@ class SharedClone:
 
     def seen(self, samples: Samples) -> Samples:
         """Samples with all features of the machine, from samples of base features."""
+        return Samples.joined([self._seen(part) for part in samples.parts()])
+
+    def _seen(self, samples: Samples) -> Samples:
         known = self.sight
         full = known.seen(samples)
         own = extended(full, self.pairs, len(known.positions), len(known.choices))

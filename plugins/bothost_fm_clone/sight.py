@@ -14,7 +14,6 @@ import numpy as np
 from bothost.training.factorization import Samples
 from bothost_fm_clone import attributes
 from bothost_fm_clone.encode import Encoding, encoding
-from bothost_fm_clone.samples import TOGETHER
 from bothost_fm_clone.words import counted, move_words
 
 
@@ -33,11 +32,7 @@ class Sight:
         if self.game == "mahjong":
             return samples
         more, own = _doudizhu_seen if self.game == "doudizhu" else _othello_seen, encoding(self.game)
-        count = -(-len(samples) // TOGETHER)
-        if count <= 1:
-            return more(samples, own)
-        parts = np.array_split(np.arange(len(samples)), count)
-        return Samples.joined([more(samples.take(rows), own) for rows in parts])
+        return Samples.joined([more(part, own) for part in samples.parts()])
 
 
 @cache

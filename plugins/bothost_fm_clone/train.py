@@ -182,15 +182,16 @@ class FmCloneTrainer(Trainer):
         own = encoding(self.options.game)
         report(0, "reading the log")
         everybody = decisions(log.moves(own.game), own)
-        others = everybody.where(~np.isin(everybody.players, [] if player is None else np.unique(player.players)))
-        everybody = others if len(others) and not others.held_out.all() else everybody
-        learnt = everybody.where(~everybody.held_out)
+        others = ~np.isin(everybody.players, [] if player is None else np.unique(player.players))
+        if not (others & ~everybody.held_out).any():
+            others[:] = True
+        learnt, held_out = (everybody.where(others & part) for part in (~everybody.held_out, everybody.held_out))
+        del everybody  # may be gigabytes
         if not len(learnt):
             raise UsageError(
                 f"the log has no decision at {own.game} of a player who consents to imitation",
                 advice="see: bothost games consent --help",
             )
-        held_out = everybody.where(everybody.held_out)
         figures["crowd"] = {"hands": learnt.number_of_hands, "decisions": len(learnt)}
         made: AnyClone
         before: AnyClone | None

@@ -1,11 +1,14 @@
 """fm-clone: what it learns from a player's logged games, and how it plays."""
 
 import json
+from dataclasses import replace
 
 import msgspec
 import numpy as np
 import pytest
 
+import bothost.training.factorization
+import bothost_fm_clone.samples
 import bothost_fm_clone.train
 from bothost import Budget, Model, ModelError, PlayerMove, Table, TrainingRun, rules
 from bothost.errors import ConfigError, UsageError
@@ -20,6 +23,8 @@ from bothost_fm_clone.fit import adapt
 from bothost_fm_clone.grow import GrowOptions
 from bothost_fm_clone.learn import SharedOptions
 from bothost_fm_clone.samples import decisions
+from bothost_fm_clone.shared import SharedClone
+from bothost_fm_clone.sight import sight
 from bothost_fm_clone.train import CURVE, FmCloneTrainer, TrainOptions
 
 DOUDIZHU, OTHELLO = rules.game("doudizhu"), rules.game("othello")
@@ -70,6 +75,21 @@ def test_forced_moves_are_left_out_and_hands_stay_together():
         assert len(set(found.parts[found.hands == hand])) == 1
     assert set(found.hands[found.held_out].tolist()) == {0, 4}
     assert found.first_hands(3).number_of_hands == 3
+
+
+def test_decisions_are_the_same_however_many_are_encoded_at_a_time(monkeypatch):
+    def of(hands):
+        some = decisions(Log(hands).moves("doudizhu", ["ada"]), encoding("doudizhu"))
+        pairs = np.array([[3, len(sight("doudizhu").positions) + 2]], np.int32)
+        seen = replace(SharedClone.blank(encoding("doudizhu"), 2, 2, 0), pairs=pairs).seen(some.samples)
+        rows = (seen.features, seen.legal, seen.alternatives)
+        return [some.hands, some.parts, some.held_out, some.players, seen.labels, *(a for r in rows for a in r.arrays)]
+
+    expected = of(8)
+    for module in (bothost.training.factorization, bothost_fm_clone.samples):
+        monkeypatch.setattr(module, "TOGETHER", 7)
+    for found, wanted in zip(of(8), expected, strict=True):
+        np.testing.assert_array_equal(found, wanted)
 
 
 def test_a_penalty_is_chosen_on_left_out_hands_and_without_any_the_crowd_stays():
