@@ -14,6 +14,9 @@ def main() -> int:
     clean-up: native code that returns to an interpreter that is gone crashes the process, and the exit code is lost.
     """
     gc.disable()  # imports make no garbage, and the collector takes a tenth of their time; a command enables it
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # closed: its number would go to the next file, such as the database
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
     try:
         from bothost.cli import main as run
     except KeyboardInterrupt:  # this early Python would print a traceback

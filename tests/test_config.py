@@ -118,6 +118,13 @@ def test_contradictions(tmp_path: Path, text: str, key: str, words: str) -> None
     assert "hunter22" not in str(found[key]) + repr(found[key].value) + found[key].advice
 
 
+def test_a_header_with_the_wrong_number_of_brackets_is_explained(tmp_path: Path) -> None:
+    assert errors(tmp_path, '[lobby]\nname = "home"')["lobby"].advice == "write [[lobby]]"
+    assert errors(tmp_path, "[[host]]")["host"].advice == "write [host]"
+    inner = LOBBY.replace("[[lobby.account]]", "[lobby.account]")
+    assert errors(tmp_path, inner)["lobby[0].account"].advice == "write [[lobby.account]]"
+
+
 def test_accounts_are_named_in_any_language_and_each_has_its_own_variable(tmp_path: Path) -> None:
     written = {"小明": "U5C0FU660E", "小红": "U5C0FU7EA2", "José": "JOSU00C9"}
     text = LOBBY + "".join(f'[[lobby.account]]\nname = "{name}"\n' for name in written)
@@ -232,10 +239,13 @@ def test_doubts_are_warnings(tmp_path: Path) -> None:
     text = (
         '[lobby_server]\nhost = "0.0.0.0"\n[[lobby]]\nname = "x"\nadapter = "embedded"\nurl = "ws://far.example/ws"\n'
     )
+    text = '[web]\nenabled = true\nhost = "0.0.0.0"\n' + text
     text += '[[route]]\nstrategy = "random"\n[[route]]\nstrategy = "first-legal"\ngame = "pairing"\n'
     warnings = " ".join(config.read(write(tmp_path, text), {}).warnings)
-    for words in ("clear text", "no [[lobby.account]]", "never tried", "other machines"):
+    for words in ("clear text", "no [[lobby.account]]", "never tried", "other machines", "web.password"):
         assert words in warnings
+    loaded = config.read(write(tmp_path, text), {"BOTHOST_WEB_PASSWORD": "x" * 8})
+    assert "web.password" not in " ".join(loaded.warnings)
 
 
 def test_routes_that_no_table_reaches_are_warnings(tmp_path: Path) -> None:

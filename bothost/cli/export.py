@@ -11,12 +11,13 @@ import typer
 
 from bothost.cli import hand_query as hands
 from bothost.cli import options, output
+from bothost.cli.output import counted
 from bothost.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from bothost.config import Settings
+    from bothost.store import Store
     from bothost.store.query import HandQuery
 
 DEFAULT_SPLIT = "0.8,0.1,0.1"
@@ -72,13 +73,14 @@ def command(
         hands_per_file=hands_per_file,
     )
     query = hands.hand_query(since, until, lobby, game, player, strategy, closed=True, scored=not aborted)
-    if format_ in WHOLE:
-        _whole(format_, settings, query, out, block or [], chosen.name_of, json)
-        return
-    request = {**msgspec.to_builtins(query), "since_us": since, "until_us": until}
-    with Store.open(settings.store) as store, output.bar("export") as bar:
-        exporter = exporters[format_]()
-        info = export(store, query, out, exporter, chosen, request=request, progress=bar)
+    with Store.open(settings.store) as store:
+        hands.check_names(store, settings, plugins, query)
+        if format_ in WHOLE:
+            _whole(format_, store, query, out, block or [], chosen.name_of, json)
+            return
+        request = {**msgspec.to_builtins(query), "since_us": since, "until_us": until}
+        with output.bar("export") as bar:
+            info = export(store, query, out, exporters[format_](), chosen, request=request, progress=bar)
     output.emit({**info, "out": str(out)}, json, _summary(out, info))
 
 
@@ -97,7 +99,7 @@ def _check_format(name: str, known: list[str], *, blocks: bool, rows_alone: bool
 
 def _whole(
     format_: str,
-    settings: Settings,
+    store: Store,
     query: HandQuery,
     out: Path,
     blocks: list[str],
@@ -106,18 +108,20 @@ def _whole(
 ) -> None:
     from bothost.export.botzone import export_matches
     from bothost.export.minari import export_episodes
-    from bothost.store import Store
 
-    with Store.open(settings.store) as store, output.progress(None, "export") as advance:
+    with output.progress(None, "export") as advance:
         if format_ == "botzone":
             info = export_matches(store, query, out, name_of=name_of, progress=advance)
         else:
             info = export_episodes(store, query, out, blocks=blocks, progress=advance)
     if format_ == "botzone":
-        lines = [f"{count:,} matches of {game}" for game, count in info["matches"].items()]
+        lines = [f"{counted(count, 'match')} of {game}" for game, count in info["matches"].items()]
         lines += [f"  in {info['file']}"] if lines else []
     else:
-        lines = [f"{name}: {d['episodes']:,} episodes, {d['steps']:,} steps" for name, d in info["datasets"].items()]
+        lines = [
+            f"{name}: {counted(d['episodes'], 'episode')}, {counted(d['steps'], 'step')}"
+            for name, d in info["datasets"].items()
+        ]
         if lines:
             name = next(iter(info["datasets"]))
             lines.append(
@@ -125,7 +129,7 @@ def _whole(
             )
     if not lines:
         lines = ["no hands"]
-    lines += [f"  {count:,} hands {why} left out" for why, count in info["left_out"].items()]
+    lines += [f"  {counted(count, 'hand')} {why} left out" for why, count in info["left_out"].items()]
     output.emit({**info, "out": str(out)}, json, "\n".join(lines))
 
 
@@ -139,15 +143,16 @@ def _shares(text: str) -> tuple[float, float, float]:
 
 def _summary(out: Path, info: dict[str, Any]) -> str:
     size = sum(file["bytes"] for file in info["files"])
-    lines = [f"{info['rows']:,} decisions of {info['hands']:,} hands, {size:,} bytes in {out / 'data'}"]
+    lines = [
+        f"{counted(info['rows'], 'decision')} of {counted(info['hands'], 'hand')}, {size:,} bytes in {out / 'data'}"
+    ]
     if not info["hands"]:
         lines.append("  no hand that has ended matches: see bothost games list")
     if info["splits"]:
         lines.append("  " + ", ".join(f"{name} {rows:,}" for name, rows in info["splits"].items()))
     if info["views_not_decoded"]:
-        lines.append(
-            f"  {info['views_not_decoded']:,} views could not be decoded: their game or its version is not installed"
-        )
+        views = counted(info["views_not_decoded"], "view")
+        lines.append(f"  {views} could not be decoded: their game or its version is not installed")
     if info["format"] == "parquet" and info["rows"]:
         lines.append(f"  read it: pandas.read_parquet({str(out / 'data')!r})")
     return "\n".join(lines)

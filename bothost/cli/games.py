@@ -37,10 +37,13 @@ def list_(
     from bothost.store.reader import decision_counts, iter_latest, together
 
     query = hands.hand_query(since, until, lobby, game, player, strategy, opponents=opponent, closed=closed)
-    with Store.open(options.settings(config).store) as store:
+    settings = options.settings(config)
+    with Store.open(settings.store) as store:
         newest = iter_latest(store, query)
         lines = ([seat] for seat in newest) if seats else together(newest)
         found = [line for _, line in zip(range(limit), lines, strict=False)]
+        if not found:
+            hands.check_names(store, settings, options.plugins(config), query)
         counted = decision_counts(store, [seat.key for line in found for seat in line])
         noted = notes.listed(store, lobbies=lobby or (), players=opponent) if opponent else []
     listed = [[hand_list.seat(seat, counted) for seat in line] for line in found]

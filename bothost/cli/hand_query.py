@@ -14,6 +14,7 @@ from bothost.errors import UsageError
 from bothost.store.query import HandQuery, id_range
 
 if TYPE_CHECKING:
+    from bothost.plugins import Plugins
     from bothost.store import Store
 
 Since = Annotated[str | None, typer.Option(help="Started at or after: a date, a time, or an age such as 7d or 12h.")]
@@ -101,3 +102,20 @@ def check_lobby(store: Store, settings: Settings, name: str) -> None:
         known = dict.fromkeys([*configured, *logged])
         advice = nearest(name, known) if known else "configure it, or import its hands first"
         raise UsageError(f"no lobby {name!r} is configured or in the log", advice=advice)
+
+
+def check_names(store: Store, settings: Settings, plugins: Plugins, query: HandQuery) -> None:
+    """Raise UsageError if a query names a lobby, game or strategy that is neither in the log nor known here."""
+    from bothost import rules
+    from bothost.plugins import require
+    from bothost.store.reader import latest_hands
+
+    for name in query.lobbies:
+        check_lobby(store, settings, name)
+    _ = plugins.games  # the games of plugins are known from here on
+    for name in query.games:
+        if name not in rules.games() and not latest_hands(store, HandQuery(games=(name,)), 1):
+            rules.game(name)
+    for name in query.strategies:
+        if name not in plugins.strategies and not latest_hands(store, HandQuery(strategies=(name,)), 1):
+            require(plugins, plugins.strategies, "strategy", name)

@@ -38,7 +38,12 @@ def finite(value: float | None) -> float | None:
     return value
 
 
-Minutes = Annotated[float | None, typer.Option(min=0.01, callback=finite, help="Time to train, earlier runs included.")]
+Minutes = Annotated[
+    float | None,
+    typer.Option(
+        min=0.01, callback=finite, help="Time to train, earlier runs included; default: the training's own, if any."
+    ),
+]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the deals and of the players.")]
 Ms = Annotated[float | None, typer.Option(min=0.1, callback=finite, help="Time per decision, ms; default: no clock.")]
 Workers = Annotated[int, typer.Option("--workers", "-w", min=1, help="Processes that play.")]

@@ -115,8 +115,9 @@ def _wrapped(cell: str, width: int) -> list[str]:
 
 
 def counted(number: int, noun: str) -> str:
-    """``1 hand``, ``1,234 hands``."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+    """``1 hand``, ``1,234 hands``, ``2 matches``."""
+    ending = "" if number == 1 else "es" if noun.endswith("ch") else "s"
+    return f"{number:,} {noun}{ending}"
 
 
 def _lines(text: str) -> str:

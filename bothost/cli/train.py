@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 import typer
 
 from bothost.cli import hand_query as hands
 from bothost.cli import options, output
 from bothost.cli.train_help import TrainCommand, trainer_of
+from bothost.config import nearest
 from bothost.errors import UsageError
 
 if TYPE_CHECKING:
@@ -63,6 +66,7 @@ def command(
     plugins = options.plugins(config)
     options.choose_trackers(config)
     trainer = trainer_of(plugins, name, stage)
+    _check_names(own, trainer, [option.name for option in context.command.params if option.name])
     if resume and out is None:
         raise UsageError("--resume needs --out", advice="name the folder of the training to continue")
     folder = out or Path("runs") / f"{name}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
@@ -125,6 +129,15 @@ def _own(stage: str | None, words: Sequence[str]) -> tuple[str | None, list[str]
             raise UsageError(f"{word} needs a value", advice=f"{word} VALUE")
         texts.append(f"{key}={value if equals else rest.pop(0)}")
     return stage, texts
+
+
+def _check_names(own: Sequence[str], trainer: type[Trainer], of_command: Sequence[str]) -> None:
+    """Raise UsageError for an option that the trainer does not have. ``of_command``: options that it may stand for."""
+    names = [field.encode_name for field in msgspec.structs.fields(trainer.Options)]
+    for text in own:
+        name = re.split("[.=]", text)[0]
+        if name not in names:
+            raise UsageError(f"there is no option --{name}", advice=nearest(name, [*names, *of_command]))
 
 
 def _shown(value: Any) -> str:

@@ -103,11 +103,21 @@ def _convert(value: Any, annotation: Any, key: str, hook: Hook | None) -> Iterab
             text, advice = f"{value!r} is not one of {', '.join(choices)}", nearest(value, choices)
         elif isinstance(value, str) and "regex" in text and (meta := _described(annotation)) is not None:
             text, advice = f"{value!r} is not {meta.description}", f'for example "{(meta.examples or [""])[0]}"'
+        elif isinstance(value, (dict, list)) and (brackets := _brackets(annotation)) is not None:
+            advice = brackets.format(re.sub(r"\[\d+\]", "", key))
         shown = None if _is_custom(annotation) else value
         within = re.sub(r"`.*", "", path, flags=re.S)
         yield Problem((key + within).removeprefix("."), _plain(text, shown), shown, advice)
     except (TypeError, NotImplementedError) as error:
         yield Problem(key, str(error), value)
+
+
+def _brackets(annotation: Any) -> str | None:
+    """How the header of a table, or of each of several, is written; None for values of other types."""
+    if _is_struct(annotation):
+        return "write [{}]"
+    several = get_origin(annotation) is tuple and _is_struct(get_args(annotation)[0])
+    return "write [[{}]]" if several else None
 
 
 def _described(annotation: Any) -> msgspec.Meta | None:

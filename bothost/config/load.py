@@ -19,13 +19,19 @@ from bothost.config.check import Problem, nearest, problems
 from bothost.config.lines import find_line, line_numbers
 from bothost.config.names import is_visible
 from bothost.config.secret import REDACTED, Secret, expanded, from_config, from_environment, variable
-from bothost.config.settings import AccountSettings, HostSettings, LobbySettings, RouteSettings, Settings
+from bothost.config.settings import (
+    AccountSettings,
+    HostSettings,
+    LobbySettings,
+    RouteSettings,
+    Settings,
+    is_loopback,
+)
 from bothost.errors import ConfigError, ConfigErrors
 
 FILE_NAME = "config.toml"
 _SQLITE = "sqlite:///"
 _SECRET_KEY = re.compile(r"(?i)token|passw|secret|api_?key|access_?key|^auth$|session")
-_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 class Loaded(msgspec.Struct, frozen=True):
@@ -247,16 +253,18 @@ def _warnings(settings: Settings) -> Iterable[str]:
     """Valid settings that are probably not what the operator wants."""
     for lobby in settings.lobbies:
         parts = urlsplit(lobby.url)
-        if parts.scheme in ("ws", "http") and parts.hostname not in _LOOPBACK:
+        if parts.scheme in ("ws", "http") and not is_loopback(parts.hostname or ""):
             yield f"lobby {lobby.name}: {parts.scheme}:// sends the token in clear text; use {parts.scheme}s://"
         if not lobby.accounts:
             yield f"lobby {lobby.name} has no [[lobby.account]]: nothing will connect to it"
     yield from _unreached(settings)
     if settings.lobbies and not settings.routes:
         yield "there is no [[route]]: no strategy will play"
-    if settings.metrics.port is not None and settings.metrics.host not in _LOOPBACK:
+    if settings.metrics.port is not None and not is_loopback(settings.metrics.host):
         yield f"metrics are served on {settings.metrics.host}: other machines can read them"
-    if settings.lobby_server.host not in _LOOPBACK:
+    if settings.web.enabled and settings.web.unprotected:
+        yield f"the pages are not served: others can reach {settings.web.host}, so web.password must be set"
+    if not is_loopback(settings.lobby_server.host):
         yield f"the embedded lobby listens on {settings.lobby_server.host}: other machines can connect"
 
 

@@ -6,6 +6,7 @@ under a field is its description in docs/reference/configuration.md.
 
 from __future__ import annotations
 
+import ipaddress
 import socket
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -150,6 +151,16 @@ class MetricsSettings(Section, frozen=True):
     """Port to serve on; without it nothing is served. 0: any free port, which the log names."""
 
 
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches an address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 class WebSettings(Section, frozen=True):
     """``[web]``: the pages for the browser."""
 
@@ -165,6 +176,11 @@ class WebSettings(Section, frozen=True):
     """Whether visitors without the password may watch public tables and play."""
     hosts: tuple[str, ...] = ()
     """Further host names by which browsers reach the pages, as behind a proxy."""
+
+    @property
+    def unprotected(self) -> bool:
+        """Whether others can reach the address, and there is no password."""
+        return not is_loopback(self.host) and (self.password is None or not self.password.present)
 
 
 class LobbyServerSettings(Section, frozen=True):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ipaddress
 from collections.abc import AsyncIterator
 
 from bothost.config import WebSettings
@@ -21,19 +20,9 @@ CONNECTIONS = 512
 
 def checked(settings: WebSettings) -> None:
     """Raises ConfigError for an address that others reach without a password to protect it."""
-    if not is_loopback(settings.host) and (settings.password is None or not settings.password.present):
+    if settings.unprotected:
         advice = "set web.password, or listen on 127.0.0.1"
         raise ConfigError("others can reach this address, so it needs a password", key="web.host", advice=advice)
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches the address."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 @contextlib.asynccontextmanager

@@ -215,6 +215,13 @@ def test_a_reader_that_goes_away_ends_a_command_silently_as_sigpipe_does(argv: l
     assert (done.returncode, done.stderr) == (141, b"")
 
 
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", "<&- >&- 2>&-"])
+def test_a_command_works_where_stdin_stdout_or_stderr_is_closed(closed: str, tmp_path: Path) -> None:
+    line = f"{sys.executable} -m bothost plugin list {closed}"
+    done = subprocess.run(line, shell=True, cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 COMMAND = """
 import typer
 from bothost import hookimpl

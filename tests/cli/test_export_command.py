@@ -62,6 +62,9 @@ def test_whole_hands_of_which_there_are_none(config, capsys, tmp_path, format_):
         (["--split", "1,2"], "0.8,0.1,0.1"),
         (["--split", "1,1,1"], "0.8,0.1,0.1"),
         (["--raw", "--pseudonyms"], "--raw"),
+        (["--lobby", "hom"], "no lobby 'hom' is configured or in the log\n  fix: did you mean 'home'?"),
+        (["--game", "doudizu", "--format", "botzone"], "no game is called 'doudizu'\n  fix: did you mean 'doudizhu'?"),
+        (["--strategy", "randm"], "there is no strategy 'randm'\n  fix: did you mean 'random'?"),
     ],
 )
 def test_what_makes_no_sense_is_refused_with_the_fix(config, capsys, tmp_path, arguments, word):

@@ -61,6 +61,19 @@ def test_one_line_a_hand_the_newest_first(config, hands, capsys):
         )
 
 
+def test_a_name_that_is_mistyped_is_no_name_without_hands(config, hands, capsys):
+    for option, mistyped, near in (
+        ("--lobby", "hom", "home"),
+        ("--game", "doudizu", "doudizhu"),
+        ("--strategy", "rule-doudizu", "rule-doudizhu"),
+    ):
+        assert main(["games", "list", option, mistyped]) == 2
+        assert f"did you mean {near!r}?" in capsys.readouterr().err
+    for option, known in (("--game", "othello"), ("--strategy", "phase-ppo"), ("--player", "nobody")):
+        assert main(["games", "list", option, known]) == 0
+        assert capsys.readouterr() == ("no hands\n", "")
+
+
 def test_a_reader_that_goes_away_ends_the_command_silently(config, hands):
     reader, writer = os.pipe()
     os.close(reader)

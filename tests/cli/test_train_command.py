@@ -69,6 +69,7 @@ ON_A_GPU = (["phase-ppo"], ["deep-mc"], ["doudizhu-mcts", "distil"])
         (["phase-pop"], "phase-ppo"),
         (["random"], "phase-ppo"),
         (["phase-ppo", "--resume"], "--out"),
+        (["phase-ppo", "--minuts", "1"], "no option --minuts\n  fix: did you mean 'minutes'?"),
         (["phase-ppo", "--option", "ppo.epoch=1"], "epochs"),
         (["phase-ppo", "--option", "ppo=1"], "ppo"),
         (["phase-ppo", "--option", "fast"], "KEY=VALUE"),
