@@ -171,6 +171,16 @@ def test_the_board_of_dou_dizhu_shows_bids_until_the_first_play(page, served):
         assert page.locator(".played .card").count() == cards
 
 
+def test_jokers_have_chinese_names(page, served):
+    page.goto(f"{served}/")
+    assert page.evaluate("""async () => {
+        const [{ cardsOf }, { t, setLanguage }] = await Promise.all(
+            ["boards/doudizhu", "i18n"].map((name) => import(`/static/${name}.js`)));
+        setLanguage("zh");
+        return cardsOf("BTR", t).map((card) => card.label);
+    }""") == ["大王", "小王", "10"]
+
+
 def test_enter_plays_the_chosen_cards_and_presses_the_button_that_has_the_focus(page, served):
     page.goto(f"{served}/")
     view = {"history": [], "counts": [2, 2, 2], "hand": "34", "bottom": "", "turn": 0}

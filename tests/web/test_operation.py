@@ -193,6 +193,15 @@ def test_an_account_is_paused_and_a_quarantine_released_from_the_health_page(pag
     assert audited(site)[0][1].items() >= {"account": "home/ada", "from": "127.0.0.1"}.items()
 
 
+def test_the_accounts_scroll_within_their_panel(page, served, host):
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{served}/health")
+    accounts = page.locator(".scroll", has_text="home/ada")
+    page.evaluate("document.documentElement.style.fontSize = '200%'")
+    assert accounts.evaluate("(panel) => panel.scrollWidth > panel.clientWidth")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
 def test_what_is_not_confirmed_does_not_happen(page, served, site, host):
     page.on("dialog", lambda dialog: dialog.dismiss())
     page.goto(f"{served}/health")

@@ -60,6 +60,18 @@ def test_every_page_fits_the_screen_and_axe_has_no_serious_findings(page, served
         assert serious(page, {"runOnly": ["color-contrast"]}) == [], (path, "dark")
 
 
+def test_text_of_twice_the_size_fits_the_screen_and_its_cards(page, served, hands):
+    page.set_viewport_size({"width": 390, "height": 844})
+    for path in (*PAGES, *(f"/hand/{name}?at=8" for name in hands)):
+        opened(page, served + path)
+        page.evaluate("document.documentElement.style.fontSize = '200%'")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390, path
+        assert page.evaluate("""[...document.querySelectorAll(".card")].every((card) => {
+            const bottom = card.getBoundingClientRect().bottom;
+            return [...card.children].every((part) => part.getBoundingClientRect().bottom <= bottom);
+        })"""), path
+
+
 def test_a_name_without_a_place_to_break_fits_the_screen(page, served, logged, played):
     made = [
         played(game, lambda number, legal: legal[0], seed=seed) for seed, game in enumerate(("doudizhu", "othello"))

@@ -293,22 +293,24 @@ def test_accounts_are_admitted_and_dismissed_while_the_lobby_runs():
     core.accounts.add("eve", "a-new-token")
 
 
-def test_a_game_that_ended_early_asks_nothing_any_more(page, served):
+@pytest.mark.parametrize("game", ["othello", "doudizhu"])
+def test_a_game_that_ended_early_asks_nothing_any_more(page, served, game):
     """Its last question stays open, as nobody answered it."""
-    state = rules.game("othello").new_state(1)
+    state = rules.game(game).new_state(1)
     view, legal = (
         state.view(0).to_json(),
         [{"action": int(a), "notation": state.view(0).notation(a)} for a in state.legal(0)],
     )
-    shown = {"state": "playing", "game": "othello", "seat": 0, "names": ["eve", "bob"], "view": view, "legal": legal}
+    shown = {"state": "playing", "game": game, "seat": 0, "names": ["eve", "bob", "ann"], "view": view, "legal": legal}
     shown |= {"ask": "1", "left_ms": 60_000, "acted": None, "notice": "", "left": False, "ended": False}
     early = shown | {"state": "over", "notice": "the opponents have gone", "ended": True}
     body = "".join(f"data: {json.dumps(message)}\n\n" for message in (shown, early))
     page.route("**/api/play/1", lambda route: route.fulfill(content_type="text/event-stream", body=body))
     page.goto(f"{served}/play/1")
     page.wait_for_selector("text=the opponents have gone")
-    assert page.locator(".cell").count() == 64
-    assert page.locator(".cell[aria-disabled=false]").count() == page.get_by_role("timer").count() == 0
+    page.wait_for_selector(".board")
+    asks = ".cell[aria-disabled=false], .board .actions button, button.card"
+    assert page.locator(asks).count() == page.get_by_role("timer").count() == 0
 
 
 def test_the_rules_of_our_games_are_chosen_by_words(page, served):

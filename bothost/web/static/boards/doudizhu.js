@@ -9,9 +9,9 @@ const WORDS = /^(pass|bid|call|grab)/; // what is no play of cards
 const LABELS = { T: "10", B: "black joker", R: "red joker" };
 
 /** "3334" → cards, the highest first. */
-export function cardsOf(text) {
+export function cardsOf(text, t) {
   return [...text].map((rank) => ({
-    id: rank, rank: NAMES[rank] ?? rank, label: LABELS[rank] ?? rank,
+    id: rank, rank: NAMES[rank] ?? rank, label: t(LABELS[rank] ?? rank),
     colour: rank === "R" ? "red" : "black",
   })).sort((a, b) => RANKS.indexOf(b.id) - RANKS.indexOf(a.id));
 }
@@ -30,7 +30,7 @@ function lastPlays(view) {
 function Play({ text, t }) {
   if (text === undefined) return html`<div class="played"></div>`;
   if (WORDS.test(text)) return html`<div class="played pass">${t(text)}</div>`;
-  return html`<div class="played"><${Hand} cards=${cardsOf(text)} small label=${describe(text, t)} /></div>`;
+  return html`<div class="played"><${Hand} cards=${cardsOf(text, t)} small label=${describe(text, t)} /></div>`;
 }
 
 function Seat({ seat, place, position, t }) {
@@ -40,14 +40,14 @@ function Seat({ seat, place, position, t }) {
   return html`<section class=${`seat ${place}${view.turn === seat ? " turn" : ""}`} aria-label=${players[seat]}>
     <header><strong>${players[seat]}</strong>${role && html`<span class=${`badge ${role}`}>${t(role)}</span>`}
       <span class="count">${counted(view.counts[seat], t)}</span></header>
-    ${known !== undefined ? html`<${Hand} cards=${cardsOf(known)} small label=${t("hand")} />` : html`<${Backs} count=${view.counts[seat]} label=${counted(view.counts[seat], t)} />`}
+    ${known !== undefined ? html`<${Hand} cards=${cardsOf(known, t)} small label=${t("hand")} />` : html`<${Backs} count=${view.counts[seat]} label=${counted(view.counts[seat], t)} />`}
     <${Play} text=${lastPlays(view)[seat]} t=${t} />
   </section>`;
 }
 
 /** Choose cards by click or key, then play them. `legal`: [{action, notation}]; while others move it is empty. */
 function Chooser({ hand, legal, onAct, t }) {
-  const cards = cardsOf(hand);
+  const cards = cardsOf(hand, t);
   const state = useRef({ hand, chosen: new Set() }); // no state of a drawing: a key may come before the next one
   const [, draw] = useReducer((n) => n + 1, 0);
   if (state.current.hand !== hand) state.current = { hand, chosen: new Set() };
@@ -98,7 +98,7 @@ export function Board({ position, legal, onAct, t }) {
   return html`<div class="board doudizhu">
     <div class="middle">
       <span>${t("Bottom cards")}</span>
-      ${view.bottom ? html`<${Hand} cards=${cardsOf(view.bottom)} small label=${t("Bottom cards")} />` : html`<${Backs} count=${3} label="3" />`}
+      ${view.bottom ? html`<${Hand} cards=${cardsOf(view.bottom, t)} small label=${t("Bottom cards")} />` : html`<${Backs} count=${3} label="3" />`}
       ${view.stake ? html`<span class="count">${t("Stake")} × ${view.stake}${view.bombs ? ` · ${t("bombs")} ${view.bombs}` : ""}</span>` : null}
     </div>
     <${Seat} seat=${previous} place="left" position=${position} t=${t} />
@@ -109,7 +109,7 @@ export function Board({ position, legal, onAct, t }) {
         ${view.landlord !== null && view.landlord !== undefined && html`<span class=${`badge ${view.landlord === seat ? "landlord" : "peasant"}`}>${t(view.landlord === seat ? "landlord" : "peasant")}</span>`}
         <span class="count">${counted(view.counts[seat], t)}</span></header>
       ${legal && own && view.phase !== "end" ? html`<${Chooser} hand=${own} legal=${legal} onAct=${onAct} t=${t} />`
-        : own ? html`<${Hand} cards=${cardsOf(own)} label=${t("hand")} />` : html`<${Backs} count=${view.counts[seat]} label=${t("hand")} />`}
+        : own ? html`<${Hand} cards=${cardsOf(own, t)} label=${t("hand")} />` : html`<${Backs} count=${view.counts[seat]} label=${t("hand")} />`}
     </section>
   </div>`;
 }

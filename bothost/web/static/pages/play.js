@@ -145,7 +145,7 @@ function Game({ id, onTitle, t }) {
   };
   const Board = board.Board;
   const over = shown.scores || shown.state === "over";
-  const legal = shown.ask && sent !== shown.ask && !over ? shown.legal : []; // a game may end with a question open
+  const legal = over ? undefined : shown.ask && sent !== shown.ask ? shown.legal : []; // a game may end with a question open
   const others = (shown.view && board.recent?.(shown.view) || []).filter(([seat]) => seat !== shown.seat).map(([seat, notation]) => `${names[seat]}${t(": ")}${board.describe(notation, t)}`);
   const turn = over ? t(outcome(shown)) : legal.length ? t("Your turn.") : shown.state === "playing" ? t("The others are thinking.") : "";
   return html`<h1>${gameName(shown.game, t)}</h1>
@@ -156,7 +156,7 @@ function Game({ id, onTitle, t }) {
     <div class="columns"><div>
       <div class="turn-note"><p role="status">${turn && !over && others.length > 0 && html`<span class="count">${others.join(" · ")}</span> `}${turn}</p>
         ${!over && html`<${Clock} leftMs=${shown.left_ms} t=${t} />`}</div>
-      <div class="place" ref=${place} tabindex="-1">${shown.view && html`<${Board} position=${{ seat: shown.seat, view: shown.view, views: shown.views ?? undefined, players: names }} legal=${legal} onAct=${legal.length ? act : undefined} t=${t} />`}</div></div>
+      <div class="place" ref=${place} tabindex="-1">${shown.view && html`<${Board} position=${{ seat: shown.seat, view: shown.view, views: shown.views ?? undefined, players: names }} legal=${legal} onAct=${legal?.length ? act : undefined} t=${t} />`}</div></div>
       <aside>${over ? html`<${Over} shown=${shown} names=${names} t=${t} />`
         : html`${shown.view && html`<${Hint} id=${id} game=${shown.game} ask=${shown.ask} describe=${board.describe} t=${t} />`}
           <div class="actions"><button class="act" onClick=${leave}>${t("Leave")}</button></div>`}

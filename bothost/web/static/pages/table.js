@@ -34,7 +34,7 @@ export function Page({ here, onTitle, t }) {
   return html`<h1>${gameName(table.game, t)} <span class="count about"><bdi>${t("lobby")} ${table.lobby}</bdi> · <bdi>${t("table")} ${table.table}</bdi></span> ${table.over ? null : html`<${Clock} leftMs=${table.left_ms} t=${t} />`}</h1>
     ${table.over && over}
     ${!connected && !table.over && html`<p class="notice bad" role="status">${t("The connection is lost. Trying again.")}</p>`}
-    ${table.view && table.moved_us && !table.over && html`<p class="dim">${t("Seen from the seat of {player}. The board follows each move.", { player: names[table.seat] ?? table.account })}</p>`}
+    ${table.view && table.moved_us && !table.over && html`<p class="dim">${t("Seen from the seat of {player}. The board is brought up to date when this seat moves.", { player: names[table.seat] ?? table.account })}</p>`}
     ${!table.moved_us && !table.over ? html`<p class="notice">${t("No move of this hand is in the log yet.")}</p>` : table.view && Board
       ? html`<${Board} position=${{ ...table, players: names }} t=${t} />`
       : table.over ? null : html`<p class="notice">${t("What is on this table is not public before the hand ends.")}</p>`}
