@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections.abc import Callable, Coroutine
-from typing import Any, Self
+from collections.abc import Callable
+from typing import Self
 
 from starlette.applications import Starlette
 from starlette.routing import BaseRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from bothost.host.tasks import BackgroundTasks
 from bothost.listening import listen
 from bothost.lobby_server.server import AbortableWebSocket
 from bothost.serving import running
@@ -59,7 +58,6 @@ class FakeServer:
         self.struck: list[str] = []
         """The faults that happened, oldest first."""
         self._serving = contextlib.AsyncExitStack()
-        self._tasks = BackgroundTasks()
         self._timers: set[asyncio.TimerHandle] = set()
         self._app = Starlette(routes=routes)
 
@@ -72,20 +70,12 @@ class FakeServer:
         listening = listen("127.0.0.1", 0, key="port", advice="stop it")
         serving = running(self._app, listening, "fake lobby", ws=AbortableWebSocket, log_level="critical")
         self.port = await self._serving.enter_async_context(serving)
-        self.started()
         return self
 
     async def __aexit__(self, *error: object) -> None:
-        self.stopping()
         for timer in self._timers:
             timer.cancel()
-        self._tasks.cancel()
         await self._serving.aclose()
-        await self._tasks.aclose()
-
-    def spawn(self, coroutine: Coroutine[Any, Any, None]) -> None:
-        """Run a task until the server ends."""
-        self._tasks.spawn(coroutine)
 
     def later(self, after_s: float, call: Callable[..., object], *args: object) -> asyncio.TimerHandle:
         """Call a function later, unless the server ends first."""
@@ -129,12 +119,6 @@ class FakeServer:
             self.disconnected(line)
 
     # ------------------------------------------------------------------------------------------------ to be overridden
-
-    def started(self) -> None:
-        """The server listens."""
-
-    def stopping(self) -> None:
-        """The server is about to end. Its timers and tasks are cancelled next."""
 
     def connected(self, socket: WebSocket) -> Line | None:
         """A websocket is open. None breaks the connection."""

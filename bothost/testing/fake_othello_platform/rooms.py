@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,7 @@ if TYPE_CHECKING:
     from bothost.testing.fake_othello_platform.server import FakeOthelloPlatform
 
 MATCH_S = 0.02
-"""How often players in the queue are matched."""
+"""How long after a player joins the queue the players there are matched."""
 
 
 class Rooms:
@@ -99,27 +98,28 @@ class Rooms:
         self._games.begin(room)
 
     def join_queue(self, line: Line, payload: Json) -> None:
-        self.queue[line.user] = time.monotonic()
+        since = self.queue[line.user] = time.monotonic()
         line.say("match_queued", {"size": len(self.queue)})
+        self._owner.later(MATCH_S, self._match_players)
+        self._owner.later(self._owner.queue_s, self._give_up, line.user, since)
 
     def leave_queue(self, line: Line, payload: Json) -> None:
         self.queue.pop(line.user, None)
         line.say("match_left", {})
 
-    async def match_players(self) -> None:
-        while True:
-            await asyncio.sleep(MATCH_S)
-            now = time.monotonic()
-            for user, since in list(self.queue.items()):
-                if now - since > self._owner.queue_s:
-                    del self.queue[user]
-                    self._owner.tell(user, "match_timeout", {})
-            while len(self.queue) >= 2:
-                black, white = list(self.queue)[:2]
-                del self.queue[black], self.queue[white]
-                room = self.open("匹配对局", black)
-                self.enter(black, room)
-                self.enter(white, room)
-                number = str(room.id) if self._owner.traps.text_ids else room.id
-                for user in (black, white):
-                    self._owner.tell(user, "match_found", {"roomId": number, "opponent": None})
+    def _give_up(self, user: int, since: float) -> None:
+        """The player has waited too long."""
+        if self.queue.get(user) == since:
+            del self.queue[user]
+            self._owner.tell(user, "match_timeout", {})
+
+    def _match_players(self) -> None:
+        while len(self.queue) >= 2:
+            black, white = list(self.queue)[:2]
+            del self.queue[black], self.queue[white]
+            room = self.open("匹配对局", black)
+            self.enter(black, room)
+            self.enter(white, room)
+            number = str(room.id) if self._owner.traps.text_ids else room.id
+            for user in (black, white):
+                self._owner.tell(user, "match_found", {"roomId": number, "opponent": None})

@@ -93,9 +93,6 @@ class FakeOthelloPlatform(FakeServer):
         """An account. Returns its id."""
         return self.accounts.add(name, password)
 
-    def started(self) -> None:
-        self.spawn(self.rooms.match_players())
-
     def restart(self) -> None:
         """Restart as after a crash: waiting rooms are lost, and games are restored from their moves."""
         self.rooms.forget_waiting()
