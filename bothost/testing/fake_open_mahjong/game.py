@@ -9,8 +9,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from bothost.lobbies.open_mahjong import protocol as wire
-from bothost.testing.fake_open_mahjong.moves import Moves
-from bothost.testing.fake_open_mahjong.position import Position
+from bothost.testing.fake_open_mahjong.position import CHOWS, Position
 from bothost.testing.fake_open_mahjong.seat import ALL_TILES, Seat
 
 if TYPE_CHECKING:
@@ -20,6 +19,8 @@ OFFLINE_S = 0.5
 """The lobby discards for a player who is offline after this time."""
 READY_S = 15.0
 """After a win the lobby waits this long for players who do not say ready."""
+SETTLE_S = 0.3
+"""A flower's replacement is drawn at once, and reported after this time."""
 SWITCH_S = 4.0
 SWITCHED = {5: (1, 0, 3, 2), 9: (3, 2, 0, 1), 13: (2, 3, 1, 0)}
 """Hands before which the players switch seats: the new index by the one in the first hand."""
@@ -32,7 +33,6 @@ class Match:
 
     def __init__(self, owner: FakeOpenMahjong, match_id: str, room: dict[str, Any], seats: list[Seat]) -> None:
         self.owner = owner
-        self.moves = Moves(self)
         self.id = match_id
         self.room = room
         self.seats = seats
@@ -135,7 +135,7 @@ class Match:
                 self.take(i, "pass", 0)
             elif "cut" in self.asked[i]:
                 self.asked = {}
-                self.moves.cut_tile(i, self.seats[i].tiles[-1], True, None, timeout=True)
+                self.cut_tile(i, self.seats[i].tiles[-1], True, None, timeout=True)
             return self.time_is_up(hand, tick)
 
     # --------------------------------------------------------------------------------------------------- answers
@@ -169,7 +169,7 @@ class Match:
     def take(self, index: int, action: str, tile: int, place: int | None = None) -> None:
         if self.ask["kind"] == "hand":
             self.asked = {}
-            return self.moves.hand_action(index, action, tile, place)
+            return self.hand_action(index, action, tile, place)
         self.answers[index] = (action, tile)
         waiting = [i for i in self.asked if i not in self.answers]
         best = max(self.answers, key=lambda i: PRIORITY.get(self.answers[i][0], 1))
@@ -179,7 +179,125 @@ class Match:
         if most == 0 and waiting:
             return
         self.asked = {}
-        self.moves.claim(best, self.answers[best][0])
+        self.claim(best, self.answers[best][0])
+
+    # --------------------------------------------------------------------------------------------------- moves
+
+    def hand_action(self, index: int, action: str, tile: int, place: int | None) -> None:
+        seat = self.seats[index]
+        if self.status == "opening":
+            if action == "pass":
+                return self.open_flowers(index + 1)
+            flower = self._lay_flower(seat)
+            seat.tiles.append(self.wall.pop(0))
+            news = {"deal_tile": seat.tiles[-1], "buhua_tile": flower, "is_mo_buhua": False}
+            self.do(["buhua", "deal_buhua_tile"], index, **news)
+            return self.open_flowers(index)
+        if action == "cut":
+            return self.cut_tile(index, tile, seat.slot and tile == seat.tiles[-1], place)
+        if action == "buhua":
+            flower = self._lay_flower(seat)
+            seat.take(self.wall.pop())
+            self.do(["buhua"], index, buhua_tile=flower, is_mo_buhua=True)
+            self.owner.later(SETTLE_S * self.owner.second, self._replaced, index)
+            return
+        if action == "angang":
+            seat.tiles = [held for held in seat.tiles if held != tile]
+            seat.combos.append(f"G{tile}")
+            seat.masks.append([2, tile] * 4)
+            self.do(["angang"], index, combination_target=f"G{tile}", combination_mask=seat.masks[-1])
+            return self.draw(index, "deal_gang_tile", self.wall.pop())
+        if action == "jiagang":
+            return self._add_to_pung(index, tile)
+        self.end(index, "hu_self", seat.tiles[-1])
+
+    def _add_to_pung(self, index: int, tile: int) -> None:
+        seat = self.seats[index]
+        seat.tiles.remove(tile)
+        seat.slot = False
+        place = seat.combos.index(f"k{tile}")
+        seat.combos[place] = f"g{tile}"
+        mask = seat.masks[place]
+        at = mask.index(1)
+        seat.masks[place] = [*mask[:at], 3, tile, *mask[at:]]
+        self.do(["jiagang"], index, combination_target=f"k{tile}", combination_mask=seat.masks[place])
+        self.cut = tile
+        claims = self.position.claims(tile, robbing=True)
+        if claims:
+            return self.ask_claims(claims, "robbing", tile)
+        self.draw(index, "deal_gang_tile", self.wall.pop())
+
+    def _lay_flower(self, seat: Seat) -> int:
+        flower = max(seat.tiles)
+        seat.tiles.remove(flower)
+        seat.flowers.append(flower)
+        seat.slot = False
+        return flower
+
+    def _replaced(self, index: int) -> None:
+        if not self.over:
+            self._drawn(index, "deal_buhua_tile")
+
+    def draw(self, index: int, kind: str, tile: int) -> None:
+        self.seats[index].take(tile)
+        self.current, self.status = index, "hand"
+        self._drawn(index, kind)
+
+    def _drawn(self, index: int, kind: str) -> None:
+        self.do([kind], index, deal_tile=self.seats[index].tiles[-1])
+        self.ask_hand(self.position.options(index, kong=kind == "deal_gang_tile"), deal_tile_type=kind)
+
+    def cut_tile(self, index: int, tile: int, drawn: bool, place: int | None, *, timeout: bool = False) -> None:
+        seat = self.seats[index]
+        if drawn:
+            seat.tiles.pop()
+        else:
+            seat.tiles.remove(tile)
+        seat.discards.append(tile)
+        seat.slot, self.cut = False, tile
+        late = {"is_timeout_action": True} if timeout else {"cut_tile_index": place}
+        self.do(["cut"], index, cut_tile=tile, cut_class=drawn, **late)
+        claims = self.position.claims(tile)
+        if claims:
+            return self.ask_claims(claims, "claims", tile)
+        self.nobody_claims()
+
+    def nobody_claims(self) -> None:
+        if self.status == "robbing":
+            return self.draw(self.current, "deal_gang_tile", self.wall.pop())
+        if not self.wall:
+            return self.end(None, "liuju", 0)
+        self.draw((self.current + 1) % 4, "deal_tile", self.wall.pop(0))
+
+    def claim(self, index: int, action: str) -> None:
+        tile, seat, source = self.cut, self.seats[index], self.seats[self.current]
+        if action == "pass":
+            return self.nobody_claims()
+        if action.startswith("hu_"):
+            return self.end(index, action, tile)
+        source.discards.pop()
+        source.claimed.append(tile)
+        side = (index - self.current) % 4
+        if action.startswith("chi"):
+            a, b = CHOWS[action]
+            pair, middle = [tile + a, tile + b], sorted([tile, tile + a, tile + b])[1]
+            target, mask = f"s{middle}", [1, tile, 0, tile + a, 0, tile + b]
+        else:
+            pair = [tile] * (3 if action == "gang" else 2)
+            target = f"{'g' if action == 'gang' else 'k'}{tile}"
+            sideways = len(pair) if side == 3 else side - 1
+            mask = [x for i in range(len(pair) + 1) for x in (int(i == sideways), tile)]
+        for held in pair:
+            seat.tiles.remove(held)
+        seat.combos.append(target)
+        seat.masks.append(mask)
+        members = {"combination_mask": mask, "combination_target": target}
+        self.do([action], index, **members, cut_from_player=self.current, cut_tile=tile)
+        self.current, seat.slot = index, False
+        if action == "gang":
+            return self.draw(index, "deal_gang_tile", self.wall.pop())
+        self.status = "hand"
+        self.ask_hand(["cut"])
 
     # --------------------------------------------------------------------------------------------------- the end
 

@@ -8,6 +8,9 @@ from bothost.lobbies.open_mahjong import protocol as wire
 from bothost.rules import mahjong
 from bothost.testing.fake_open_mahjong.seat import Seat, kind_of
 
+CHOWS = {"chi_left": (-2, -1), "chi_mid": (-1, 1), "chi_right": (1, 2)}
+"""Action → offsets from the discard to the two tiles of the hand."""
+
 
 @dataclass(frozen=True)
 class Position:
@@ -43,8 +46,7 @@ class Position:
             seat, can = self.seats[i], []
             if self.wall and not robbing and not wire.is_flower(tile):
                 if step == 1 and tile <= 40:
-                    sets = (("chi_left", -2, -1), ("chi_mid", -1, 1), ("chi_right", 1, 2))
-                    can += [name for name, a, b in sets if tile + a in seat.tiles and tile + b in seat.tiles]
+                    can += [name for name, (a, b) in CHOWS.items() if {tile + a, tile + b} <= set(seat.tiles)]
                 can += ["peng"] if seat.tiles.count(tile) >= 2 else []
                 can += ["gang"] if seat.tiles.count(tile) == 3 else []
             if not wire.is_flower(tile):
