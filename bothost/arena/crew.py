@@ -12,7 +12,7 @@ import os
 import queue
 import shlex
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Any, NamedTuple, Self
 
@@ -37,7 +37,12 @@ class Work(NamedTuple):
     who: tuple[int, ...]
     """The match's contestants: indices of ``MatchSpec.contestants``."""
     seed: int
-    deals: tuple[int, ...]
+    deals: Sequence[int]
+
+
+def missing(deals: int, done: Collection[int]) -> Sequence[int]:
+    """The numbers of the deals that are not done."""
+    return [deal for deal in range(deals) if deal not in done] if done else range(deals)
 
 
 Finished = Generator[tuple[int, DealResult], None, None]

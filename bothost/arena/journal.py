@@ -89,7 +89,7 @@ class Journal:
 
 
 def read(file: IO[bytes]) -> tuple[Header, Iterator[tuple[DealResult, int]]]:
-    """The header of a journal, and its deals, each with the offset after it. They end where a line was cut.
+    """The header of a journal, and its deals for figures, each with the offset after it. They end where a line was cut.
 
     Raises ValueError for a file without a header.
     """
@@ -106,4 +106,4 @@ def _deals(file: IO[bytes]) -> Iterator[tuple[DealResult, int]]:
         except ValueError:
             return
         if line.endswith(b"\n"):
-            yield deal, file.tell()
+            yield deal.for_figures(), file.tell()

@@ -47,6 +47,18 @@ class DealResult(msgspec.Struct, frozen=True):
     deal: int
     hands: tuple[HandResult, ...]
 
+    def for_figures(self) -> DealResult:
+        """The result without what no figure needs: a match of many deals holds them all."""
+        hands = (
+            msgspec.structs.replace(hand, final={key: hand.final[key] for key in _OF_FIGURES if key in hand.final})
+            for hand in self.hands
+        )
+        return DealResult(self.deal, tuple(hands))
+
+
+_OF_FIGURES = ("landlord",)
+"""Keys of ``HandResult.final`` that figures use; a journal has them all."""
+
 
 def deal_seed(seed: int, deal: int) -> int:
     """Seed of a deal. Matches with neighbouring seeds share no deals."""

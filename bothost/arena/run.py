@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import ExitStack, closing
 from pathlib import Path
 
-from bothost.arena.crew import ProcessCrew, Work, play_here, spread
+from bothost.arena.crew import ProcessCrew, Work, missing, play_here, spread
 from bothost.arena.figures import figures_for
 from bothost.arena.journal import Header, Journal
 from bothost.arena.lineup import lineups
@@ -86,9 +86,8 @@ def run_match(
         for deal in sorted(results):
             sequence.add(results[deal])
         total = sum(score(result, seats) for result in results.values())
-        todo = tuple(deal for deal in range(spec.deals) if deal not in results)
         if not (spec.sequential and sequence.verdict):
-            work = Work(0, tuple(range(len(spec.contestants))), spec.seed, todo)
+            work = Work(0, tuple(range(len(spec.contestants))), spec.seed, missing(spec.deals, results))
             if spec.workers > 1:
                 stack.close()  # the workers make their own strategies
                 finished = spread(stack.enter_context(ProcessCrew(build, spec)), [work], spec.batch)
@@ -96,9 +95,9 @@ def run_match(
                 finished = play_here(spec, game, strategies, [work])
             stack.enter_context(closing(finished))
             for _, result in finished:
-                results[result.deal] = result
                 book.append(result)
-                verdict = sequence.add(result)
+                results[result.deal] = result.for_figures()
+                verdict = sequence.add(results[result.deal])
                 total += score(result, seats)
                 if on_deal is not None:
                     on_deal(len(results), total / len(results))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from bothost.arena.crew import Crew, Finished, Work, play_here, spread
+from bothost.arena.crew import Crew, Finished, Work, missing, play_here, spread
 from bothost.arena.figures import figures_for
 from bothost.arena.journal import Header, Journal
 from bothost.arena.lineup import letter, lineups
@@ -266,18 +266,17 @@ class TournamentRun:
             for match, group in enumerate(groups):
                 book = stack.enter_context(closing(self._journal(number, group, seed)))
                 done = {result.deal: result for result in book.open() if result.deal < deals}
-                missing = tuple(deal for deal in range(deals) if deal not in done)
                 books.append(book)
                 found.append(done)
-                works.append(Work(match, group, seed, missing))
+                works.append(Work(match, group, seed, missing(deals, done)))
             total, ended = deals * len(groups), sum(map(len, found))
             fresh = deals - self.spec.deals  # a playoff finds the deals that this run has counted
             self.deals += self.spec.deals * len(groups)
             self.earlier += sum(deal >= fresh for done in found for deal in done)
             on_deal(Progress(number, ended, total))
             for match, result in stack.enter_context(closing(self._stream([work for work in works if work.deals]))):
-                found[match][result.deal] = result
                 books[match].append(result)
+                found[match][result.deal] = result.for_figures()
                 ended += 1
                 on_deal(Progress(number, ended, total, " against ".join(map(letter, groups[match]))))
         seats = lineups(self.game, len(groups[0]))  # the matches of a round have equally many contestants
