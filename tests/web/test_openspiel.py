@@ -47,6 +47,27 @@ def test_a_live_table_of_chess_shows_the_board_not_only_its_fen(page, served, lo
     assert shown[0] == "8 r n b q k b n r" and shown[4] == "4 . . . . . . . ." and shown[8] == "  a b c d e f g h"
 
 
+def test_moves_are_shown_in_the_words_of_their_position(page, served, logged, played):
+    """OpenSpiel's numbers of actions mean nothing to people."""
+    rows = played("openspiel:tic_tac_toe", lambda number, legal: legal[0])
+    logged(rows)
+    page.goto(f"{served}/hand/{rows[0].game_id.hex()}-0?at=2")
+    page.wait_for_selector(".steps [role=status]:has-text('player-1: o(0,1)')")
+    page.wait_for_selector("aside:has-text('played: x(0,2)')")
+    page.get_by_label("review with").select_option("rating")
+    page.locator(".review button").click()
+    page.wait_for_selector(".judgement .candidates li:has-text('x(2,2)')")
+
+
+def test_a_live_table_of_chess_fits_a_phone(page, served, logged, played):
+    rows = played("openspiel:chess", lambda number, legal: legal[0], started_us=now_us())
+    logged(rows[:2])
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{served}/table/{rows[0].game_id.hex()}-0")
+    page.wait_for_selector(".board.generic pre")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
 def test_a_hand_of_connect_four_by_clicking_and_its_review(page, served, site, monkeypatch):
     monkeypatch.setattr(opponents, "MIN_MOVE_MS", 0)
     page.goto(f"{served}/play")

@@ -39,6 +39,7 @@ export function Severity({ severity, t }) {
   return html`<span class=${`badge severity severity-${severity}`}>${{ blunder: "??", mistake: "?", inaccuracy: "?!" }[severity]} ${t(severity)}</span>`;
 }
 
+/** `describe`: (notation, number of the position) → words. */
 export function ReviewPanel({ hand, review, describe, at, onMove, t }) {
   const [address, setAddress] = useState("");
   const looking = new URLSearchParams(location.search).get("seat") ?? ""; // such as the player's own, after a game
@@ -65,7 +66,7 @@ export function ReviewPanel({ hand, review, describe, at, onMove, t }) {
     ${review.of !== null && !review.running && !review.problem && html`<p>${!unrated && SEVERITIES.map((name) => html`<${Severity} severity=${name} t=${t} /> ${found.filter((judged) => judged.severity === name).length} · `)} ${t("same move")} ${rated.filter((judged) => judged.best === judged.played).length} / ${rated.length}</p>`}
     ${found.length > 0 && html`<ol class="mistakes">${found.map((judged) => html`<li key=${judged.position}>
       <a href=${`?at=${judged.position}`} aria-current=${judged.position === at ? "true" : undefined} onClick=${(event) => { event.preventDefault(); onMove(judged.position); }}>
-        ${judged.severity && html`<${Severity} severity=${judged.severity} t=${t} /> `}${hand.names[judged.seat]}${t(": ")}${describe(judged.played, t)} → ${describe(judged.best, t)}
+        ${judged.severity && html`<${Severity} severity=${judged.severity} t=${t} /> `}${hand.names[judged.seat]}${t(": ")}${describe(judged.played, judged.position)} → ${describe(judged.best, judged.position)}
         ${judged.severity && html` <span class="count">−${judged.measure === "probability" ? `${(100 * judged.lost).toFixed(0)} %` : figure(judged.lost)}</span>`}</a></li>`)}</ol>
       <p class="count keys">${t("Keys n and p go to the next and the previous mistake.")}</p>`}
   </section>`;

@@ -36,15 +36,16 @@ function step() {
 }
 
 /** The whole page as text. */
-export async function page({ hand, decisions, board, review, seat, everything, at, t }) {
+export async function page({ hand, decisions, board, describe, review, seat, everything, at, t }) {
   const [style, tiles] = await Promise.all([text("/static/style.css"), hand.game === "mahjong" ? text("/static/tiles.svg") : ""]);
   const sections = hand.positions.map((position, i) => {
     const [decision, judged] = [decisions.get(i), review.judged.get(i)];
+    const here = (notation) => describe(notation, i);
     return drawn(html`<section class="position" hidden><div class="columns"><div>
       <${board.Board} t=${t} position=${{ seat, view: position.views[seat], views: everything ? position.views : undefined, players: hand.names }} />
-      ${position.notation && html`<p>${hand.names[position.mover]}${t(": ")}${board.describe(position.notation, t)}</p>`}</div>
-      <aside>${decision && html`<${Logged} decision=${decision} describe=${board.describe} t=${t} />`}
-        ${judged && html`<${Judgement} judged=${judged} address=${review.address} describe=${board.describe} t=${t} />`}</aside></div></section>`);
+      ${position.notation && html`<p>${hand.names[position.mover]}${t(": ")}${describe(position.notation, i - 1)}</p>`}</div>
+      <aside>${decision && html`<${Logged} decision=${decision} describe=${here} t=${t} />`}
+        ${judged && html`<${Judgement} judged=${judged} address=${review.address} describe=${here} t=${t} />`}</aside></div></section>`);
   });
   const list = mistakes(review).map((judged) => drawn(html`<button class="act" data-to=${judged.position}>${judged.severity ? `${t(judged.severity)} · ` : ""}${judged.position}</button>`));
   return `<!doctype html><html lang="${document.documentElement.lang}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">

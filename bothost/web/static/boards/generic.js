@@ -11,16 +11,17 @@ const lines = (value) => (FEN.test(value) ? `${ranks(value)}\n\n${value}` : valu
 const text = (value) => (typeof value === "string" && lines(value).includes("\n") ? html`<pre>${lines(value)}</pre>` : plain(value));
 const plain = (value) => (value !== null && typeof value === "object" ? JSON.stringify(value) : String(value));
 
-export const describe = (notation) => notation;
+/** `views`: those of the position in which the action is legal. */
+export const describe = (notation, t, views = []) => views.map((view) => view.labels?.[notation]).find(Boolean) ?? notation;
 
 export function Board({ position, legal, onAct, t }) {
   const { view, views, seat, players } = position;
   const shown = views?.[seat] ?? view;
   return html`<div class="board generic">
     <p>${t("Seat")} ${seat}: <strong>${players[seat]}</strong></p>
-    <table class="view"><tbody>
+    <div class="scroll"><table class="view"><tbody>
       ${Object.entries(shown).filter(([key]) => key !== "format" && key !== "labels").map(([key, value]) => html`<tr key=${key}><th scope="row">${key}</th><td>${text(value)}</td></tr>`)}
-    </tbody></table>
-    ${onAct && legal?.length ? html`<div class="actions">${legal.map((action) => html`<button type="button" class="act" onClick=${() => onAct(action)}>${shown.labels?.[action.notation] ?? action.notation}</button>`)}</div>` : null}
+    </tbody></table></div>
+    ${onAct && legal?.length ? html`<div class="actions">${legal.map((action) => html`<button type="button" class="act" onClick=${() => onAct(action)}>${describe(action.notation, t, [shown])}</button>`)}</div>` : null}
   </div>`;
 }

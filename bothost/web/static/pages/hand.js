@@ -52,6 +52,8 @@ function Hand({ hand, board, path, search, go, t }) {
   const show = (to, from) => { setCopied(false); go(`${path}?at=${within(to)}${from === hand.seat ? "" : `&seat=${from}`}`, true); };
   const move = (to) => show(to, seat);
   const decisions = useMemo(() => new Map(hand.decisions.filter((decision) => decision.role === "live").map((decision) => [decision.position, decision])), [hand.decisions]);
+  const describe = (notation, number) => board.describe(notation, t, Object.values(hand.positions[number]?.views ?? {}));
+  const here = (notation) => describe(notation, at);
   const bad = mistakes(review).map((judged) => judged.position);
   useKeys({
     ArrowLeft: () => move(now() - 1), ArrowRight: () => move(now() + 1), Home: () => move(0), End: () => move(last),
@@ -59,7 +61,7 @@ function Hand({ hand, board, path, search, go, t }) {
   });
   const [decision, judged] = [decisions.get(at), review.judged.get(at)];
   const share = () => navigator.clipboard.writeText(location.href).then(() => setCopied(true), () => {});
-  const played = position?.notation ? ` · ${hand.names[position.mover]}${t(": ")}${board.describe(position.notation, t)}` : "";
+  const played = position?.notation ? ` · ${hand.names[position.mover]}${t(": ")}${describe(position.notation, at - 1)}` : "";
   const Board = board.Board;
   return html`<h1>${gameName(hand.game, t)} <span class="count about">${hand.names.join(t(", "))} · ${new Date(hand.started).toLocaleString()}</span></h1>
     <div class="columns"><div>
@@ -69,17 +71,17 @@ function Hand({ hand, board, path, search, go, t }) {
           <select aria-label=${t("Seat view")} value=${seat} onChange=${(event) => show(at, Number(event.target.value))}>
             ${hand.names.map((player, i) => html`<option value=${i} disabled=${!position.views[i]}>${player}</option>`)}</select>
           ${navigator.clipboard && html`<button class="act" onClick=${share}>${t(copied ? "Copied" : "Copy link")}</button>`}
-          <button class="act" onClick=${() => save({ hand, decisions, board, review, seat, everything, at, t })}>${t("Save as file")}</button>
+          <button class="act" onClick=${() => save({ hand, decisions, board, describe, review, seat, everything, at, t })}>${t("Save as file")}</button>
         <//>` : html`<p class="notice">${t("This hand cannot be replayed.")}${t(" ")}${hand.problems.join(" ")}</p>`}
-      ${judged?.severity && html`<p class="notice" role="status"><${Severity} severity=${judged.severity} t=${t} /> ${hand.names[judged.seat]}${t(": ")}${board.describe(judged.played, t)}${t(".")}${t(" ")}${strategyName(review.address, t)} ${t("would play")} <strong>${board.describe(judged.best, t)}</strong>${t(".")}</p>`}
+      ${judged?.severity && html`<p class="notice" role="status"><${Severity} severity=${judged.severity} t=${t} /> ${hand.names[judged.seat]}${t(": ")}${here(judged.played)}${t(".")}${t(" ")}${strategyName(review.address, t)} ${t("would play")} <strong>${here(judged.best)}</strong>${t(".")}</p>`}
       <${Curve} lines=${linesOf(hand, review, decisions)} last=${last} at=${at} onMove=${move} t=${t} />
     </div>
     <aside>
-      ${decision ? html`<${Logged} decision=${decision} describe=${board.describe} t=${t} />` : position && !judged && html`<p class="panel dim">${at === last
+      ${decision ? html`<${Logged} decision=${decision} describe=${here} t=${t} />` : position && !judged && html`<p class="panel dim">${at === last
         ? t("The hand ends here. This is the log of {player}. Step back to one of its moves to see what it considered.", { player: hand.names[hand.seat] })
         : t("No decision is logged here: at this position somebody else moves. This is the log of {player}. Step on to one of its moves to see what it considered.", { player: hand.names[hand.seat] })}</p>`}
-      ${judged && html`<${Judgement} judged=${judged} address=${review.address} describe=${board.describe} t=${t} />`}
-      <${ReviewPanel} hand=${hand} review=${review} describe=${board.describe} at=${at} onMove=${move} t=${t} />
+      ${judged && html`<${Judgement} judged=${judged} address=${review.address} describe=${here} t=${t} />`}
+      <${ReviewPanel} hand=${hand} review=${review} describe=${describe} at=${at} onMove=${move} t=${t} />
       <section class="panel"><h2>${t("Result")}</h2>${hand.state !== "normal" && html`<p>${t(hand.state)}</p>`}
         ${hand.scores && html`<${Scores} names=${hand.names} scores=${hand.scores} />`}
         ${hand.away.length > 0 && html`<p class="count">${t("{players}: away. The lobby may have moved for them.", { players: hand.away.map((seat) => hand.names[seat]).join(t(", ")) })}</p>`}</section>

@@ -158,7 +158,7 @@ function Game({ id, onTitle, t }) {
         ${!over && html`<${Clock} leftMs=${shown.left_ms} t=${t} />`}</div>
       <div class="place" ref=${place} tabindex="-1">${shown.view && html`<${Board} position=${{ seat: shown.seat, view: shown.view, views: shown.views ?? undefined, players: names }} legal=${legal} onAct=${legal?.length ? act : undefined} t=${t} />`}</div></div>
       <aside>${over ? html`<${Over} shown=${shown} names=${names} t=${t} />`
-        : html`${shown.view && html`<${Hint} id=${id} game=${shown.game} ask=${shown.ask} describe=${board.describe} t=${t} />`}
+        : html`${shown.view && html`<${Hint} id=${id} game=${shown.game} ask=${shown.ask} describe=${(notation) => board.describe(notation, t, [shown.view])} t=${t} />`}
           <div class="actions"><button class="act" onClick=${leave}>${t("Leave")}</button></div>`}
         <${Said} lines=${shown.chat ?? []} t=${t} /></aside></div>`;
 }
