@@ -4,6 +4,8 @@
 #include <array>
 #include <bit>
 
+#include "core/types.h"
+
 namespace bothost::othello {
 namespace {
 

@@ -1,5 +1,6 @@
 // The inputs of a first layer that are not zero.
 #pragma once
+#include <span>
 #include <vector>
 
 #include "learn/networks/kernels.h"
