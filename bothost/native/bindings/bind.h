@@ -1,10 +1,6 @@
 #pragma once
 #include <nanobind/nanobind.h>
 
-#include <string>
-
-#include "learn/networks/kernels.h"
-
 namespace bothost::python {
 
 void bind_game(nanobind::module_& m);
@@ -18,14 +14,11 @@ void bind_doudizhu(nanobind::module_& m);
 void bind_othello(nanobind::module_& m);
 /// The rule player of the pairing game; bothost/rules/pairing.py is its face.
 void bind_pairing(nanobind::module_& m);
-/// The policy network of trainers, as class Mlp; bothost/training/fused.py is its face.
-void bind_network(nanobind::module_& m);
-/// Networks of values Q(s, a), as class ActionValues; bothost/training/action_values.py is their face.
-void bind_action_values(nanobind::module_& m);
-/// The kernels of this name; "": the fastest here. Throws InvalidInput where the processor lacks what is
-/// asked for.
-const network::Kernels& kernels_named(const std::string& name, bool bf16);
+/// The networks of trainers: Mlp, whose face is bothost/training/fused.py, and ActionValues, whose face is
+/// bothost/training/action_values.py.
+void bind_networks(nanobind::module_& m);
 /// Factorization machines; bothost/training/factorization.py is their face.
 void bind_fm(nanobind::module_& m);
+void bind_process(nanobind::module_& m);
 
 }  // namespace bothost::python

@@ -61,10 +61,6 @@ std::int64_t integer(nb::handle object) {
   return v;
 }
 
-std::int64_t within(nb::handle object, const char* what, std::int64_t low, std::int64_t high) {
-  return Json(integer(object)).integer(what, low, high);
-}
-
 std::uint64_t seed(nb::handle object) {
   const auto whole = nb::steal(PyNumber_Index(object.ptr()));
   if (!whole.is_valid()) throw nb::python_error();

@@ -25,7 +25,10 @@ namespace nb = nanobind;
 /// Any object with __index__; what exceeds 64 bits is cut to their limits, which no range check lets pass.
 std::int64_t integer(nb::handle object);
 /// The same, which must lie within low .. high; `what` names it in the error.
-std::int64_t within(nb::handle object, const char* what, std::int64_t low, std::int64_t high);
+template <class T = int>
+T within(nb::handle object, const char* what, std::int64_t low, std::int64_t high) {
+  return Json(integer(object)).integer<T>(what, low, high);
+}
 /// Any integer, taken modulo 2^64.
 std::uint64_t seed(nb::handle object);
 

@@ -143,10 +143,6 @@ void load(Model& self, std::string_view name, const Floats& values) {
   throw InvalidInput(std::string("a ") + Model::kName + " has no parameter \"" + std::string(name) + "\"");
 }
 
-int size_of(nb::handle object, std::int64_t least, std::int64_t most, const char* what) {
-  return static_cast<int>(within(object, what, least, most));
-}
-
 void bind_conditional(nb::module_& m) {
   nb::class_<Conditional>(m, "ConditionalMachine", nb::is_final())
       .def("__init__",
@@ -154,18 +150,18 @@ void bind_conditional(nb::module_& m) {
               nb::handle classes, nb::handle quadratic, nb::handle rectified, nb::handle embedded,
               nb::handle random_seed, float deviation) {
              const fm::ConditionalShape shape{
-                 size_of(positions, 1, 1 << 16, "positions"), size_of(choices, 1, 1 << 14, "choices"),
-                 size_of(players, 0, 1 << 14, "players"),     size_of(quadratic, 0, 1 << 10, "quadratic"),
-                 size_of(rectified, 0, 1 << 10, "rectified"), size_of(embedded, 0, 1 << 14, "embedded")};
+                 within(positions, "positions", 1, 1 << 16), within(choices, "choices", 1, 1 << 14),
+                 within(players, "players", 0, 1 << 14),     within(quadratic, "quadratic", 0, 1 << 10),
+                 within(rectified, "rectified", 0, 1 << 10), within(embedded, "embedded", 0, 1 << 14)};
              new (self)
-                 Conditional{{shape, seed(random_seed), deviation}, size_of(classes, 1, 1 << 12, "classes")};
+                 Conditional{{shape, seed(random_seed), deviation}, within(classes, "classes", 1, 1 << 12)};
            })
       .def("train",
            [](Conditional& self, const Sparse& features, const Sparse& legal, const Sparse& choices,
               const Indices& players, const Indices& labels, const Offsets& order, float rate, float decay,
               nb::handle batch, bool players_only) {
              const auto samples = self.samples(features, legal, choices, players, &labels);
-             const fm::ConditionalSteps steps{rate, decay, size_of(batch, 1, 1 << 16, "batch"), players_only};
+             const fm::ConditionalSteps steps{rate, decay, within(batch, "batch", 1, 1 << 16), players_only};
              return self.busy.run([&] { return self.model.train(samples, span_of(order), steps); });
            })
       .def("probabilities",
@@ -190,7 +186,7 @@ void bind_conditional(nb::module_& m) {
   m.def("extend_choices", [](nb::handle positions, nb::handle choices, const Indices& pairs,
                              const Sparse& features, const Sparse& legal, const Sparse& own) {
     const fm::ConditionalShape shape{
-        size_of(positions, 1, 1 << 16, "positions"), size_of(choices, 1, 1 << 14, "choices"), 0, 0, 0, 0};
+        within(positions, "positions", 1, 1 << 16), within(choices, "choices", 1, 1 << 14), 0, 0, 0, 0};
     if (pairs.size() % 2) throw InvalidInput("combinations must be pairs");
     const auto samples = choice_samples(shape, 1 << 12, features, legal, own, nullptr, nullptr);
     return rows_to(without_gil(
@@ -208,9 +204,9 @@ void bind_fm(nb::module_& m) {
       .def("__init__",
            [](Machine* self, nb::handle features, nb::handle classes, nb::handle factors, bool shared,
               nb::handle random_seed, float deviation) {
-             const fm::Shape shape{size_of(features, 1, 1 << 16, "features"),
-                                   size_of(classes, 1, 1 << 12, "classes"),
-                                   size_of(factors, 0, 1 << 10, "factors"), shared};
+             const fm::Shape shape{within(features, "features", 1, 1 << 16),
+                                   within(classes, "classes", 1, 1 << 12),
+                                   within(factors, "factors", 0, 1 << 10), shared};
              new (self) Machine{{shape, seed(random_seed), deviation}};
            })
       .def("train",

@@ -6,7 +6,6 @@
 
 #include "bindings/bind.h"
 #include "bindings/convert.h"
-#include "core/process.h"
 #include "core/registry.h"
 #include "othello/board.h"
 #include "search/any_search.h"
@@ -43,13 +42,10 @@ NB_MODULE(_native, m) {
   bind_mahjong(m);
   bind_othello(m);
   bind_pairing(m);
-  bind_network(m);
-  bind_action_values(m);
+  bind_networks(m);
   bind_fm(m);
+  bind_process(m);
 
-  m.def("take_short_turns", &take_short_turns);
-  m.def("return_free_memory", &return_free_memory, nb::call_guard<nb::gil_scoped_release>());
-  m.def("limit_arenas", &limit_arenas);
   m.def(
       "games",
       [](bool testing) {
@@ -72,7 +68,7 @@ NB_MODULE(_native, m) {
   m.def("make_game",
         [](std::string_view name, nb::dict options) { return find_game(name).make(json_from(options)); });
   m.def("othello_perft", [](nb::handle depth) {
-    const auto plies = static_cast<int>(within(depth, "depth", 0, 14));
+    const int plies = within(depth, "depth", 0, 14);
     return without_gil([&] { return othello::perft(othello::kStart, plies); });
   });
 }

@@ -6,7 +6,6 @@
 #include "bindings/bind.h"
 #include "bindings/convert.h"
 #include "core/options.h"
-#include "othello/afterstates.h"
 #include "othello/othello.h"
 #include "othello/search.h"
 
@@ -14,11 +13,8 @@ namespace bothost::python {
 namespace {
 
 othello::SearchLimits limits_of(nb::handle depth, nb::handle solve_from, nb::handle nodes) {
-  othello::SearchLimits limits;
-  limits.depth = static_cast<int>(within(depth, "depth", 1, 30));
-  limits.solve_from = static_cast<int>(within(solve_from, "solve_from", 0, 60));
-  limits.nodes = static_cast<std::uint64_t>(within(nodes, "nodes", 1, std::int64_t{1} << 40));
-  return limits;
+  return {within(depth, "depth", 1, 30), within(solve_from, "solve_from", 0, 60),
+          within<std::uint64_t>(nodes, "nodes", 1, std::int64_t{1} << 40)};
 }
 
 othello::Weights weights_of(const Json& json) {

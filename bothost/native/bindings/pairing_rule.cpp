@@ -33,7 +33,7 @@ ActionList valued(const Pairing::View& view, const std::optional<ActionArray>& w
 
 nb::object rule_returns(const AnyView& view, nb::handle deals_object, nb::handle seed_object,
                         const std::optional<ActionArray>& wanted) {
-  const auto rows = at(within(deals_object, "deals", 1, 100'000));
+  const auto rows = within<std::size_t>(deals_object, "deals", 1, 100'000);
   Rng rng(seed(seed_object));
   // A copy: another thread may fold events into `view` meanwhile.
   const Pairing::View own = asked_view<Pairing>(view);

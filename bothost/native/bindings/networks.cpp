@@ -1,4 +1,4 @@
-// The native policy network, as class Mlp.
+// The native networks: of a policy and a value, as class Mlp; of values Q(s, a), as class ActionValues.
 
 #include <algorithm>
 #include <functional>
@@ -9,12 +9,19 @@
 #include "bindings/convert.h"
 #include "bindings/exclusive.h"
 #include "bindings/parameters.h"
+#include "learn/networks/action_values.h"
 #include "learn/networks/mlp.h"
 
 namespace bothost::python {
+namespace {
 
 using network::Kernels;
+using Floats = Array<const float>;
+using Masks = Array<const bool>;
+using Integers = Array<const std::int64_t>;
 
+/// The kernels of this name; "": the fastest here. Throws InvalidInput where the processor lacks what is
+/// asked for.
 const Kernels& kernels_named(const std::string& name, bool bf16) {
   if (bf16) {
     if (const Kernels* fastest = network::avx512_bf16(); fastest && (name.empty() || name == fastest->name))
@@ -27,11 +34,13 @@ const Kernels& kernels_named(const std::string& name, bool bf16) {
   throw InvalidInput("there are no kernels called \"" + name + "\" here");
 }
 
-namespace {
+template <class Network>
+void load(Network& self, const nb::sequence& arrays) {
+  const ParameterArrays<const float> parameters(arrays, self.native.shapes());
+  self.busy.run([&] { self.native.load(parameters.data()); });
+}
 
-using Floats = Array<const float>;
-using Masks = Array<const bool>;
-using Actions = Array<const std::int64_t>;
+// --- policies
 
 /// The network, and a guard: with the GIL released a second thread could enter while it computes.
 struct Mlp {
@@ -53,11 +62,6 @@ struct Mlp {
 template <class T>
 void check_length(const Array<T>& array, std::size_t n, const char* name) {
   if (!has_shape(array, {n})) throw InvalidInput(std::string(name) + ": shape (n,) is needed");
-}
-
-void load(Mlp& self, const nb::sequence& arrays) {
-  const ParameterArrays<const float> parameters(arrays, self.native.shapes());
-  self.busy.run([&] { self.native.load(parameters.data()); });
 }
 
 nb::object forward(Mlp& self, const Floats& observations) {
@@ -84,7 +88,7 @@ nb::object act(Mlp& self, const Floats& observations, const Masks& masks, const 
                         array_of(std::move(values)));
 }
 
-nb::object gradients(Mlp& self, const Floats& observations, const Masks& masks, const Actions& actions,
+nb::object gradients(Mlp& self, const Floats& observations, const Masks& masks, const Integers& actions,
                      const Floats& log_probs, const Floats& advantages, const Floats& returns,
                      const nb::sequence& into, float clip, float value_coef, float entropy_coef,
                      float kl_coef) {
@@ -114,17 +118,85 @@ nb::object gradients(Mlp& self, const Floats& observations, const Masks& masks, 
   return nb::make_tuple(terms.policy, terms.value, terms.entropy, terms.approx_kl, terms.clipped);
 }
 
+// --- values of actions
+
+/// As Mlp.
+struct ActionValues {
+  ActionValues(std::vector<int> trunk, std::vector<int> head, const std::string& kernels)
+      : native(std::move(trunk), std::move(head), kernels_named(kernels, false)) {}
+
+  network::ActionValues native;
+  Exclusive busy{"network"};
+  std::size_t learnt_from = 0;  // moves of the last forward
+
+  network::Candidates candidates(const Floats& positions, const Floats& moves,
+                                 const Integers& offsets) const {
+    const std::size_t n = rows_of(positions, native.inputs(), "positions");
+    rows_of(moves, native.features(), "moves");
+    if (!has_shape(offsets, {n + 1})) throw InvalidInput("offsets: shape (n + 1,)");
+    const std::int64_t* const at = offsets.data();
+    bool ascending = at[0] == 0 && at[n] == static_cast<std::int64_t>(moves.shape(0));
+    for (std::size_t i = 0; i < n; ++i) ascending = ascending && at[i] <= at[i + 1];
+    if (!ascending) throw InvalidInput("offsets must ascend from 0 to the number of moves");
+    return {positions.data(), n, moves.data(), at};
+  }
+};
+
+nb::object evaluate(ActionValues& self, const Floats& positions, const Floats& moves,
+                    const Integers& offsets) {
+  const auto candidates = self.candidates(positions, moves, offsets);
+  std::vector<float> values(moves.shape(0));
+  self.busy.run([&] {
+    self.learnt_from = 0;
+    self.native.evaluate(candidates, values.data());
+  });
+  return array_of(std::move(values));
+}
+
+nb::object forward_values(ActionValues& self, const Floats& positions, const Floats& moves,
+                          const Integers& offsets) {
+  const auto candidates = self.candidates(positions, moves, offsets);
+  const std::size_t m = moves.shape(0), width = at(self.native.representation());
+  std::vector<float> values(m), representations(m * width);
+  self.busy.run([&] {
+    self.native.forward(candidates, values.data(), representations.data());
+    self.learnt_from = m;
+  });
+  return nb::make_tuple(array_of(std::move(values)), array_of(std::move(representations), {m, width}));
+}
+
+void backward(ActionValues& self, const Floats& values, const Floats& representations,
+              const nb::sequence& into) {
+  const auto width = at(self.native.representation());
+  const ParameterArrays<float> gradients(into, self.native.shapes());
+  const auto held = self.busy.hold();
+  if (!has_shape(values, {self.learnt_from}) || !has_shape(representations, {self.learnt_from, width}))
+    throw InvalidInput("gradients of the " + std::to_string(self.learnt_from) +
+                       " moves of the last forward are needed: shapes (m,) and (m, " + std::to_string(width) +
+                       ")");
+  nb::gil_scoped_release release;
+  self.native.backward(values.data(), representations.data(), gradients.data());
+}
+
 }  // namespace
 
-void bind_network(nb::module_& m) {
+void bind_networks(nb::module_& m) {
   nb::class_<Mlp>(m, "Mlp", "A small network of a policy and a value; see bothost/native/_native.pyi.")
       .def(nb::init<std::vector<int>, bool, const std::string&, int, int>(), nb::arg("widths"),
            nb::arg("bf16") = false, nb::arg("kernels") = "", nb::arg("features") = 0, nb::arg("hidden") = 0)
       .def_prop_ro("kernels", [](const Mlp& self) { return self.native.kernels(); })
-      .def("load", &load)
+      .def("load", &load<Mlp>)
       .def("forward", &forward)
       .def("act", &act)
       .def("gradients", &gradients);
+  nb::class_<ActionValues>(m, "ActionValues", "A network of values Q(s, a); see bothost/native/_native.pyi.")
+      .def(nb::init<std::vector<int>, std::vector<int>, const std::string&>(), nb::arg("trunk"),
+           nb::arg("head"), nb::arg("kernels") = "")
+      .def_prop_ro("kernels", [](const ActionValues& self) { return self.native.kernels(); })
+      .def("load", &load<ActionValues>)
+      .def("evaluate", &evaluate)
+      .def("forward", &forward_values)
+      .def("backward", &backward);
   m.def(
       "network_kernels",
       [] {
