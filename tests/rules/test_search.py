@@ -1,5 +1,6 @@
 """Search on every native game: its laws, and positions whose best move is known."""
 
+import threading
 import time
 from collections import Counter
 
@@ -167,6 +168,9 @@ def test_bad_input_is_refused_in_words():
     for wrong in (0, -1, float("nan")):
         with pytest.raises(ValueError, match="points_scale"):
             rules.search(view, points_scale=wrong)
+    for option in ("exploration", "widening", "points_scale", "prior_visits"):
+        with pytest.raises(ValueError, match=option):
+            rules.search(view, **{option: float("inf")})
     with pytest.raises(ValueError, match="needs iterations"):
         rules.search(view).run()
     with pytest.raises(ValueError, match="threads are for playouts"):
@@ -181,6 +185,22 @@ def test_bad_input_is_refused_in_words():
         rules.search(game.new_view(0))
     with pytest.raises(UsageError, match="cannot be searched"):
         rules.search(type("Foreign", (), {"game": game})())
+
+
+def test_what_another_thread_searches_cannot_be_read_meanwhile():
+    search = rules.search(asked_view(rules.game("othello")))
+    names = {"root_actions", "iterations", "nodes", "deals", "tempering_exponent"}
+    running, refused = threading.Thread(target=search.run, kwargs={"ms": 400}), set()
+    running.start()
+    while running.is_alive():
+        for name in names:
+            try:
+                getattr(search, name)
+            except ValueError as error:
+                assert "another thread" in str(error)
+                refused.add(name)
+    assert refused == names
+    assert sum(visits for _, visits, _ in search.root_actions) == search.iterations > 0
 
 
 def test_nan_from_an_evaluator_counts_as_nothing():

@@ -21,7 +21,7 @@ namespace {
 search::Options options_of(const Json& json) {
   constexpr std::array<std::string_view, 2> kLeaves{"rollout", "evaluator"}, kUtilities{"sign", "points"},
       kPlayouts{"random", "rule"}, kOthers{"tree", "policy"};
-  constexpr double kAny = std::numeric_limits<double>::infinity();
+  constexpr double kAny = std::numeric_limits<double>::max();
   OptionReader read(json);
   search::Options o;
   read("exploration", o.exploration, 0, kAny);
@@ -76,6 +76,13 @@ constexpr auto held(R (search::AnySearch::*member)(A...)) {
     return (*self.native.*member)(Parameter<A>::of(given)...);
   };
 }
+template <class R>
+constexpr auto held(R (search::AnySearch::*member)() const) {
+  return [member](Search& self) {
+    const auto hold = self.busy.hold();
+    return (*self.native.*member)();
+  };
+}
 
 nb::list leaves(Search& self) {
   const auto held = self.busy.hold();
@@ -115,10 +122,10 @@ void bind_search(nb::module_& m) {
       .def("resample_determinizations", held(&search::AnySearch::resample_determinizations), nb::arg("deals"))
       .def_prop_ro("leaves", &leaves)
       .def_prop_ro("root_actions", &root_actions)
-      .def_prop_ro("iterations", [](Search& self) { return self.native->iterations(); })
-      .def_prop_ro("deals", [](Search& self) { return self.native->deals(); })
-      .def_prop_ro("tempering_exponent", [](Search& self) { return self.native->tempering_exponent(); })
-      .def_prop_ro("nodes", [](Search& self) { return self.native->nodes(); });
+      .def_prop_ro("iterations", held(&search::AnySearch::iterations))
+      .def_prop_ro("deals", held(&search::AnySearch::deals))
+      .def_prop_ro("tempering_exponent", held(&search::AnySearch::tempering_exponent))
+      .def_prop_ro("nodes", held(&search::AnySearch::nodes));
 }
 
 }  // namespace bothost::python
