@@ -45,6 +45,12 @@ struct Pairing {
     pairing::Deal deal;
     /// The cards of all replacements, in their order.
     std::vector<Card> replaced;
+    /// Of a deal whose queue has grown to this tail.
+    static std::shared_ptr<const Reveal> of(const pairing::Deal& deal, int tail) {
+      const auto queue = deal.queue.begin();
+      return std::make_shared<Reveal>(
+          Reveal{deal.as_dealt(), std::vector<Card>(queue + deal.start.tail, queue + tail)});
+    }
   };
 
   struct Event {
@@ -119,7 +125,7 @@ struct Pairing {
     const pairing::Queue& queue() const { return deal_.queue; }
     const Rules& rules() const { return *rules_; }
     /// The state that these actions (of a full log) lead to. Throws InvalidInput.
-    static State replay(const Rules& rules, const pairing::Deal& deal, std::span<const std::uint8_t> log);
+    static State replay(const Rules& rules, const pairing::Deal& deal, const pairing::Log& log);
 
    private:
     friend class View;

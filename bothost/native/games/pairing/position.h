@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <span>
 
 #include "pairing/rules.h"
 
@@ -171,14 +172,20 @@ struct Deal {
     p.charges = {{{rules.skill_a, rules.skill_b}, {rules.skill_a, rules.skill_b}}};
     return p;
   }
+  /// Without what skill A has put under the deck since.
+  Deal as_dealt() const {
+    Deal dealt = *this;
+    std::fill(dealt.queue.begin() + start.tail, dealt.queue.end(), kHidden);
+    return dealt;
+  }
   /// As a seat sees it at the beginning.
   Deal seen_by(Seat seat) const {
-    Deal seen = *this;
+    Deal seen = as_dealt();
     seen.aside = 0;
     seen.known[at(other(seat))] = 0;
     seen.start.hand[at(other(seat))] &= known[at(seat)];
-    for (std::size_t i = 0; i < kQueue; ++i)
-      if (i >= start.tail || !(known[at(seat)] & bit(queue[i]))) seen.queue[i] = kHidden;
+    for (Card& card : seen.queue)
+      if (!(known[at(seat)] & bit(card))) card = kHidden;
     return seen;
   }
   /// Whether this is a fresh deal under these rules (cards aside).
@@ -202,12 +209,14 @@ struct Log {
   static_assert(kMost >= 3 * kCards + 2 * 2 * kMostCharges[0]);
   static Seat seat(std::uint8_t entry) { return static_cast<Seat>(entry >> 7); }
   static std::uint8_t what(std::uint8_t entry) { return entry & 0x7f; }
+  std::span<const std::uint8_t> all() const { return {entries.data(), size}; }
   void push(Seat seat, std::uint8_t what) { entries[size++] = static_cast<std::uint8_t>(seat << 7 | what); }
+  /// Entry i is the same seat's with this card.
+  void set(std::size_t i, Card card) { entries[i] = static_cast<std::uint8_t>(seat(entries[i]) << 7 | card); }
   /// Hides the cards that this seat put under the deck: the entry after each that enters skill A.
   void hide(Seat who) {
     for (std::size_t i = 1; i < size; ++i)
-      if (seat(entries[i]) == who && what(entries[i - 1]) == kCards + kSkillA - 1)
-        entries[i] = static_cast<std::uint8_t>(who << 7 | kHidden);
+      if (seat(entries[i]) == who && what(entries[i - 1]) == kCards + kSkillA - 1) set(i, kHidden);
   }
   void cut() {
     while (size > settled) entries[--size] = 0;

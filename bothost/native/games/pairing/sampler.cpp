@@ -464,9 +464,7 @@ void complete(const Pairing::Rules& rules, Seat viewer, const Position& now, Car
       deal.start.hand[them] |= bit(slot.card);
     else
       deal.queue[slot.origin] = slot.card;
-  walk.for_each_under([&](std::uint8_t place, Card card) {
-    log.entries[place] = static_cast<std::uint8_t>(Log::seat(log.entries[place]) << 7 | card);
-  });
+  walk.for_each_under([&](std::uint8_t place, Card card) { log.set(place, card); });
   for (std::size_t i = 0; i < deal.start.tail; ++i)
     if (deal.queue[i] == kHidden) deal.queue[i] = take_random(unseen, kAllCards, rng);
   deal.aside = unseen;
@@ -481,8 +479,7 @@ Pairing::State Pairing::View::sample(Rng& rng) const {
   Log log = log_;
   const bool running = stage_ == Stage::running;
   if (running) complete(*rules_, seat_, now_, unseen(), deal, log, rng);
-  for (std::size_t i = deal.start.tail; i < kQueue; ++i) deal.queue[i] = kHidden;
-  State state = State::replay(*rules_, deal, {log.entries.data(), log.size});
+  State state = State::replay(*rules_, deal.as_dealt(), log);
   state.seq_[at(seat_)] =
       seq_ + (now_.owed_hand != 0) + (now_.owed_pool != 0) + (running && state.terminal());
   return state;

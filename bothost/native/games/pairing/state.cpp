@@ -60,10 +60,10 @@ void Pairing::State::begin() {
       if (deal_.known[s] & bit(deal_.queue[i])) known_queue_[s] |= std::uint64_t{1} << i;
 }
 
-Pairing::State Pairing::State::replay(const Rules& rules, const Deal& deal,
-                                      std::span<const std::uint8_t> log) {
+Pairing::State Pairing::State::replay(const Rules& rules, const Deal& deal, const Log& log) {
   State state(rules, deal);
-  for (const std::uint8_t entry : log) apply_checked(state, Log::seat(entry), Log::what(entry), NoEvents{});
+  for (const std::uint8_t entry : log.all())
+    apply_checked(state, Log::seat(entry), Log::what(entry), NoEvents{});
   return state;
 }
 
@@ -86,12 +86,8 @@ Pairing::Event Pairing::State::deal_event(Seat seat) const {
 }
 
 Pairing::Event Pairing::State::reveal_event() const {
-  auto reveal = std::make_shared<Reveal>();
-  reveal->deal = deal_;
-  for (std::size_t i = deal_.start.tail; i < kQueue; ++i) reveal->deal.queue[i] = kHidden;
-  for (std::size_t i = deal_.start.tail; i < now_.tail; ++i) reveal->replaced.push_back(deal_.queue[i]);
   const auto fresh = static_cast<std::uint8_t>(deal_.fresh(*rules_));
-  return {.kind = Event::Kind::reveal, .count = fresh, .reveal = std::move(reveal)};
+  return {.kind = Event::Kind::reveal, .count = fresh, .reveal = Reveal::of(deal_, now_.tail)};
 }
 
 Pairing::View Pairing::State::view(Seat seat) const {

@@ -164,7 +164,7 @@ void Pairing::View::learn_replaced(const std::vector<Card>& replaced) {
     const std::uint8_t what = Log::what(log_.entries[i]);
     if (next >= replaced.size() || replaced[next] >= kCards || (what != kHidden && what != replaced[next]))
       wrong("the reveal's replacements are not those of this hand");
-    log_.entries[i] = static_cast<std::uint8_t>(Log::seat(log_.entries[i]) << 7 | replaced[next]);
+    log_.set(i, replaced[next]);
     deal_.queue[deal_.start.tail + next] = replaced[next];
     ++next;
   }
@@ -192,9 +192,7 @@ void Pairing::View::fold_reveal(const Event& event) {
       wrong("the reveal tells another deck");
   stage_ = Stage::revealed;
   seen_ = kAllCards;
-  Deal begun = deal_;
-  for (std::size_t i = begun.start.tail; i < kQueue; ++i) begun.queue[i] = kHidden;
-  View replayed = State::replay(*rules_, begun, {log_.entries.data(), log_.size}).view(seat_);
+  View replayed = State::replay(*rules_, deal_.as_dealt(), log_).view(seat_);
   replayed.seq_ = seq_;
   if (!(replayed == *this)) wrong("the reveal does not lead to this end");
 }
@@ -219,8 +217,7 @@ void Pairing::View::apply(Action action) {
 std::optional<Record> Pairing::View::record() const {
   if (stage_ != Stage::revealed) return std::nullopt;
   Record out{deal_json(*rules_, deal_, kNobody), {}};
-  for (std::size_t i = 0; i < log_.size; ++i)
-    out.actions.emplace_back(Log::seat(log_.entries[i]), Log::what(log_.entries[i]));
+  for (const std::uint8_t entry : log_.all()) out.actions.emplace_back(Log::seat(entry), Log::what(entry));
   return out;
 }
 

@@ -51,10 +51,9 @@ void check_entry(std::uint8_t entry) {
 
 Json history_json(const Pairing::Rules& rules, const Log& log) {
   JsonArray out;
-  for (std::size_t i = 0; i < log.size; ++i) {
-    const std::uint8_t what = Log::what(log.entries[i]);
-    out.push_back(
-        JsonArray{Log::seat(log.entries[i]), what == kHidden ? "?" : Pairing::notation(rules, what)});
+  for (const std::uint8_t entry : log.all()) {
+    const std::uint8_t what = Log::what(entry);
+    out.push_back(JsonArray{Log::seat(entry), what == kHidden ? "?" : Pairing::notation(rules, what)});
   }
   return out;
 }
@@ -83,7 +82,7 @@ void Pairing::View::write(ByteWriter& out) const {
   transfer_deal(out, deal_, fresh);
   out.varint(log_.size);
   out.varint(log_.settled);
-  for (std::size_t i = 0; i < log_.size; ++i) out.u8(log_.entries[i]);
+  for (const std::uint8_t entry : log_.all()) out.u8(entry);
   out.u8(now_.tail);
   for (std::size_t i = 0; i < now_.tail; ++i) out.u8(deal_.queue[i]);
   out.u8(now_.owed_hand);
@@ -205,13 +204,7 @@ class Pairing::Rebuilder {
   }
 
   void fold_reveal() {
-    auto reveal = std::make_shared<Reveal>();
-    reveal->deal = raw_.deal_;
-    for (std::size_t i = raw_.deal_.start.tail; i < view_.now_.tail; ++i) {
-      reveal->replaced.push_back(raw_.deal_.queue[i]);
-      reveal->deal.queue[i] = kHidden;
-    }
-    view_.fold_reveal({.kind = Event::Kind::reveal, .reveal = reveal});
+    view_.fold_reveal({.kind = Event::Kind::reveal, .reveal = Reveal::of(raw_.deal_, view_.now_.tail)});
   }
 
   const View& raw_;
