@@ -3,7 +3,7 @@
 Recursive Hand Cards Partition: the value of a hand is the best sum, over its partitions into plays, of the plays'
 values less seven for each turn. The value of a move is the value of the hand that it leaves. The player leads the play
 with its lowest card, answers if that leaves a better hand than a pass, does not beat its partner, and keeps bombs until
-they decide the hand. It counts no cards. The implementation is native (``native/games/doudizhu/rhcp.h``).
+they decide the hand. It counts no cards. The implementation is native (``native/games/doudizhu/rhcp.cpp``).
 
 Source of the idea: You, Li, Guo, Wang, Lu, "Combinational Q-Learning for Dou Di Zhu" (2019), where RHCP is the
 opponent. This is an independent implementation.

@@ -10,10 +10,8 @@
 #include "bindings/convert.h"
 #include "bindings/parameters.h"
 #include "core/options.h"
-#include "doudizhu/afterstates.h"
 #include "doudizhu/analysis.h"
 #include "doudizhu/policy.h"
-#include "doudizhu/rhcp.h"
 #include "doudizhu/style.h"
 #include "search/policy.h"
 

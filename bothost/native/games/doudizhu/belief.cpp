@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "doudizhu/policy.h"
-#include "doudizhu/rhcp.h"
 
 namespace bothost::doudizhu {
 namespace {
@@ -70,8 +69,7 @@ std::array<double, kTypes> weights(const std::array<double, kTypes>& logs, doubl
 Action drawn(const PlayerModel& model, const Sight& sight, Rng& rng) {
   const auto moves = legal_actions(sight);
   if (moves.size() == 1) return moves[0];
-  for (const Action a : moves)
-    if (a != kPass && Universe::get()[a].cards == sight.hand) return a;
+  if (const Action a = last_play(sight.hand, moves); a != kPass) return a;
   const auto probabilities = probabilities_of(model, sight, moves, liked(sight, moves));
   double left = rng.uniform();
   std::size_t i = 0;

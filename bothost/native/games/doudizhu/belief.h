@@ -15,7 +15,7 @@ namespace bothost::doudizhu {
 enum class Type : std::uint8_t {
   taste,      ///< plays by a softmax of the rule player's preferences
   rule,       ///< plays what the rule player prefers
-  partition,  ///< plays by the partition of the hand only; see rhcp.h
+  partition,  ///< plays by the partition of the hand only; see rhcp.cpp
   learned,    ///< draws from the probabilities of a PlayerModel; none is of this type where there is no model
 };
 inline constexpr std::size_t kTypes = 4;

@@ -27,11 +27,21 @@ inline constexpr int kLetPass = 2 * kRanks + 2 * 13;
 inline constexpr int kMoveTypeFeatures =
     kMoveTypes + kAbstractActions + 2 + kMoveTypes + 2 * 20 + 3 + 2 * kLetPass;
 
-/// Whether these cards, any number of them, can make the abstract move 1 .. 308.
-bool can_make(int abstract, Cards cards);
-
 /// Writes kMoveTypeFeatures numbers, 0 or 1. The layout is in the doc of the block `move_types`.
 void move_type_features(const View& view, float* out);
+
+// Features of the hand that an abstract move leaves. They describe a move, not the position. fm-clone chooses
+// among abstract moves by them.
+
+/// The hand that the features of the block `move_types` describe. Throws InvalidInput unless it has 1 .. 20
+/// cards.
+Cards hand_of(std::span<const std::int32_t> features);
+
+/// Appends the features, ascending, of an abstract move in a position with these features (of `move_types`,
+/// of a hand that is `hand`): the abstract moves that the rest can make, cards left 0 .. 20, plays left 0 ..
+/// 15, highest of its kind.
+void mark_afterstate(std::span<const std::int32_t> features, Cards hand, int abstract,
+                     std::vector<std::int32_t>& out);
 
 /// For next and previous: smallest solo, pair and three that it let an enemy play.
 inline constexpr int kPassed = 2 * (kRanks + 2 * 13);
@@ -41,16 +51,10 @@ void passed(const View& view, float* out);
 /// Cells of the block `situation`.
 inline constexpr int kSituation = 3 * 3 + 4 * 6;
 
-// Features of the rest after a move and of the rule player's preference for it, for networks that value
-// moves.
-
-/// Cards of the rest (54), its fewest plays 0 .. 9 and more (11), its cards (21), kind (18), rank (15),
-/// length (12), whether it stands, how far the rule player likes another move better (8), whether it wins for
-/// certain, whether it is the rule player's choice.
+/// Features of the rest after a move and of the rule player's preference for it, for networks that value
+/// moves: cards of the rest (54), its fewest plays 0 .. 9 and more (11), its cards (21), kind (18), rank
+/// (15), length (12), whether it stands, how far the rule player likes another move better (8), whether it
+/// wins for certain, whether it is the rule player's choice.
 inline constexpr int kMoveAnalysis = 54 + 11 + 21 + 18 + 15 + 12 + 1 + 8 + 1 + 1;
-
-/// Writes kMoveAnalysis numbers, 0 or 1, for each action; the layout is in the doc of the block
-/// `move_analysis`.
-void move_analysis(const View& view, std::span<const Action> moves, float* out);
 
 }  // namespace bothost::doudizhu

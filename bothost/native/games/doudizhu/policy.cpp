@@ -82,8 +82,7 @@ class Thinker {
   }
 
   Choice follow(std::span<const Action> legal) const {
-    for (const Action a : legal)
-      if (a != kPass && u_[a].cards == s_.hand) return {a, "last play"};
+    if (const Action a = last_play(s_.hand, legal); a != kPass) return {a, "last play"};
     for (const Action a : legal) {
       if (a == kPass || beats_us(u_[a])) continue;
       const Cards rest = s_.hand - u_[a].cards;
@@ -120,8 +119,7 @@ class Thinker {
   Action sure_win(Cards hand, std::span<const Action> legal, int depth) const {
     const int plays = fewest_plays_bound(hand);
     if (plays > depth + 1) return kPass;
-    for (const Action a : legal)
-      if (u_[a].cards == hand) return a;
+    if (const Action a = last_play(hand, legal); a != kPass) return a;
     for (const Action a : legal) {
       const Cards rest = hand - u_[a].cards;
       if (fewest_plays_bound(rest) >= plays || beats_us(u_[a])) continue;

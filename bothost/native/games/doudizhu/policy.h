@@ -1,6 +1,7 @@
 // A sound rule player for Dou Dizhu: it partitions its hand into few strong plays, leads and follows by that
 // partition, works with its fellow peasant, and bids by what its hand won in self-play.
 #pragma once
+#include <algorithm>
 #include <span>
 #include <string_view>
 
@@ -44,6 +45,12 @@ Choice choose(const Sight& sight);
 /// `noise` it errs by some points, so that a search does not count on it. A few microseconds.
 Action choose_quickly(const Sight& sight, Rng& rng, double noise);
 
+/// The action of the RHCP player (rhcp.cpp); the seat must be to act. Deterministic; tens of microseconds.
+/// Calls are the rule player's.
+Choice choose_by_partition(const Sight& sight);
+/// The same of plays, all of which are `legal`.
+Choice choose_by_partition(const Sight& sight, std::span<const Action> legal);
+
 /// Likes of plays that end the hand, and what is added for those that win for certain.
 inline constexpr int kLastPlay = 2000, kCertainWin = 1000;
 
@@ -55,6 +62,12 @@ Choice call(const Sight& sight, std::span<const Action> legal, double eagerness 
 
 /// The legal actions of the seat to act; they lie in scratch of this thread.
 std::span<const Action> legal_actions(const Sight& sight);
+
+/// The play of the whole hand; kPass where none of the moves is.
+inline Action last_play(Cards hand, std::span<const Action> moves) {
+  const auto found = std::ranges::find(moves, hand, [](Action a) { return Universe::get()[a].cards; });
+  return found == moves.end() ? kPass : *found;
+}
 
 /// What `preferences` gives a play that ends the hand or wins for certain, at least.
 inline constexpr float kCertainLike = 700;

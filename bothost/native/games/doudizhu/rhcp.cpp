@@ -1,12 +1,21 @@
-#include "doudizhu/rhcp.h"
-
+// The RHCP player of Dou Dizhu: Recursive Hand Cards Partition, the rule engine that learning players of this
+// game have been measured against (You et al., "Combinational Q-Learning for Dou Di Zhu", 2019).
+//
+// Its one idea: a hand is worth the best sum, over its partitions into plays, of the plays' worth less seven
+// for every turn that they take; so a move is worth what the hand that it leaves is worth. The worth of
+// plays is that of `play_value` (there in half points): a play of top rank r (3 is 0, the big joker 14)
+// r - 7, planes and fours with kickers r / 2, bombs r + 7, the rocket 20.
+//
+// `hand_value` is that best sum, but for hands with a four, of which it may be a little too high.
+//
+// It counts no cards: neither what was played nor what others may hold, but for how many they hold.
 #include <algorithm>
 #include <limits>
 #include <span>
-#include <vector>
 
 #include "doudizhu/analysis.h"
 #include "doudizhu/generate.h"
+#include "doudizhu/policy.h"
 
 namespace bothost::doudizhu {
 namespace {
@@ -19,14 +28,19 @@ constexpr int kBombWorth = 40, kBombPlays = 2;
 class Partitioner {
  public:
   Partitioner(const Sight& s, std::span<const Action> legal)
-      : s_(s), u_(Universe::get()), legal_(legal.begin(), legal.end()), partner_(partner_of(s)) {
+      : s_(s), u_(Universe::get()), legal_(legal), partner_(partner_of(s)) {
     for (Seat i = 0; i < kSeats; ++i)
       if (i != s.seat && i != partner_) fewest_ = std::min<int>(fewest_, s.table.counts[at(i)]);
   }
 
-  Choice lead() const {
-    if (const Action a = last_play(); a != kPass) return {a, "last play"};
+  Choice choose() const {
+    if (const Action a = last_play(s_.hand, legal_); a != kPass) return {a, "last play"};
     if (const Action a = rocket_then_last_play(); a != kPass) return {a, "the rocket, then the last play"};
+    return s_.table.last == 0 ? lead() : follow();
+  }
+
+ private:
+  Choice lead() const {
     if (feeds_partner()) return {lowest_solo(), "the partner's last card beats it"};
     const int low = std::countr_zero(s_.hand) / 4;
     const auto gets_rid_of_lowest = [&](const Move& m) {
@@ -41,8 +55,6 @@ class Partitioner {
   }
 
   Choice follow() const {
-    if (const Action a = last_play(); a != kPass) return {a, "last play"};
-    if (const Action a = rocket_then_last_play(); a != kPass) return {a, "the rocket, then the last play"};
     if (s_.table.last_seat == partner_) return {kPass, "the partner's play stands"};
     const bool urgent = s_.table.counts[at(s_.table.last_seat)] <= kFewCards;
     const Action a = best([](const Move& m) { return !m.is_bomb(); });
@@ -58,7 +70,6 @@ class Partitioner {
     return {kPass, "passing leaves the best hand"};
   }
 
- private:
   Cards rest(const Move& m) const { return s_.hand - m.cards; }
 
   /// The play among those wanted that leaves the best hand, the one of more cards where two do; kPass where
@@ -78,12 +89,6 @@ class Partitioner {
       }
     }
     return out;
-  }
-
-  Action last_play() const {
-    for (const Action a : legal_)
-      if (a != kPass && u_[a].cards == s_.hand) return a;
-    return kPass;
   }
 
   Action rocket_then_last_play() const {
@@ -113,7 +118,7 @@ class Partitioner {
 
   const Sight& s_;
   const Universe& u_;
-  std::vector<Action> legal_;
+  std::span<const Action> legal_;
   Seat partner_;
   /// The least number of cards that an enemy holds.
   int fewest_ = kDealSize + kBottomSize;
@@ -127,8 +132,7 @@ Choice choose_by_partition(const Sight& s) {
 
 Choice choose_by_partition(const Sight& s, std::span<const Action> legal) {
   if (legal.size() == 1) return {legal[0], legal[0] == kPass ? "nothing beats it" : "only move"};
-  const Partitioner partitioner(s, legal);
-  return s.table.last == 0 ? partitioner.lead() : partitioner.follow();
+  return Partitioner(s, legal).choose();
 }
 
 }  // namespace bothost::doudizhu
