@@ -191,7 +191,8 @@ def branches(
     :func:`luck` values it. It sees all hands, but not the tile that is drawn or the order of the wall. Such branches
     take a quarter of a millisecond and vary far less. They have the errors of the network, which knows rule players.
 
-    Raises ValueError if an action is not legal or the game has flowers, TypeError for a state of another game.
+    Raises ValueError if an action is not legal, if ``draws`` is not within 0 and 1,000, or for draws in a game with
+    flowers; TypeError for a state of another game.
 
     Source: "vine" sampling of Schulman et al., "Trust Region Policy Optimization", arXiv:1502.05477 (2015).
     """

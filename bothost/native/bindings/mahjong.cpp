@@ -8,7 +8,6 @@
 #include "bindings/bind.h"
 #include "bindings/convert.h"
 #include "core/types.h"
-#include "mahjong/branches.h"
 #include "mahjong/fan.h"
 #include "mahjong/luck.h"
 #include "mahjong/planner.h"
@@ -54,17 +53,18 @@ WinContext read_win(const std::uint8_t* row) {
 }
 
 nb::object branches(const AnyState& state, nb::handle seat, const List<std::int64_t>& actions,
-                    bool acceptance_weighted, int draws, const List<float>& weights) {
+                    bool acceptance_weighted, nb::handle draws_object, const List<float>& weights) {
   const auto start = state_of<Mahjong>(state);  // a copy: another thread may play on
   const auto& game = state.game();
   std::vector<Action> list;
   for (const auto action : span_of(actions)) list.push_back(game.checked_action(action));
   const Seat who = game.checked_seat(integer(seat));
+  const int draws = within(draws_object, "draws", 0, 1000);
   const auto appraisal = acceptance_weighted ? Appraisal::acceptance_weighted : Appraisal::plain;
   std::vector<float> out;
   without_gil([&] {
     const LuckNetwork critic(span_of(weights));
-    for (const auto& scores : branch(start, who, list, appraisal, {draws, &critic}))
+    for (const auto& scores : branch(start, who, list, appraisal, draws, critic))
       for (const double score : scores) out.push_back(static_cast<float>(score));
   });
   return array_of(std::move(out), {list.size(), std::size_t{kSeats}});

@@ -93,6 +93,8 @@ def test_what_may_not_be_done_does_not_branch():
     for seat, actions in ((0, illegal), (1, state.legal(0)[:1]), (0, [GAME.num_actions]), (4, state.legal(0)[:1])):
         with pytest.raises(ValueError):
             mahjong.branches(state, seat, np.array(actions))
+    with pytest.raises(ValueError, match="draws"):
+        mahjong.branches(state, 0, state.legal(0)[:1], draws=-1)
     with pytest.raises(TypeError, match="mahjong"):
         mahjong.branches(rules.game("othello").new_state(1), 0, np.array([0]))
     flowers = rules.game("mahjong", flowers=True).new_state(1)

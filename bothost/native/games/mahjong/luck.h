@@ -97,4 +97,17 @@ void replay_draws(const State& state, Drawn&& drawn) {
 /// What luck has given each seat so far, in points of score. The deal is not counted.
 BySeat<double> luck_of(const State& state, const LuckNetwork& network);
 
+// Branches of a hand: the scores when a seat takes one action or another and rule players play on.
+//
+// All branches of a position share its wall, so some of their luck is the same. A branch may also end after a
+// few draws. Then the network, which sees all hands, values it: less luck, but the network's errors. Source:
+// "vine" sampling of Schulman, Levine, Moritz, Jordan, Abbeel, "Trust Region Policy Optimization",
+// arXiv:1502.05477 (2015).
+
+/// Points of the seats after each of `actions` of `seat` when rule players play on. Branches end before the
+/// last of so many `draws` is seen, where `critic` values the hands; 0: at the end of the hand. Throws
+/// IllegalAction if an action is not legal, InvalidInput if draws are counted in a game with flowers.
+std::vector<BySeat<double>> branch(const State& state, Seat seat, std::span<const Action> actions,
+                                   Appraisal appraisal, int draws, const LuckNetwork& critic);
+
 }  // namespace bothost::mahjong
