@@ -5,10 +5,56 @@
 
 #include "core/types.h"
 #include "mahjong/fan_parts.h"
-#include "mahjong/wait.h"
 
 namespace bothost::mahjong {
 namespace {
+
+/// Whether `c` (kinds 0..33) splits into chows, pungs and, if asked, one pair. Any number of copies.
+bool splits(Counts& c, std::size_t t, bool pair) {
+  while (t < kKinds && c[t] == 0) ++t;
+  if (t == kKinds) return !pair;
+  const auto take = [&](int n, bool pair_left) {
+    add(c[t], -n);
+    const bool ok = splits(c, t, pair_left);
+    add(c[t], n);
+    return ok;
+  };
+  if (c[t] >= 3 && take(3, pair)) return true;
+  if (pair && c[t] >= 2 && take(2, false)) return true;
+  if (!is_number(static_cast<int>(t)) || rank_of(static_cast<int>(t)) > 6 || !c[t + 1] || !c[t + 2])
+    return false;
+  --c[t], --c[t + 1], --c[t + 2];
+  const bool ok = splits(c, t, pair);
+  ++c[t], ++c[t + 1], ++c[t + 2];
+  return ok;
+}
+
+/// Whether the tiles, of which one kind may be there five times, are sets and a pair, or a knitted straight
+/// with the rest.
+bool completes(Counts& hand, int melds) {
+  if (splits(hand, 0, true)) return true;
+  const TileMask one = kinds_with(hand, 1);
+  return melds <= 1 && std::ranges::any_of(kKnitted, [&](TileMask perm) {
+           if (perm & ~one) return false;
+           Counts rest = without(hand, perm);
+           return splits(rest, 0, true);
+         });
+}
+
+/// Whether another kind than `but` would complete these standing tiles (one short of a hand with `melds`
+/// melds): as four sets and a pair, seven pairs or a knitted straight. A fifth copy counts as a wait, as the
+/// official judge has it.
+bool waits_for_another(const Counts& standing, int melds, Tile but) {
+  const auto useful = useful_tiles(standing, melds);
+  if (useful.shanten == 0 && useful.tiles & ~bit(but)) return true;
+  Counts hand = standing;
+  for (auto four = kinds_with(hand, 4) & ~bit(but); four; four &= four - 1) {
+    ++hand[lowest(four)];
+    if (completes(hand, melds)) return true;
+    --hand[lowest(four)];
+  }
+  return false;
+}
 
 class Calculator {
  public:
@@ -98,16 +144,11 @@ class Calculator {
   }
 
   void knitted_straights() {
+    const TileMask held = kinds_with(standing_, 1);
     for (const auto perm : kKnitted) {
-      if (perm & ~kinds_) continue;
-      Counts rest = standing_;
-      bool holds = true;
-      for (auto m = perm; m; m &= m - 1) {
-        auto& c = rest[lowest(m)];
-        holds = holds && c > 0;
-        add(c, -(c > 0));
-      }
-      if (!holds || needed_standard(rest, 3 + static_cast<int>(melds_.size())) != 0) continue;
+      if (perm & ~held) continue;
+      Counts rest = without(standing_, perm);
+      if (needed_standard(rest, 3 + static_cast<int>(melds_.size())) != 0) continue;
       knitted_ = perm;
       if (!melds_.empty()) sets_[0] = melds_[0];
       read(rest, 0, melds_.size(), -1);

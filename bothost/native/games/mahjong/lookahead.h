@@ -9,7 +9,7 @@
 // Every missing tile but the last lowers the chance further. No hand is played out; each leaf is visited
 // once.
 //
-// The acceptance-weighted look-ahead differs in two ways. Each kind comes at its own rate (draw_rates.h). And
+// The acceptance-weighted look-ahead differs in two ways. Each kind comes at its own rate (visible.h). And
 // the worths of targets that need several tiles are combined by their norm of order 3/2, not summed: such
 // targets share tiles and exclude one another, so a few good ones beat many poor ones with the same sum.
 #pragma once

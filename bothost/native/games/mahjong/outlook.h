@@ -3,8 +3,8 @@
 #include <array>
 #include <optional>
 
-#include "mahjong/draw_rates.h"
 #include "mahjong/fan.h"
+#include "mahjong/visible.h"
 
 namespace bothost::mahjong {
 

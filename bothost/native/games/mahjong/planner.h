@@ -1,13 +1,13 @@
 // Values a seat's actions by what the hand can win afterwards (lookahead.h) and what a discard may cost
-// (danger.h).
+// (visible.h).
 #pragma once
 #include <optional>
 #include <span>
 #include <vector>
 
-#include "mahjong/danger.h"
 #include "mahjong/lookahead.h"
 #include "mahjong/view.h"
+#include "mahjong/visible.h"
 
 namespace bothost::mahjong {
 

@@ -2,7 +2,7 @@
 //
 // `choose` plans for the minimum of eight points. It looks ahead to all winning hands (lookahead.h) and keeps
 // the most valuable tiles. It claims where the hand is worth more with the claim. It subtracts what each
-// discard may cost (danger.h). It takes every win. The acceptance-weighted player is the stronger one, and
+// discard may cost (visible.h). It takes every win. The acceptance-weighted player is the stronger one, and
 // `mahjong-ppo` imitates it; `rule-mahjong` is the plain one.
 //
 // `choose_simply` compares the hand with families of hands ("routes") that score by themselves or nearly so

@@ -127,16 +127,6 @@ int needed_pairs(TileMask two, TileMask four, TileMask odd) {
   return 7 - pairs + std::max(0, 7 - pairs - std::popcount(odd));
 }
 
-/// The hand without one of each of `tiles` that it holds.
-Counts without(const Counts& hand, TileMask tiles) {
-  Counts rest = hand;
-  for (; tiles; tiles &= tiles - 1) {
-    auto& c = rest[lowest(tiles)];
-    add(c, -(c > 0));
-  }
-  return rest;
-}
-
 /// Knitted straight, if it is below `bound`; else `bound`.
 int needed_knitted(const Counts& hand, TileMask one, int melds, int bound) {
   for (const auto perm : kKnitted) {

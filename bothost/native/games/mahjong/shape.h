@@ -99,6 +99,15 @@ inline constexpr TileMask kOrphanMask = kHonourMask | ranks(0x101);
 
 /// Kinds of which the hand holds at least `copies` (1..4).
 TileMask kinds_with(const Counts& hand, int copies);
+/// The hand without one of each of `tiles` that it holds.
+inline Counts without(const Counts& hand, TileMask tiles) {
+  Counts rest = hand;
+  for (; tiles; tiles &= tiles - 1) {
+    auto& c = rest[lowest(tiles)];
+    add(c, -(c > 0));
+  }
+  return rest;
+}
 
 /// `hand`: the standing tiles, at most 14 and at most four of a kind (the caller checks); `melds`: 0..4.
 /// Works for any number of tiles, not only 13 or 14 less three per meld.

@@ -1,10 +1,17 @@
-// How often each kind of tile comes to a seat, by its own draws and by the discards of others.
+// What a seat estimates from the tiles that it sees: what a discard may cost, and how often each kind of tile
+// comes to it, by its own draws and by the discards of others.
 #pragma once
 #include <array>
 
 #include "mahjong/view.h"
 
 namespace bothost::mahjong {
+
+/// By kind, the points that the seat is expected to lose because an opponent wins by this discard. The
+/// estimate uses visible facts: each opponent's progress (melds, discards), whether its melds suggest a
+/// flush, the tiles it did not claim since its hand last changed, and the unseen copies of the tile and its
+/// neighbours.
+std::array<double, kKinds> danger(const View& view);
 
 /// By kind, the rate of an unseen copy relative to the mean over all unseen copies. Others keep middle tiles
 /// and pairs of dragons and discard what no one needs. Late in a hand the unseen winds are therefore in the
