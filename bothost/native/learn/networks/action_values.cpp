@@ -1,10 +1,10 @@
 #include "learn/networks/action_values.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 
 #include "core/types.h"
-#include "learn/networks/layout.h"
 
 namespace bothost::network {
 namespace {
@@ -22,8 +22,6 @@ float dot(const float* a, const float* b, int n) {
 }
 
 }  // namespace
-
-std::ptrdiff_t ActionValues::Activations::stride() const { return stride_of(width); }
 
 void ActionValues::Activations::resize(std::size_t rows, bool gradients) {
   const std::size_t room = rows * at(stride());
@@ -140,11 +138,11 @@ void ActionValues::forward(const Candidates& all, float* values, float* represen
                 representations + static_cast<std::ptrdiff_t>(move) * representation());
 }
 
-void ActionValues::back(const Dense& layer, Activations& from, const Activations& to, int rows, float* weight,
-                        float* bias) {
-  kernels_.sum_rows(to.gradient.data(), to.stride(), rows, bias, to.width);
+void ActionValues::back(const Dense& layer, Activations& from, const Activations& to, int rows,
+                        std::span<float* const>::iterator& next) {
+  kernels_.sum_rows(to.gradient.data(), to.stride(), rows, *--next, to.width);
   Product by_weight = weight_product(rows, layer.in, layer.out);
-  by_weight.c = weight;
+  by_weight.c = *--next;
   network::multiply(kernels_, by_weight, to.gradient.data(), from.out.data());
   Product by_inputs = input_product(rows, layer.in, layer.out);
   by_inputs.c = from.gradient.data();
@@ -157,13 +155,9 @@ void ActionValues::backward(const float* values, const float* representations, s
   for (Activations& layer : head_out_) layer.resize(at(moves_), true);
   joined_.resize(at(positions_), true);
 
-  auto last = into.end();
-  *(*--last) += [&] {
-    double sum = 0;
-    for (int move = 0; move < moves_; ++move) sum += static_cast<double>(values[move]);
-    return static_cast<float>(sum);
-  }();
-  float* const value_weight = *--last;
+  auto next = into.end();
+  **--next += static_cast<float>(std::accumulate(values, values + moves_, 0.0));
+  float* const value_weight = *--next;
   Activations& top = head_out_.back();
   for (int move = 0; move < moves_; ++move) {
     const float* const out = top.row(move);
@@ -174,12 +168,9 @@ void ActionValues::backward(const float* values, const float* representations, s
       gradient[j] = out[j] > 0 ? own[j] + values[move] * value_weight_[at(j)] : 0.0f;
     }
   }
-  for (std::size_t l = head_.size(); l-- > 0;) {
-    float* const bias = *--last;
-    back(head_[l], head_out_[l], head_out_[l + 1], moves_, *--last, bias);
-  }
+  for (std::size_t l = head_.size(); l-- > 0;) back(head_[l], head_out_[l], head_out_[l + 1], moves_, next);
   const Activations& moves = head_out_[0];
-  move_inputs_.scatter(kernels_, moves.gradient.data(), moves.stride(), moves_, features(), *--last,
+  move_inputs_.scatter(kernels_, moves.gradient.data(), moves.stride(), moves_, features(), *--next,
                        moves.width);
   for (std::size_t i = 0; i < at(positions_); ++i) {
     float* const sums = joined_.gradient.data() + static_cast<std::ptrdiff_t>(i) * joined_.stride();
@@ -187,15 +178,12 @@ void ActionValues::backward(const float* values, const float* representations, s
     kernels_.sum_rows(moves.gradient.data() + offsets_[i] * moves.stride(), moves.stride(),
                       static_cast<int>(offsets_[i + 1] - offsets_[i]), sums, joined_.width);
   }
-  float* bias = *--last;
-  back(join_, trunk_out_.back(), joined_, positions_, *--last, bias);
-  for (std::size_t l = trunk_.size(); l-- > 0;) {
-    bias = *--last;
-    back(trunk_[l], trunk_out_[l], trunk_out_[l + 1], positions_, *--last, bias);
-  }
+  back(join_, trunk_out_.back(), joined_, positions_, next);
+  for (std::size_t l = trunk_.size(); l-- > 0;)
+    back(trunk_[l], trunk_out_[l], trunk_out_[l + 1], positions_, next);
   const Activations& first = trunk_out_[0];
-  kernels_.sum_rows(first.gradient.data(), first.stride(), positions_, *--last, first.width);
-  position_inputs_.scatter(kernels_, first.gradient.data(), first.stride(), positions_, inputs(), *--last,
+  kernels_.sum_rows(first.gradient.data(), first.stride(), positions_, *--next, first.width);
+  position_inputs_.scatter(kernels_, first.gradient.data(), first.stride(), positions_, inputs(), *--next,
                            first.width);
 }
 

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "learn/networks/layout.h"
 #include "learn/networks/nonzeros.h"
 
 namespace bothost::network {
@@ -69,13 +70,15 @@ class ActionValues {
     std::vector<float> out, gradient;
     void resize(std::size_t rows, bool gradients);
     float* row(std::int64_t i) { return out.data() + i * stride(); }
-    [[nodiscard]] std::ptrdiff_t stride() const;
+    [[nodiscard]] std::ptrdiff_t stride() const { return stride_of(width); }
   };
 
   void compute(const float* positions, int n, const float* moves, const std::int64_t* offsets, float* values);
   void multiply(const Dense&, const Activations& from, Activations& to, int rows, bool rectify) const;
-  /// Gradients of the layer's parameters, and of its inputs, 0 where those were rectified.
-  void back(const Dense&, Activations& from, const Activations& to, int rows, float* weight, float* bias);
+  /// Gradients of the layer's inputs, 0 where those were rectified, and of its parameters, which are the last
+  /// before `next`; that moves in front of them.
+  void back(const Dense&, Activations& from, const Activations& to, int rows,
+            std::span<float* const>::iterator& next);
 
   std::vector<int> trunk_widths_, head_widths_;
   std::vector<Shape> shapes_;

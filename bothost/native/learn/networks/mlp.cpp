@@ -5,7 +5,6 @@
 #include <string>
 
 #include "core/types.h"
-#include "learn/networks/layout.h"
 
 namespace bothost::network {
 
@@ -44,23 +43,20 @@ Mlp::Mlp(std::vector<int> widths, bool bf16, const Kernels& kernels, ScorerSizes
     Dense layer{};
     layer.in = widths_[l];
     layer.out = widths_[l + 1];
-    layer.padded = padded(layer.out);
-    layer.in_stride = stride_of(layer.in);
-    layer.out_stride = stride_of(layer.out);
-    layer.bias.resize(at(layer.padded));
-    layer.inputs.resize(size_of(kChunk, layer.in_stride));
-    layer.outputs.resize(size_of(kChunk, layer.out_stride));
+    layer.bias.resize(at(padded(layer.out)));
+    layer.inputs.resize(size_of(kChunk, layer.in_stride()));
+    layer.outputs.resize(size_of(kChunk, layer.out_stride()));
     if (bf16_) {
-      layer.narrow.resize(size_of(layer.out, layer.in_stride));
-      layer.forward_pairs.resize(size_of(layer.in / 2, layer.out_stride));
-      layer.backward_pairs.resize(size_of((layer.out + 1) / 2, layer.in_stride));
-      layer.narrow_inputs.resize(size_of(kChunk, layer.in_stride));
-      layer.input_pairs.resize(size_of(kChunk / 2, layer.in_stride));
-      layer.narrow_outputs.resize(size_of(kChunk, layer.out_stride));
-      layer.output_pairs.resize(size_of(kChunk / 2, layer.out_stride));
+      layer.narrow.resize(size_of(layer.out, layer.in_stride()));
+      layer.forward_pairs.resize(size_of(layer.in / 2, layer.out_stride()));
+      layer.backward_pairs.resize(size_of((layer.out + 1) / 2, layer.in_stride()));
+      layer.narrow_inputs.resize(size_of(kChunk, layer.in_stride()));
+      layer.input_pairs.resize(size_of(kChunk / 2, layer.in_stride()));
+      layer.narrow_outputs.resize(size_of(kChunk, layer.out_stride()));
+      layer.output_pairs.resize(size_of(kChunk / 2, layer.out_stride()));
     } else {
-      layer.forward.resize(size_of(layer.in, layer.out_stride));
-      layer.backward.resize(size_of(layer.out, layer.in_stride));
+      layer.forward.resize(size_of(layer.in, layer.out_stride()));
+      layer.backward.resize(size_of(layer.out, layer.in_stride()));
     }
     dense_.push_back(std::move(layer));
   }
@@ -90,10 +86,10 @@ void Mlp::load_dense(Dense& layer, const float* weight, const float* bias) {
     return;
   }
   kernels_.narrow(weight, layer.in, layer.out, layer.in, layer.narrow.data(), layer.backward_pairs.data(),
-                  layer.in_stride);
+                  layer.in_stride());
   // Two consecutive bfloat16 of a row are the pair that a term of the forward product needs.
-  transpose(reinterpret_cast<const std::uint32_t*>(layer.narrow.data()), layer.in_stride / 2, layer.out,
-            layer.in / 2, layer.forward_pairs.data(), layer.out_stride);
+  transpose(reinterpret_cast<const std::uint32_t*>(layer.narrow.data()), layer.in_stride() / 2, layer.out,
+            layer.in / 2, layer.forward_pairs.data(), layer.out_stride());
 }
 
 void Mlp::forward_chunk(const float* observations, int n) {
@@ -104,7 +100,7 @@ void Mlp::forward_chunk(const float* observations, int n) {
     const int found = nonzeros_.begin[at(i) + 1] - start;
     const std::uint16_t* const index = nonzeros_.input.data() + start;
     const float* const value = nonzeros_.value.data() + start;
-    float* sums = second.inputs.data() + i * second.in_stride;  // rows have room for first_stride_
+    float* sums = second.inputs.data() + i * second.in_stride();  // rows have room for first_stride_
     if (bf16_)
       kernels_.gather_folded(index, value, found, first_folded_.data(), first_stride_ / 2, first_bias_.data(),
                              sums, first_stride_);
@@ -121,8 +117,8 @@ void Mlp::forward_chunk(const float* observations, int n) {
     // A hidden layer's outputs are the next one's inputs, with the same stride.
     product.c = last ? layer.outputs.data() : dense_[l + 1].inputs.data();
     if (bf16_) {
-      kernels_.narrow(layer.inputs.data(), layer.in_stride, n, layer.in, layer.narrow_inputs.data(),
-                      layer.input_pairs.data(), layer.in_stride);
+      kernels_.narrow(layer.inputs.data(), layer.in_stride(), n, layer.in, layer.narrow_inputs.data(),
+                      layer.input_pairs.data(), layer.in_stride());
       product.terms /= 2;
       product.a_row /= 2;
       multiply(kernels_, product, layer.narrow_inputs.data(), layer.forward_pairs.data());
@@ -137,8 +133,8 @@ void Mlp::backward_chunk(int n, std::span<float* const> into) {
     Dense& layer = dense_[l];
     float *const weight = into[2 * l + 2], *const bias = into[2 * l + 3];
     std::array<float, kMostHidden + kWidest> sums;
-    std::fill_n(sums.data(), layer.padded, 0.0f);
-    kernels_.sum_rows(layer.outputs.data(), layer.out_stride, n, sums.data(), layer.padded);
+    std::fill_n(sums.data(), padded(layer.out), 0.0f);
+    kernels_.sum_rows(layer.outputs.data(), layer.out_stride(), n, sums.data(), padded(layer.out));
     for (int j = 0; j < layer.out; ++j) bias[j] += sums[at(j)];
 
     Product weights = weight_product(n, layer.in, layer.out);
@@ -148,8 +144,8 @@ void Mlp::backward_chunk(int n, std::span<float* const> into) {
     // The gradient of the layer's inputs belongs to the sums that made them, in the layer before.
     inputs.c = l > 0 ? dense_[l - 1].outputs.data() : hidden_gradient_.data();
     if (bf16_) {
-      kernels_.narrow(layer.outputs.data(), layer.out_stride, n, layer.padded, layer.narrow_outputs.data(),
-                      layer.output_pairs.data(), layer.out_stride);
+      kernels_.narrow(layer.outputs.data(), layer.out_stride(), n, padded(layer.out),
+                      layer.narrow_outputs.data(), layer.output_pairs.data(), layer.out_stride());
       weights.terms = (n + 1) / 2;
       multiply(kernels_, weights, layer.output_pairs.data(), layer.input_pairs.data());
       inputs.terms = (layer.out + 1) / 2;
@@ -161,7 +157,7 @@ void Mlp::backward_chunk(int n, std::span<float* const> into) {
     }
   }
   const int hidden = widths_[1];
-  const std::ptrdiff_t stride = dense_.front().in_stride;
+  const std::ptrdiff_t stride = dense_.front().in_stride();
   kernels_.sum_rows(hidden_gradient_.data(), stride, n, into[1], hidden);
   nonzeros_.scatter(kernels_, hidden_gradient_.data(), stride, n, inputs(), first_gradient_.data(), hidden);
 }

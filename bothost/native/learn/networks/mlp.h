@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "learn/networks/layout.h"
 #include "learn/networks/nonzeros.h"
 
 namespace bothost::network {
@@ -59,8 +60,9 @@ class Mlp {
  private:
   /// What one layer after the first keeps: its weights as the products need them, and its inputs of a chunk.
   struct Dense {
-    int in, out, padded;
-    std::ptrdiff_t in_stride, out_stride;
+    int in, out;
+    std::ptrdiff_t in_stride() const { return stride_of(in); }
+    std::ptrdiff_t out_stride() const { return stride_of(out); }
     std::vector<float> forward;   // [in][padded], float32 only
     std::vector<float> backward;  // [out][in], float32 only
     std::vector<float> bias;      // [padded]
@@ -83,7 +85,7 @@ class Mlp {
   void score(const float* observation, const bool* legal, float* outputs);
   /// The gradients of the scorer, and those of the context in place of it, from those of the logits.
   void score_backward(const float* observation, const bool* legal, float* outputs, float* into_out);
-  float* outputs_of(int sample) { return dense_.back().outputs.data() + sample * dense_.back().out_stride; }
+  float* outputs_of(int sample) { return dense_.back().outputs.data() + sample * dense_.back().out_stride(); }
 
   std::vector<int> widths_;
   std::vector<Shape> shapes_;
