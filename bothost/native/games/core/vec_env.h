@@ -61,20 +61,17 @@ class VecEnvOf final : public AnyVecEnv {
   }
 
   void encode(int block, Rows rows, float* out) const override {
-    const std::size_t floats = G::blocks()[at(block)].size();
     for (const auto row : rows) {
-      const auto i = at(row);
-      G::encode(states_[i].view(seat_[i]), block, out);
-      out += floats;
+      G::encode(asked_view(row), block, out);
+      out += G::blocks()[at(block)].size();
     }
   }
 
   void encode_actions(int block, Rows rows, float* out) const override {
-    const std::size_t floats = G::blocks()[at(block)].size();
     for (const auto row : rows) {
-      const auto i = at(row);
-      G::encode_actions(states_[i].view(seat_[i]), block, legal(i), out);
-      out += legal(i).size() * floats;
+      const auto actions = legal(at(row));
+      G::encode_actions(asked_view(row), block, actions, out);
+      out += actions.size() * G::blocks()[at(block)].size();
     }
   }
 
@@ -89,16 +86,14 @@ class VecEnvOf final : public AnyVecEnv {
 
   void rule_actions([[maybe_unused]] Rows rows, [[maybe_unused]] Action* out) const override {
     if constexpr (requires(const typename G::View& view) { G::rule_action(view); }) {
-      for (const auto row : rows) {
-        const auto i = at(row);
-        *out++ = G::rule_action(states_[i].view(seat_[i]));
-      }
+      for (const auto row : rows) *out++ = G::rule_action(asked_view(row));
     } else {
       throw InvalidInput(std::string(G::kName) + " has no rule player");
     }
   }
 
  private:
+  typename G::View asked_view(std::int64_t row) const { return states_[at(row)].view(seat_[at(row)]); }
   std::span<const Action> legal(std::size_t i) const {
     return {ids_.get() + offsets_[i], at(offsets_[i + 1] - offsets_[i])};
   }
