@@ -19,12 +19,16 @@ from __future__ import annotations
 
 import types
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from bothost.messages import Input, Output, Snapshot
 from bothost.strategy import NoOptions
+
+Seconds = Annotated[float, msgspec.Meta(ge=0)]
+PositiveSeconds = Annotated[float, msgspec.Meta(gt=0)]
+"""Durations in an adapter's options."""
 
 
 class Capabilities(msgspec.Struct, frozen=True, kw_only=True):

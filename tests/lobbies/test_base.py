@@ -3,7 +3,9 @@
 import pytest
 
 from bothost import messages as m
+from bothost.config import problems
 from bothost.lobbies.base import AdapterFault, checked
+from bothost.plugins import Plugins
 
 
 def test_what_is_right_passes_unchanged():
@@ -41,3 +43,19 @@ def test_what_is_right_passes_unchanged():
 def test_what_is_wrong_is_named(outputs, said):
     with pytest.raises(AdapterFault, match=said):
         checked(outputs)
+
+
+@pytest.mark.parametrize(
+    ("adapter", "option", "zero"),
+    [
+        ("botzone", "poll_s", False),
+        ("mailgyc", "stall_s", True),
+        ("open_mahjong", "echo_s", False),
+        ("open_mahjong", "wait_s", True),
+        ("othello_platform", "start_s", False),
+        ("embedded", "hello_timeout_s", False),
+    ],
+)
+def test_no_duration_is_negative_and_zero_stands_only_for_never(adapter, option, zero):
+    options = Plugins.load().lobbies[adapter].Options
+    assert problems({option: -1.0}, options) and bool(problems({option: 0}, options)) != zero

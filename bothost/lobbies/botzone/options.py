@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from bothost.lobbies.base import PositiveSeconds, Seconds
+
 HELLO, AGAIN, TAKEN, GATHER, START = "hello", "again", "taken", "gather", "start"
 """Timers, in order: an open poll counts as logged in; poll again; an open poll has delivered its answers; poll without
 waiting for the host's decisions; the next match may be ordered."""
@@ -14,15 +16,15 @@ STALL = "stall:"
 class BotzoneOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """``[lobby.options]`` of botzone."""
 
-    time_limit_s: float = 10.0
+    time_limit_s: PositiveSeconds = 10.0
     """Time per move. We order matches with it, and assume it for matches that people make."""
-    hello_s: float = 3.0
+    hello_s: Seconds = 3.0
     """If the first poll stays open for this long, we are logged in."""
-    poll_s: float = 120.0
+    poll_s: PositiveSeconds = 120.0
     """The longest time that a poll may stay open."""
-    retry_s: float = 5.0
+    retry_s: PositiveSeconds = 5.0
     """Delay after a poll that failed."""
-    start_every_s: float = 5.0
+    start_every_s: Seconds = 5.0
     """Minimum time between two matches that we order."""
-    stall_s: float = 1800.0
+    stall_s: PositiveSeconds = 1800.0
     """Leave a match after this long without a message."""

@@ -110,8 +110,8 @@ def address(url: str, name: str, token: str) -> str:
     if not re.fullmatch(r"[^/?#\s]+/[^/?#\s]+", who) or not token:
         raise ValueError("the token must be the address that Botzone shows, or USER/SECRET")
     parts = urlsplit(url)
-    path = parts.path.rstrip("/")
-    return urlunsplit((parts.scheme, parts.netloc, f"{path.removesuffix('/api')}/api/{who}", "", ""))
+    path, scheme = parts.path.rstrip("/"), parts.scheme.replace("ws", "http", 1)
+    return urlunsplit((scheme, parts.netloc, f"{path.removesuffix('/api')}/api/{who}", "", ""))
 
 
 def run_headers(

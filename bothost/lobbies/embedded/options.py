@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
+from bothost.lobbies.base import PositiveSeconds
+
 
 class EmbeddedOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """``[lobby.options]`` of the embedded lobby."""
 
-    hello_timeout_s: float = 10.0
+    hello_timeout_s: PositiveSeconds = 10.0
     """How long the lobby may take to answer our hello."""

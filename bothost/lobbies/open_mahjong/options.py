@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from bothost import messages as m
+from bothost.lobbies.base import PositiveSeconds, Seconds
 from bothost.lobbies.open_mahjong import protocol as wire
 
 GAME = "mahjong"
@@ -46,17 +47,17 @@ class OpenMahjongOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     """Time bank in such a room, in seconds."""
     step_timer: Annotated[int, Meta(ge=1, le=600)] = 5
     """Time for each move in such a room, in addition to the bank, in seconds."""
-    ready_after_s: float = 1.0
+    ready_after_s: Seconds = 1.0
     """Delay before we say ready, after taking a seat and after a hand."""
-    wait_s: float = 600.0
+    wait_s: Seconds = 600.0
     """Leave a room in which no game starts for this long. 0: never."""
-    look_s: float = 10.0
+    look_s: Seconds = 10.0
     """In a room that we opened, look this often whether it changed, and alone, for players in other rooms. 0: never."""
-    settle_s: float = 2.0
+    settle_s: Seconds = 2.0
     """How long after a login the lobby may take to offer the return to a game."""
-    answer_timeout_s: float = 10.0
+    answer_timeout_s: PositiveSeconds = 10.0
     """How long logging in and returning may each take."""
-    echo_s: float = 3.0
+    echo_s: PositiveSeconds = 3.0
     """How long to wait for the echo of our move. The lobby ignores a move that it refuses."""
 
 

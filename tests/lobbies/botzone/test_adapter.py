@@ -208,6 +208,10 @@ def test_a_bare_secret_needs_the_users_id_as_name():
     assert wire.address("https://b.example", "5f0000", SECRET) == f"https://b.example/api/5f0000/{SECRET}"
 
 
+def test_the_address_of_a_websocket_stands_for_that_of_http():
+    assert wire.address("wss://b.example/", "5f0000", SECRET) == f"https://b.example/api/5f0000/{SECRET}"
+
+
 def test_a_secret_in_the_url_is_refused_without_being_quoted():
     with pytest.raises(ValueError, match="token") as refused:
         wire.address(TOKEN, "ada", "x")
