@@ -223,6 +223,18 @@ def test_the_seat_that_is_watched_stays_on_the_way_through_the_hand(page, served
     page.wait_for_url("**?at=1")
 
 
+def test_a_click_on_the_curve_keeps_the_seat_that_is_watched(page, served, rows):
+    page.goto(f"{served}/hand/{name_of(rows)}")
+    page.get_by_label("review with").select_option("rating")
+    page.get_by_role("button", name="Review", exact=True).click()
+    page.wait_for_selector("text=same move")
+    page.get_by_label("seat view").select_option("player-1")
+    page.wait_for_url("**?at=0&seat=1")
+    page.locator(".u-over").click()
+    page.wait_for_function("() => /at=[1-9]/.test(location.search)")
+    assert page.url.endswith("&seat=1")
+
+
 def test_a_hand_that_was_broken_off_says_so_and_who_was_away(page, served, logged, played):
     *made, end = played("othello", with_mistakes)
     end.reason, end.scores, end.away = "aborted", None, "[1]"

@@ -1,8 +1,9 @@
-// The value of a hand over its positions. A click on the curve goes to the nearest position.
+// The value of a hand over its positions, or the figures of a training over its iterations.
 import { html, useEffect, useRef } from "./html.js";
 import uPlot from "./vendor/uplot.mjs";
 
 const VALUE = "Value over the hand";
+const WHOLE = [1, 10, 100, 1e3, 1e4, 1e5, 1e6, 1e7].flatMap((step) => [step, 2 * step, 5 * step]);
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 /** The vertical line at the position that is shown. */
@@ -21,27 +22,30 @@ function marker(at) {
   };
 }
 
-/** `lines`: [{label, points: Map(position → value)}]; `last`: number of the last position. */
-export function Curve({ lines, last, at, onMove, title = VALUE, t }) {
+/** `lines`: [{label, points: Map(position → value)}]. `at`: the position that is shown; a click goes to another, `onMove`. */
+export function Curve({ lines, last, at = null, onMove, title = VALUE, t }) {
   const place = useRef(null);
   const plot = useRef(null);
   const here = useRef(at);
+  const move = useRef();
+  move.current = onMove; // it may be another one than when the curve was drawn
   const given = lines.filter((line) => line.points.size > 1);
   const key = JSON.stringify(given.map((line) => [line.label, line.points.size, [...line.points.values()].at(-1)]));
   useEffect(() => {
     if (!given.length || !place.current) return undefined; // the page may have gone before it was drawn
-    const xs = Array.from({ length: last + 1 }, (_, i) => i);
+    const xs = onMove ? Array.from({ length: last + 1 }, (_, i) => i) : [...new Set(given.flatMap((line) => [...line.points.keys()]))].sort((a, b) => a - b);
+    const { format } = new Intl.NumberFormat(document.documentElement.lang, { notation: "compact", maximumSignificantDigits: 4 });
     const strokes = ["--accent", "--suit-blue", "--suit-gold", "--suit-red", "--dim"];
-    const axis = { stroke: colour("--dim"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line") }, font: "12px system-ui" };
+    const axis = { stroke: colour("--dim"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line") }, font: "12px system-ui", values: (_, found) => found.map(format) };
     const options = {
-      width: place.current.clientWidth, height: 150, scales: { x: { time: false, range: [0, Math.max(1, last)] } },
-      axes: [{ ...axis, size: 32, incrs: [1, 2, 5, 10, 20, 50] }, { ...axis, size: 60 }], cursor: { y: false, drag: { x: false } },
+      width: place.current.clientWidth, height: 150, scales: { x: { time: false, range: [0, Math.max(1, xs.at(-1))] } },
+      axes: [{ ...axis, size: 32, incrs: WHOLE }, { ...axis, size: 60 }], cursor: { y: false, drag: { x: false } },
       legend: { show: given.length > 1, live: false },
       series: [{ label: t("Move") }, ...given.map((line, i) => ({ label: line.label, stroke: colour(strokes[i % strokes.length]), width: 2, spanGaps: true, points: { show: true, size: 5 } }))],
       hooks: { draw: [marker(() => here.current)] },
     };
     const made = new uPlot(options, [xs, ...given.map((line) => xs.map((x) => line.points.get(x) ?? null))], place.current);
-    made.over.addEventListener("click", () => made.cursor.idx !== null && onMove(made.cursor.idx));
+    made.over.addEventListener("click", () => made.cursor.idx !== null && move.current?.(made.cursor.idx));
     const resize = new ResizeObserver(([entry]) => made.setSize({ width: entry.contentRect.width, height: 150 }));
     resize.observe(place.current);
     plot.current = made;

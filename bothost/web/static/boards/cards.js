@@ -2,11 +2,11 @@
 import { html } from "../html.js";
 
 /** One card. `card`: {id, rank, colour, label}; a button where `onClick` is given. */
-export function Card({ card, back, small, selected, dimmed, onClick, mark }) {
+export function Card({ card, back, small, selected, dimmed, onClick }) {
   const classes = ["card", small && "small", back && "back", selected && "selected", dimmed && "dimmed", card?.colour && `suit-${card.colour}`];
   const name = classes.filter(Boolean).join(" ");
   if (back) return html`<span class=${name} aria-hidden="true"></span>`;
-  const face = html`<span class=${`rank${card.rank.length > 1 ? " wide" : ""}`}>${card.rank}</span>${card.symbol ? html`<span class="symbol">${card.symbol}</span>` : null}${mark ? html`<span class="mark">${mark}</span>` : null}`;
+  const face = html`<span class=${`rank${card.rank.length > 1 ? " wide" : ""}`}>${card.rank}</span>${card.symbol ? html`<span class="symbol">${card.symbol}</span>` : null}`;
   if (!onClick) return html`<span class=${name} role="img" aria-label=${card.label} title=${card.label}>${face}</span>`;
   return html`<button type="button" class=${name} aria-pressed=${Boolean(selected)} aria-label=${card.label} disabled=${dimmed} onClick=${onClick}>${face}</button>`;
 }

@@ -33,13 +33,19 @@ function Play({ text, t }) {
   return html`<div class="played"><${Hand} cards=${cardsOf(text, t)} small label=${describe(text, t)} /></div>`;
 }
 
+/** The head of a seat: its player, the role, how many cards are left. */
+function Head({ seat, position, t }) {
+  const { view, players } = position;
+  const role = (view.landlord ?? null) === null ? null : seat === view.landlord ? "landlord" : "peasant";
+  return html`<header><strong>${players[seat]}</strong>${role && html`<span class=${`badge ${role}`}>${t(role)}</span>`}
+    <span class="count">${counted(view.counts[seat], t)}</span></header>`;
+}
+
 function Seat({ seat, place, position, t }) {
   const { view, views, players } = position;
   const known = views?.[seat]?.hand;
-  const role = view.landlord === null || view.landlord === undefined ? null : seat === view.landlord ? "landlord" : "peasant";
   return html`<section class=${`seat ${place}${view.turn === seat ? " turn" : ""}`} aria-label=${players[seat]}>
-    <header><strong>${players[seat]}</strong>${role && html`<span class=${`badge ${role}`}>${t(role)}</span>`}
-      <span class="count">${counted(view.counts[seat], t)}</span></header>
+    <${Head} seat=${seat} position=${position} t=${t} />
     ${known !== undefined ? html`<${Hand} cards=${cardsOf(known, t)} small label=${t("hand")} />` : html`<${Backs} count=${view.counts[seat]} label=${counted(view.counts[seat], t)} />`}
     <${Play} text=${lastPlays(view)[seat]} t=${t} />
   </section>`;
@@ -105,9 +111,7 @@ export function Board({ position, legal, onAct, t }) {
     <${Seat} seat=${next} place="right" position=${position} t=${t} />
     <section class=${`seat own${view.turn === seat ? " turn" : ""}`} aria-label=${position.players[seat]}>
       <${Play} text=${lastPlays(view)[seat]} t=${t} />
-      <header><strong>${position.players[seat]}</strong>
-        ${view.landlord !== null && view.landlord !== undefined && html`<span class=${`badge ${view.landlord === seat ? "landlord" : "peasant"}`}>${t(view.landlord === seat ? "landlord" : "peasant")}</span>`}
-        <span class="count">${counted(view.counts[seat], t)}</span></header>
+      <${Head} seat=${seat} position=${position} t=${t} />
       ${legal && own && view.phase !== "end" ? html`<${Chooser} hand=${own} legal=${legal} onAct=${onAct} t=${t} />`
         : own ? html`<${Hand} cards=${cardsOf(own, t)} label=${t("hand")} />` : html`<${Backs} count=${view.counts[seat]} label=${t("hand")} />`}
     </section>

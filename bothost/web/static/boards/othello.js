@@ -23,7 +23,7 @@ export function Board({ position, legal, onAct, t }) {
       ${[0, 1].map((seat) => html`<span class=${view.turn === seat ? "turn" : ""}><span class=${`disc ${seat ? "white" : "black"}`} role="img" aria-label=${t(seat ? "white" : "black")}></span>
         <strong>${players[seat]}</strong> <span class="count">${count(seat ? "O" : "X")}</span></span>`)}
     </header>
-    <div class="grid" role="group" aria-label="Othello" onKeyDown=${onKey}>
+    <div class="grid" role="group" aria-label=${t("othello")} onKeyDown=${onKey}>
       ${[...view.board].map((cell, i) => {
         const name = `${FILES[i % 8]}${Math.floor(i / 8) + 1}`;
         const move = moves.get(name);

@@ -12,7 +12,7 @@ function Agreement({ curve, t }) {
   const measured = (curve ?? []).filter((point) => point.held_out_top1 !== undefined);
   if (!measured.length) return html`<p class="notice">${t("No hand is held out yet: play more to measure the clone.")}</p>`;
   const points = new Map(measured.map((point) => [point.hands, 100 * point.held_out_top1]));
-  return html`<${Curve} title="Agreement with you on hands it never saw, by number of hands" lines=${[{ label: "%", points }]} last=${measured.at(-1).hands} at=${null} onMove=${() => {}} t=${t} />`;
+  return html`<${Curve} title="Agreement with you on hands it never saw, by number of hands" lines=${[{ label: "%", points }]} t=${t} />`;
 }
 
 function Clone({ clone, t }) {

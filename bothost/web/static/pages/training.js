@@ -22,11 +22,11 @@ export function Page({ here, t, go }) {
   }, [name]);
   const notice = problem && html`<p class="notice bad" role="alert">${problem}</p>`;
   if (!list) return html`<h1>${t("Training")}</h1>${notice || html`<p class="dim">…</p>`}`;
-  const pointsOf = (values) => new Map(values.map((value, i) => [i, value]).filter(([, value]) => value !== null));
-  const last = Math.max(0, ...Object.values(curves ?? {}).map((values) => values.length - 1));
+  const { iteration = [], ...figures } = curves ?? {};
+  const pointsOf = (values) => new Map(values.map((value, i) => [iteration[i] ?? i, value]).filter(([, value]) => value !== null));
   return html`<h1>${t("Training")}</h1>${notice}
     ${list.trainings.length === 0 ? html`<p class="notice">${t("No training is here yet.")} <code>bothost train</code> ${t("writes to")} <code>${list.folder}</code>${t(".")}</p>` : html`
       <form class="filters"><label>${t("Training")}<select value=${name} onChange=${(event) => go(`/training?run=${encodeURIComponent(event.target.value)}`)}>
         ${list.trainings.map((run) => html`<option value=${run.name}>${run.name} · ${new Date(run.written_us / 1000).toLocaleString()}</option>`)}</select></label></form>
-      <div class="cards-list">${Object.entries(curves ?? {}).filter(([label]) => label !== "iteration").map(([label, values]) => html`<${Curve} key=${`${name}-${label}`} title=${label} lines=${[{ label, points: pointsOf(values) }]} last=${last} at=${null} onMove=${() => {}} t=${t} />`)}</div>`}`;
+      <div class="cards-list">${Object.entries(figures).map(([label, values]) => html`<${Curve} key=${`${name}-${label}`} title=${label} lines=${[{ label, points: pointsOf(values) }]} t=${t} />`)}</div>`}`;
 }
