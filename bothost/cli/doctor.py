@@ -141,7 +141,7 @@ def _plugins(settings: config.Settings, file: str) -> Iterator[Check]:
     except BothostError as error:
         yield from _failed("routes", error)
     else:
-        yield Check("routes", "ok", f"{len(settings.routes)} routes, all strategies resolve")
+        yield Check("routes", "ok", f"{output.counted(len(settings.routes), 'route')}, all strategies resolve")
 
 
 def _folder(name: str, folder: Path, otherwise: str) -> Iterator[Check]:

@@ -244,7 +244,7 @@ def check(
         return check_strategy(resolved, games=game or (), hands=games, budget_ms=budget_ms, seed=seed)
 
     report = _in_a_child(checked, name) if resolved.strategy.execution == "process" else checked()
-    _conclude(report, report.address, f"{report.decisions} decisions", json)
+    _conclude(report, report.address, output.counted(report.decisions, "decision"), json)
 
 
 def _in_a_child(checked: Callable[[], StrategyReport], address: str) -> StrategyReport:
@@ -279,7 +279,8 @@ def _check_lobby(plugins: Plugins, name: str, kit: str | None, seed: int, json: 
     found = find_kit(adapter, kit)
     logs.configure(level="critical")
     report = asyncio.run(check_lobby(found, seed=seed))
-    _conclude(report, name, f"{report.requests} requests, {report.hostile} hostile inputs", json)
+    counts = (output.counted(report.requests, "request"), output.counted(report.hostile, "hostile input"))
+    _conclude(report, name, ", ".join(counts), json)
 
 
 def _conclude(report: StrategyReport | LobbyReport, name: str, counts: str, json: bool) -> None:

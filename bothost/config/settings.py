@@ -99,7 +99,7 @@ class StoreSettings(Section, frozen=True):
     url: str = "sqlite:///var/bothost.db"
     """SQLAlchemy URL; a relative SQLite path starts at the file's folder."""
     password: Secret | None = None
-    """Password of the database, if the URL has none. Default: ``$BOTHOST_STORE_PASSWORD``."""
+    """Password of the database, which the URL may not hold. Default: ``$BOTHOST_STORE_PASSWORD``."""
     durability: Literal["before_send", "async"] = "before_send"
     """``before_send`` saves every move before it is sent; ``async`` does not wait."""
     synchronous: Literal["normal", "full"] = "normal"
