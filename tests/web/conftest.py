@@ -176,3 +176,15 @@ def page(chromium, served):
     yield shown
     context.close()
     assert problems == []
+
+
+@pytest.fixture
+def canvas(page):
+    """``window.drawn`` of the page: the texts that were written on a canvas, each with its colour."""
+    page.add_init_script("""window.drawn = [];
+        const { fillText } = CanvasRenderingContext2D.prototype;
+        CanvasRenderingContext2D.prototype.fillText = function (text, ...where) {
+            drawn.push(`${text} ${this.fillStyle}`);
+            fillText.call(this, text, ...where);
+        };""")
+    return page

@@ -223,6 +223,18 @@ def test_the_seat_that_is_watched_stays_on_the_way_through_the_hand(page, served
     page.wait_for_url("**?at=1")
 
 
+def test_a_curve_follows_the_theme(canvas, served, rows):
+    canvas.emulate_media(color_scheme="light")
+    canvas.goto(f"{served}/hand/{name_of(rows)}")
+    canvas.get_by_label("review with").select_option("rating")
+    canvas.get_by_role("button", name="Review", exact=True).click()
+    for scheme, colour in (("light", "#566072"), ("dark", "#a3aebd")):
+        canvas.emulate_media(color_scheme=scheme)
+        canvas.wait_for_function("(colour) => drawn.at(-1)?.endsWith(colour)", arg=colour)
+    canvas.get_by_label("theme").select_option("light")
+    canvas.wait_for_function("() => drawn.at(-1).endsWith('#566072')")
+
+
 def test_a_click_on_the_curve_keeps_the_seat_that_is_watched(page, served, rows):
     page.goto(f"{served}/hand/{name_of(rows)}")
     page.get_by_label("review with").select_option("rating")

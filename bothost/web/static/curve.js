@@ -5,6 +5,8 @@ import uPlot from "./vendor/uplot.mjs";
 const VALUE = "Value over the hand";
 const WHOLE = [1, 10, 100, 1e3, 1e4, 1e5, 1e6, 1e7].flatMap((step) => [step, 2 * step, 5 * step]);
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const stroke = (name) => () => colour(name); // asked at each drawing: the theme may have changed
+const DARK = matchMedia("(prefers-color-scheme: dark)");
 
 /** The vertical line at the position that is shown. */
 function marker(at) {
@@ -36,20 +38,24 @@ export function Curve({ lines, last, at = null, onMove, title = VALUE, t }) {
     const xs = onMove ? Array.from({ length: last + 1 }, (_, i) => i) : [...new Set(given.flatMap((line) => [...line.points.keys()]))].sort((a, b) => a - b);
     const { format } = new Intl.NumberFormat(document.documentElement.lang, { notation: "compact", maximumSignificantDigits: 4 });
     const strokes = ["--accent", "--suit-blue", "--suit-gold", "--suit-red", "--dim"];
-    const axis = { stroke: colour("--dim"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line") }, font: "12px system-ui", values: (_, found) => found.map(format) };
+    const axis = { stroke: stroke("--dim"), grid: { stroke: stroke("--line"), width: 1 }, ticks: { stroke: stroke("--line") }, font: "12px system-ui", values: (_, found) => found.map(format) };
     const options = {
       width: place.current.clientWidth, height: 150, scales: { x: { time: false, range: [0, Math.max(1, xs.at(-1))] } },
       axes: [{ ...axis, size: 32, incrs: WHOLE }, { ...axis, size: 60 }], cursor: { y: false, drag: { x: false } },
       legend: { show: given.length > 1, live: false },
-      series: [{ label: t("Move") }, ...given.map((line, i) => ({ label: line.label, stroke: colour(strokes[i % strokes.length]), width: 2, spanGaps: true, points: { show: true, size: 5 } }))],
+      series: [{ label: t("Move") }, ...given.map((line, i) => ({ label: line.label, stroke: stroke(strokes[i % strokes.length]), width: 2, spanGaps: true, points: { show: true, size: 5 } }))],
       hooks: { draw: [marker(() => here.current)] },
     };
     const made = new uPlot(options, [xs, ...given.map((line) => xs.map((x) => line.points.get(x) ?? null))], place.current);
     made.over.addEventListener("click", () => made.cursor.idx !== null && move.current?.(made.cursor.idx));
     const resize = new ResizeObserver(([entry]) => made.setSize({ width: entry.contentRect.width, height: 150 }));
     resize.observe(place.current);
+    const redraw = () => made.redraw();
+    const theme = new MutationObserver(redraw);
+    theme.observe(document.documentElement, { attributes: true });
+    DARK.addEventListener("change", redraw);
     plot.current = made;
-    return () => { resize.disconnect(); made.destroy(); plot.current = null; };
+    return () => { DARK.removeEventListener("change", redraw); theme.disconnect(); resize.disconnect(); made.destroy(); plot.current = null; };
   }, [key, last]);
   useEffect(() => { here.current = at; plot.current?.redraw(); }, [at]);
   if (!given.length) return null;
