@@ -17,7 +17,7 @@ import structlog
 import websockets
 
 from bothost import rules
-from bothost.errors import UsageError
+from bothost.errors import StoreUnavailable, UsageError
 from bothost.host.tasks import stop
 from bothost.lobby_server import LobbyServer, ServerSettings, serve
 from bothost.rules.game import Game, Json, View
@@ -221,8 +221,9 @@ class Match:
         query = HandQuery(lobbies=(LOBBY,), closed=True, since_us=self._began_us)
         ends = time.monotonic() + (REST_S if self.left else LOG_S)
         while self.seat.table and self.review is None and time.monotonic() < ends:
-            found = await asyncio.to_thread(latest_hands, self._site.store, query, 4 * MAX_MATCHES)
-            self.review = next((name_of(hand) for hand in found if hand.game.table == self.seat.table), None)
+            with contextlib.suppress(StoreUnavailable):  # it may come back
+                found = await asyncio.to_thread(latest_hands, self._site.store, query, 4 * MAX_MATCHES)
+                self.review = next((name_of(hand) for hand in found if hand.game.table == self.seat.table), None)
             await asyncio.sleep(0.3)
 
     async def _send(self, frame: bytes) -> None:

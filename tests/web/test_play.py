@@ -8,15 +8,16 @@ import os
 import re
 import stat
 import threading
+import time
 import tomllib
-from unittest.mock import AsyncMock, Mock
+from unittest.mock import DEFAULT, AsyncMock, Mock
 
 import pytest
 from running_table import new_lobby
 from starlette.testclient import TestClient
 
 from bothost import config, rules
-from bothost.errors import ConfigError, PluginError, UsageError
+from bothost.errors import ConfigError, PluginError, StoreUnavailable, UsageError
 from bothost.lobbies.embedded import protocol as wire
 from bothost.store import consent
 from bothost.store.query import players_of
@@ -159,6 +160,26 @@ async def test_a_game_can_be_cancelled_in_the_instant_in_which_a_frame_comes(sit
     playing.cancel()
     done, _ = await asyncio.wait([playing], timeout=5)
     assert done and playing.cancelled()
+
+
+async def test_a_hand_is_found_when_the_database_is_back(site, logged, played, monkeypatch):
+    match = Match(site, Viewer(kind="player"), Seat(rules.game("othello"), "a-token", {}))
+    rows = played("othello", lambda number, legal: legal[0], started_us=time.time_ns() // 1000 + 10**6)
+    rows[0].lobby, rows[0].table = LOBBY, "t1"
+    logged(rows)
+    reading = Mock(wraps=matches.latest_hands, side_effect=[StoreUnavailable("away"), DEFAULT])
+    monkeypatch.setattr(matches, "latest_hands", reading)
+    frames = [wire.Welcome(1, "eve", "a session", wire.Limits(1, 1, 1, 1)), wire.Seated("t1", "othello", {}, 0, ())]
+    frames.append(wire.TableEnded("t1", "normal"))
+
+    @contextlib.asynccontextmanager
+    async def connect(*_, **__):
+        yield AsyncMock(recv=AsyncMock(side_effect=map(wire.encode, frames)))
+
+    monkeypatch.setattr(matches.websockets, "connect", connect)
+    async with asyncio.timeout(10):
+        await match.play("ws://nowhere", contextlib.nullcontext(Mock(returncode=None)), bool)
+    assert match.review == f"{rows[0].game_id.hex()}-0"
 
 
 async def test_a_game_ends_with_the_process_of_its_bots(site, monkeypatch):
