@@ -82,6 +82,24 @@ class MailgycHand:
             self.cards.difference_update(frame.pokers)
         return [line]
 
+    def accept(self, frame: wire.Shot) -> bool:
+        """Take a play of another seat that our rules refuse: the lobby compares only plays of the same kind.
+
+        The view then begins here. Returns whether the hand continues. Raises Mismatch if the lobby refuses it too.
+        """
+        seat, shown, readings = self.seat_of(frame.uid), self.view.to_json(), _readings(frame.pokers)
+        if shown["phase"] != "play" or seat == self.seat or seat != shown["turn"] or not readings:
+            raise Mismatch("the lobby reports a play that cannot be")
+        counts = shown["counts"]
+        counts[seat] -= len(frame.pokers)
+        if counts[seat] < 1:
+            return False
+        kept = ("seat", "phase", "hand", "landlord", "counts", "stake", "first", "bottom")
+        position = {name: shown[name] for name in kept} | {"turn": (seat + 1) % 3, "last": [seat, readings[0]]}
+        position["seq"] = max(_blind_seq(counts), self.view.seq + 1)
+        self.view = game().view_from_snapshot(position)
+        return True
+
     def revealed(self, frame: wire.Ended) -> list[str]:
         """Fold the event that reveals the deal, if the whole deal is known by now. Returns the events."""
         shown = self.view.to_json()
@@ -240,7 +258,7 @@ def _playing(shown: wire.Joined, uids: tuple[int, ...], uid: int, known: Mailgyc
             raise Mismatch(f"the last cards form no legal play: {wire.text_of(room.last_shot_poker)}")
         last = [uids.index(room.last_shot_uid), readings[0]]
     passes = 0 if last is None else (turn - last[0] - 1) % 3
-    seq = BLIND_SEQ + 8 * (54 - sum(counts)) + passes
+    seq = _blind_seq(counts) + passes
     view: Json = {"seat": seat, "phase": "play", "hand": wire.text_of(cards), "landlord": landlord}
     view |= {"turn": turn, "counts": counts, "last": last}
     view["stake"] = min(16, 2 ** sum(player.rob == TOOK for player in shown.players))
@@ -254,6 +272,11 @@ def _playing(shown: wire.Joined, uids: tuple[int, ...], uid: int, known: Mailgyc
     view["seq"] = seq
     name = known.name if known is not None else f"joined-{name_of(cards)}"
     return MailgycHand(name, seat, uids, cards, game().view_from_snapshot(view))
+
+
+def _blind_seq(counts: Sequence[int]) -> int:
+    """The count of events at a position without a history. It grows with every play."""
+    return BLIND_SEQ + 8 * (54 - sum(counts))
 
 
 def uids_of(players: Iterable[wire.PlayerBody]) -> tuple[int, ...]:

@@ -206,12 +206,27 @@ class MailgycTable:
 
     def _moved(self, frame: wire.Called | wire.Shot, hand: MailgycHand, raw: str | bytes) -> list[m.Output]:
         seq = hand.view.seq
-        lines = hand.called(frame) if isinstance(frame, wire.Called) else hand.shot(frame)
+        try:
+            lines = hand.called(frame) if isinstance(frame, wire.Called) else hand.shot(frame)
+        except Mismatch as error:
+            if isinstance(frame, wire.Called):
+                raise
+            return self._accepted(frame, hand, f"{error}; the lobby accepts it", raw)
         self._watch.progress()
         out: list[m.Output] = [m.Delta(self.name, hand.name, seq, tuple(lines))]
         if frame.uid == self._session.uid:
             out += self.asking.moved()
         return out + self.asking.ask(hand, raw)
+
+    def _accepted(self, frame: wire.Shot, hand: MailgycHand, why: str, raw: str | bytes) -> list[m.Output]:
+        """Another player made a play that our rules refuse."""
+        self._lost = not hand.accept(frame)  # the end of the hand follows
+        self._watch.progress()
+        notice = m.Notice(f"table {self.name}: {why}")
+        if self._lost:
+            return [notice]
+        snapshot = m.Snapshot(self.name, hand.name, hand.seat, hand.view.to_json())
+        return [notice, snapshot, *self.asking.ask(hand, raw)]
 
     def _ended(self, frame: wire.Ended, hand: MailgycHand) -> list[m.Output]:
         points = {result.uid: result.point for result in frame.players}

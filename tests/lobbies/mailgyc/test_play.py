@@ -8,7 +8,7 @@ from bothost import messages as m
 from bothost.lobbies.mailgyc import protocol as wire
 
 from ..adapter_bench import told
-from .bench import COOKIE, HANDS, LEVELS, Bench, Transcript, picture, playing, said
+from .bench import COOKIE, HANDS, LEVELS, PLAYED, Bench, Transcript, picture, playing, said
 
 # -------------------------------------------------------------------------------------------------------- logging in
 
@@ -160,6 +160,34 @@ def test_the_landlord_plays_the_lobbys_cards_and_the_echo_acknowledges():
     bench.hear(wire.SHOT, uid=3, pokers=[], multiple=30)
     (request,) = told(bench.hear(wire.SHOT, uid=4, pokers=[], multiple=30), m.ActionRequest)
     assert said(bench.act("5"))[0][1]["pokers"][0] in (31, 44, 18)
+
+
+def test_trap_the_lobby_compares_only_plays_of_the_same_kind():
+    """A single card on a pair costs the view its history, and not the connection."""
+    bench = Bench(uid=4).play()
+    bench.hear(wire.SHOT, uid=2, pokers=[29, 16], multiple=30)
+    before = bench.view.seq
+    outputs = bench.hear(wire.SHOT, uid=3, pokers=[43], multiple=30)
+    assert told(outputs, m.Snapshot) and told(outputs, m.ActionRequest) and not told(outputs, m.Disconnected)
+    assert bench.view.to_json()["last"] == [1, "4"] and bench.view.seq > before
+    assert said(bench.act("8")) == [[3001, {"pokers": [8]}]]
+    assert told(bench.hear(wire.SHOT, uid=4, pokers=[8], multiple=30), m.MoveAcknowledged)
+    bench.lose()
+    bench.resume()
+    hands = {uid: [card for card in cards if card not in (29, 16, 43, 8)] for uid, cards in PLAYED.items()}
+    bench.hear(wire.JOINED, **picture(1, 4, 3, hands, 2, (4, [8]), (1, 0, 0), landlord=2))
+    assert bench.view.to_json()["bottom"] == "33Q"
+
+
+def test_a_last_card_that_beats_nothing_ends_the_hand():
+    bench = Bench(uid=4)
+    bench.log_in(room=1)
+    hands = {2: [4], 3: [43], 4: HANDS[4]}
+    bench.hear(wire.JOINED, **picture(1, 4, 3, hands, 3, (2, [29, 16]), (1, 0, 0), landlord=2))
+    assert not told(bench.hear(wire.SHOT, uid=3, pokers=[43], multiple=30), m.Disconnected)
+    results = [{"uid": uid, "point": point, "pokers": []} for uid, point in ((2, -20), (3, 10), (4, 10))]
+    (ended,) = told(bench.hear(wire.ENDED, winner=3, players=results), m.HandEnded)
+    assert ended.scores == (-20.0, 10.0, 10.0)
 
 
 def test_trap_errors_name_neither_request_nor_table():
