@@ -33,8 +33,6 @@ PERIOD_S = 0.5
 """How often the log is read."""
 WINDOW_S = 24 * 3600
 """A hand that started longer ago is not shown as live."""
-STALE_S = 600
-"""A live hand without a move for this long is shown as silent."""
 MAX_TABLES = 500
 SCAN_S = 30.0
 """How often all hands of the window are looked at. In between only new hands are looked for, and ends of known ones."""
@@ -240,7 +238,6 @@ def line(live: LiveHand) -> Json:
         "moved_us": int(live.moved_at * 1e6) or None,
         "last": live.last,
         "ends_us": None if live.left_ms is None else int(live.clock_at * 1e6) + 1000 * live.left_ms,
-        "silent": 0 < live.moved_at < time.time() - STALE_S,
     }
 
 

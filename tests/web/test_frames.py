@@ -22,7 +22,7 @@ from bothost.web.viewers import public_view
 BOTS = {"othello": "rule-othello", "doudizhu": "rule-doudizhu", "pairing": "rule-pairing", "mahjong": "rule-mahjong"}
 FRAME_KEYS = {
     *("name", "game", "lobby", "table", "account", "strategy", "players", "started_us", "moved_us", "last", "ends_us"),
-    *("silent", "seat", "names", "view", "left_ms", "chat"),
+    *("seat", "names", "view", "left_ms", "chat"),
 }
 PLAY_KEYS = {
     *("state", "game", "table", "seat", "names", "view", "views", "legal", "ask", "left_ms", "scores", "notice", "id"),

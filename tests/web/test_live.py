@@ -356,6 +356,17 @@ def test_bots_of_a_person_have_names_that_people_read(page, served, logged, play
         assert page.title() == f"Dou Dizhu: {', '.join(names)} · bothost"
 
 
+def test_a_table_without_a_move_for_long_is_silent(page, served):
+    table = {"name": "0-0", "game": "othello", "lobby": "home", "account": "a", "strategy": "random", "seat": 0}
+    table |= {"players": ["a", "b"], "started_us": 0, "last": None, "ends_us": None}
+    tables = [{**table, "table": str(ago), "moved_us": int(1e6 * (10_000 - ago))} for ago in (5, 700)]
+    body = f"data: {json.dumps({'at': 10_000.0, 'tables': tables})}\n\n"
+    page.route("**/api/tables", lambda route: route.fulfill(content_type="text/event-stream", body=body))
+    page.goto(f"{served}/")
+    page.wait_for_selector("tbody tr:nth-child(2)")
+    assert page.locator("tbody tr:has(.badge:text-is('silent'))").count() == 1
+
+
 def test_a_table_says_when_no_move_is_in_the_log(page, served, logged, played):
     rows = played("othello", lambda n, legal: legal[0], started_us=now_us())
     logged(rows[:1])
@@ -381,7 +392,7 @@ def test_a_table_says_when_its_last_move_was(site, logged, played):
     live = Live(site)
     assert live.read() and not live.read()
     (hand,) = live.hands.values()
-    assert line(hand)["moved_us"] > rows[0].started_us and not line(hand)["silent"]
+    assert line(hand)["moved_us"] > rows[0].started_us
     logged(rows[-1:])
     assert live.read() and not live.hands
 

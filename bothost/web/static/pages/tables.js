@@ -4,6 +4,9 @@ import { explained, stream } from "../api.js";
 import { boardOf } from "../boards/index.js";
 import { gameName, playerNames } from "../names.js";
 
+/** A table without a move for so many seconds is shown as silent. */
+const SILENT_S = 600;
+
 /** The modules of these games, by name, as they arrive. */
 function useBoards(games) {
   const [boards, setBoards] = useState({});
@@ -31,11 +34,11 @@ function byTable(hands) {
 const newest = (seats) => seats.reduce((a, b) => ((b.moved_us ?? 0) > (a.moved_us ?? 0) ? b : a));
 
 function Row({ seats, now, describe, t }) {
-  const moved = newest(seats);
-  const table = { ...seats[0], last: moved.last, moved_us: moved.moved_us, silent: seats.every((seat) => seat.silent) };
+  const { last, moved_us: moved } = newest(seats);
+  const table = { ...seats[0], last };
   const ends = seats.map((seat) => seat.ends_us).filter((us) => us !== null);
   const left = ends.length ? Math.max(0, Math.round(Math.min(...ends) / 1e6 - now)) : null;
-  const ago = table.moved_us ? Math.max(0, Math.round(now - table.moved_us / 1e6)) : null;
+  const ago = moved ? Math.max(0, Math.round(now - moved / 1e6)) : null;
   const names = playerNames(table.players, table.lobby, t);
   const ours = (player) => seats.find((seat) => seat.account === player);
   return html`<tr>
@@ -43,7 +46,7 @@ function Row({ seats, now, describe, t }) {
     <td data-label=${t("Players")}>${table.players.map((player, i) => html`${i ? t(", ") : ""}${ours(player) ? html`<a href=${`/table/${ours(player).name}`}>${names[i]}</a>` : names[i]}`)}</td>
     <td data-label=${t("Strategy")}>${[...new Set(seats.map((seat) => seat.strategy))].join(t(", "))}</td>
     <td data-label=${t("Clock")}>${left === null ? html`<span class="count">${t("waits")}</span>` : html`<span class=${`badge${left < 5 ? " bad" : ""}`}>${t("{n} s", { n: left })}</span>`}
-      ${table.silent && html` <span class="badge bad">${t("silent")}</span>`}</td>
+      ${ago > SILENT_S && html` <span class="badge bad">${t("silent")}</span>`}</td>
     <td data-label=${t("Last move")}><${LastMove} table=${table} names=${names} ago=${ago} describe=${describe} t=${t} /></td></tr>`;
 }
 
