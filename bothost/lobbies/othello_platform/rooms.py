@@ -9,11 +9,17 @@ from bothost.lobbies.othello_platform import protocol as wire
 from bothost.lobbies.othello_platform.options import LOOK, ROOM, OthelloPlatformOptions
 from bothost.lobbies.othello_platform.session import Session
 
+UNKNOWN = "unknown"
+"""The opponent in a room that the lobby has not shown since a reconnect."""
+
 
 class WaitingRoom:
     """Does what is needed to start a game: says ready, starts, and leaves for another room if no opponent comes."""
 
-    def __init__(self, session: Session, options: OthelloPlatformOptions, room: str, wish: m.Json) -> None:
+    def __init__(
+        self, session: Session, options: OthelloPlatformOptions, room: str, wish: m.Json, *, ours: bool
+    ) -> None:
+        """``ours``: whether we opened the room."""
         self.id = room
         self.name = f"room-{room}"
         self.wish = wish
@@ -21,7 +27,9 @@ class WaitingRoom:
         self.over = False
         self._session = session
         self._options = options
+        self._ours = ours
         self._opponent: str | None = None
+        """The other player's id; None: we are alone."""
         self._said_ready = False
         self._said_start = False
 
@@ -38,16 +46,13 @@ class WaitingRoom:
     def enter(self, frame: wire.RoomState, seek: str | None) -> list[m.Output]:
         """We have taken a seat."""
         seated = m.Seated(self.name, "othello", {}, None, players(frame), self.attributes, seek)
-        out: list[m.Output] = [m.SetTimer(ROOM, self._options.wait_s), seated]
-        if self._options.look_s > 0 and self.wish.get("mode") == "room":
-            out.append(m.SetTimer(LOOK, self._options.look_s))
-        return out + self.shown(frame)
+        return [m.SetTimer(ROOM, self._options.wait_s), seated, *self._look_later(), *self.shown(frame)]
 
     def enter_again(self) -> list[m.Output]:
         """Enter the room again after a reconnect. The answer shows whether the lobby kept our seat."""
-        self._said_ready = self._said_start = False
+        self._opponent = UNKNOWN
         seated = m.Seated(self.name, "othello", {}, None, (), self.attributes)
-        return [seated, self.ask(), m.SetTimer(ROOM, self._options.start_s)]
+        return [seated, self.ask(), m.SetTimer(ROOM, self._options.start_s), *self._look_later()]
 
     def ask(self) -> m.SendFrame:
         """Ask for the room's state."""
@@ -59,8 +64,8 @@ class WaitingRoom:
         opponent = frame.white_id if frame.black_id == self._session.me else frame.black_id
         if opponent != self._opponent:
             self._opponent, self._said_ready, self._said_start = opponent, False, False
-            if opponent is not None:
-                out.append(m.SetTimer(ROOM, self._options.start_s))
+            waits = opponent is None and self._ours
+            out.append(m.SetTimer(ROOM, self._options.wait_s if waits else self._options.start_s))
         mine = frame.black_ready if frame.black_id == self._session.me else frame.white_ready
         if opponent is not None and not mine and not self._said_ready:
             self._said_ready = True
@@ -81,9 +86,12 @@ class WaitingRoom:
 
     def look(self) -> list[m.Output]:
         """If we are still alone, list the other rooms."""
-        if self._opponent is not None:
-            return [m.SetTimer(LOOK, self._options.look_s)]
-        return [self._session.rest.list_rooms("look", self.id), m.SetTimer(LOOK, self._options.look_s)]
+        alone = self._opponent is None
+        return [*([self._session.rest.list_rooms("look", self.id)] if alone else []), *self._look_later()]
+
+    def _look_later(self) -> list[m.Output]:
+        looks = self._options.look_s > 0 and self.wish.get("mode") == "room"
+        return [m.SetTimer(LOOK, self._options.look_s)] if looks else []
 
     def compare(self, rooms: list[wire.Room]) -> list[m.Output]:
         """Leave if another player waits alone in a newer room. Otherwise both would wait for ever.

@@ -91,8 +91,8 @@ class Seeker:
         if frame.room_id in self._session.rest.left or (seek is not None and seek.room not in ("", frame.room_id)):
             return None, []
         self.seek = None
-        attributes = seek.attributes if seek is not None else {}
-        room = WaitingRoom(self._session, self._options, frame.room_id, attributes)
+        attributes, ours = (seek.attributes, seek.created) if seek is not None else ({}, False)
+        room = WaitingRoom(self._session, self._options, frame.room_id, attributes, ours=ours)
         return room, [m.CancelTimer(QUEUE), *room.enter(frame, seek.id if seek is not None else None)]
 
     def take(self) -> Seek | None:

@@ -199,3 +199,31 @@ def test_who_is_not_alone_does_not_look_for_another_room():
     assert calls(adapter.feed(m.TimerFired("look"))) == []
     items = [{"id": 9, "name": "x", "mode": "human_vs_human", "status": "waiting"}]
     assert adapter.feed(reply(look, 200, items=items)) == []
+
+
+def timers(outputs):
+    return {output.name: output.after_s for output in outputs if isinstance(output, m.SetTimer)}
+
+
+def test_a_room_that_was_entered_again_waits_and_looks_as_before():
+    adapter, _ = ready(look_s=10.0, wait_s=300.0)
+    alone(adapter, 7)
+    adapter.feed(m.SocketClosed(1, 1006))
+    adapter.feed(m.TimerFired("look"))
+    again = back(adapter)
+    shown = adapter.feed(frame("room_state", 2, roomId=7, blackId=1, ownerId=1))
+    assert timers(again)["look"] == 10.0 and timers(shown) == {"room": 300.0}
+
+
+def test_a_room_waits_for_another_opponent_as_long_as_for_the_first():
+    adapter, _ = ready(start_s=30.0, wait_s=300.0)
+    alone(adapter, 7)
+    assert timers(adapter.feed(room()))["room"] == 30.0
+    assert timers(adapter.feed(room(whiteId=None))) == {"room": 300.0}
+
+
+def test_no_other_opponent_comes_to_a_room_of_the_queue():
+    adapter, _ = ready(start_s=30.0, wait_s=300.0)
+    seek(adapter)
+    adapter.feed(room())
+    assert timers(adapter.feed(room(whiteId=None))) == {"room": 30.0}
