@@ -10,7 +10,9 @@ from bothost.lobbies.open_mahjong.options import GAME, OpenMahjongOptions, rules
 from bothost.lobbies.open_mahjong.rooms import WaitingRoom, fits, is_ours
 from bothost.lobbies.open_mahjong.session import Session
 
-ELSEWHERE = ("您正在对局中", "您正在游戏中", "您已匹配到对局", "当前房间", "已在房间中", "已在匹配队列中")
+ELSEWHERE = (
+    "您正在对局中", "您正在游戏中", "您已匹配到对局", "当前房间", "已在房间中", "已经处于一个房间中", "已在匹配队列中",
+)  # fmt: skip
 """Parts of refusals that say that we play or wait already."""
 _KEYS = frozenset(("room", "room_name", "password", "robots", "game_round", "create", "queue"))
 

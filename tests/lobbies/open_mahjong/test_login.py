@@ -233,6 +233,17 @@ def test_a_lobby_that_believes_that_we_play_already_is_asked_where_by_a_login():
     assert told(out, m.Seated) and told(out, m.HandStarted)
 
 
+def test_a_lobby_that_believes_that_we_sit_in_a_room_learns_otherwise_by_a_login():
+    """It forgot us, and so does not tell us that our room is gone."""
+    bench = Bench().connect()
+    text = "已经处于一个房间中"
+    for last in (False, True):
+        bench.feed(m.Seek("s", m.Wish("mahjong")))
+        bench.hear("room/get_room_list", room_list=[])
+        out = bench.feed(m.Frame(1, json.dumps({"type": "tips", "success": False, "message": text})))
+        assert told(out, m.SeekEnded) and bool(told(out, m.Disconnected)) == last
+
+
 def test_the_match_queue():
     bench = Bench().connect()
     out = bench.feed(m.Seek("s", m.Wish("mahjong", {}, {"queue": "guobiao_1"})))
