@@ -56,6 +56,8 @@ class TournamentSpec(msgspec.Struct, frozen=True, kw_only=True):
             )
         if self.rounds is not None and self.format != "swiss":
             raise UsageError(f"--rounds is for --format swiss, not {self.format}", advice="leave it out")
+        if self.rounds is not None and self.rounds > ROUNDS:
+            raise UsageError(f"--rounds {self.rounds} are more than {ROUNDS}", advice="play more deals in each")
 
     @property
     def swiss_rounds(self) -> int:

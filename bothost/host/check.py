@@ -22,7 +22,7 @@ from bothost.config import (
 )
 from bothost.errors import BothostError, ConfigError, ConfigErrors, StoreError
 from bothost.lobbies.base import LobbyAdapter
-from bothost.plugins.address import EXEC, resolve
+from bothost.plugins.address import EXEC, Resolved, resolve
 from bothost.plugins.manager import Plugins
 from bothost.strategy import plays
 from bothost.tables.router import address, matches, wished_level
@@ -123,18 +123,21 @@ def _strategy(
     if route.game is not None and not plays(games, route.game):
         message = f"{resolved.strategy.name} does not play {route.game}; it plays {', '.join(games)}"
         yield ConfigError(message, key=f"{key}.{field}", value=address, advice="route the game to another strategy")
-    if resolved.strategy.name == EXEC:
-        program = resolved.options.command[0]
-        if not _is_program(program, resolved.options.cwd):
-            message = f"there is no program {program!r}"
-            yield ConfigError(
-                message, key=f"{key}.{field}", value=address, advice="install it, or write its whole path"
-            )
+    if (program := missing_program(resolved)) is not None:
+        message = f"there is no program {program!r}"
+        yield ConfigError(message, key=f"{key}.{field}", value=address, advice=PROGRAM_ADVICE)
 
 
-def _is_program(program: str, folder: str | None) -> bool:
-    """Whether a program exists: a name on the PATH, or a path relative to ``folder``."""
-    return shutil.which(os.path.join(folder or "", program) if os.sep in program else program) is not None
+PROGRAM_ADVICE = "install it, or write its whole path"
+
+
+def missing_program(resolved: Resolved) -> str | None:
+    """The program of an ``exec`` strategy if it does not exist: a name on the PATH, or a path relative to ``cwd``."""
+    if resolved.strategy.name != EXEC:
+        return None
+    program, folder = resolved.options.command[0], resolved.options.cwd
+    found = shutil.which(os.path.join(folder or "", program) if os.sep in program else program)
+    return program if found is None else None
 
 
 def _lobbies(settings: Settings, plugins: Plugins) -> Iterator[ConfigError]:

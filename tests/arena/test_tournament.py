@@ -162,6 +162,7 @@ def test_a_contestant_that_fails_does_not_end_the_tournament(tmp_path):
         (spec("othello", "test-first", "test-random", "test-last", table=3), "no matches of 3"),
         (spec("othello", "test-first", "test-first"), "entered twice"),
         (spec("othello", "test-first", "test-random", rounds=3), "is for --format swiss"),
+        (spec("othello", "test-first", "test-random", format="swiss", rounds=1025), "are more than 1024"),
     ],
 )
 def test_what_cannot_be_played_is_refused(wrong, message):

@@ -70,6 +70,10 @@ def test_what_is_wrong_is_explained(run):
     code, _, err = run("tournament", "mahjong", "random", "first-legal", "-n", "2", "--table", "3")
     assert code == 2
     assert "--table 2, or 4" in err
+    for command in ("arena", "tournament"):
+        code, _, err = run(command, "othello", "random", "exec:no-such-bot --x", "-n", "2")
+        assert code == 2
+        assert "exec:no-such-bot --x: there is no program 'no-such-bot'" in err
 
 
 @pytest.mark.long
