@@ -240,5 +240,5 @@ class Lobby:
 
     def table_infos(self, game: str | None = None, most: int = 200) -> list[wire.TableInfo]:
         """Waiting public tables first, then playing ones; at most ``most``."""
-        waiting = [table.info() for table in self.waiting.public() if game in (None, table.rules.game_name)][:most]
+        waiting = [table.info() for table in self.waiting.public() if game in (None, table.rules.game.name)][:most]
         return waiting + list(islice(self.playing.infos(game), most - len(waiting)))

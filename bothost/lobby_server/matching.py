@@ -60,11 +60,9 @@ class WaitingList:
         if isinstance(message, wire.Join):
             table = self._joinable(player, message)
         elif isinstance(message, wire.Create):
-            table = self._new(message.game, message.rules, message.attributes, message.password, now)
+            table = self._new(message, now, message.password)
         else:
-            table = self._oldest_fitting(player, message) or self._new(
-                message.game, message.rules, message.attributes, "", now
-            )
+            table = self._oldest_fitting(player, message) or self._new(message, now)
         self._sit(table, player, message.seek, now)
 
     def _joinable(self, player: str, message: wire.Join) -> WaitingTable:
@@ -81,18 +79,16 @@ class WaitingList:
         """The oldest waiting public table that this wish fits."""
         if wish.attributes.get("private"):
             raise BadWish("bad_attributes", "a private table is opened with `create`", "$.attributes.private")
-        key = wish_key(self.shelf.get(wish.game, wish.rules), wish.game)
+        key = wish_key(self.shelf.get(wish.game, wish.rules))
         for table in self._by_key.get(key, {}).values():
             fits = table.free and not table.password and table.meets(wish.attributes)
             if fits and all(s.player != player for s in table.seekers):
                 return table
         return None
 
-    def _new(
-        self, game_name: str, rules: wire.Json, attributes: wire.Attributes, password: str, now: float
-    ) -> WaitingTable:
-        game = self.shelf.get(game_name, rules)
-        settled = table_rules(self.settings, game_name, game, attributes)
+    def _new(self, wish: wire.Seek | wire.Create, now: float, password: str = "") -> WaitingTable:
+        game, attributes = self.shelf.get(wish.game, wish.rules), wish.attributes
+        settled = table_rules(self.settings, game, attributes)
         if attributes.get("robots") and self.settings.robots_after_s is None:
             raise BadWish("bad_attributes", "this lobby has no robots", "$.attributes.robots")
         if len(self.tables) + len(self._playing.by_name) >= self.settings.tables:
@@ -100,11 +96,10 @@ class WaitingList:
         table = WaitingTable(
             name=self._ids.new(secret=bool(attributes.get("private"))),
             rules=settled,
-            key=wish_key(game, game_name),
+            key=wish_key(game),
             private=bool(attributes.get("private")),
             password=password,
             opened=now,
-            seekers=[],
         )
         self.tables[table.name] = table
         if not table.private:

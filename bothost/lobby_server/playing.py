@@ -39,7 +39,7 @@ class PlayingTables:
         log.debug(
             "table started",
             table=table.name,
-            game=table.rules.game_name,
+            game=table.rules.game.name,
             players=[member.player for member in table.members],
             attributes=table.rules.attributes,
         )
@@ -56,7 +56,7 @@ class PlayingTables:
         try:
             do()
         except Exception:
-            log.exception("table failed", table=table.name, game=table.rules.game_name)
+            log.exception("table failed", table=table.name, game=table.rules.game.name)
             table.abort("internal error of the server")
         self.hands_played += table.hands_played - hands
         if table.ended is None:
@@ -107,6 +107,6 @@ class PlayingTables:
         """The public tables of a game, or of all games."""
         for table in self.by_name.values():
             rules = table.rules
-            if game in (None, rules.game_name) and not rules.attributes.get("private"):
+            if game in (None, rules.game.name) and not rules.attributes.get("private"):
                 seats = rules.game.num_seats
-                yield wire.TableInfo(table.name, rules.game_name, rules.game.rules, rules.attributes, seats)
+                yield wire.TableInfo(table.name, rules.game.name, rules.game.rules, rules.attributes, seats)

@@ -16,7 +16,6 @@ from bothost.rules.game import Game
 class TableRules(msgspec.Struct, frozen=True, kw_only=True):
     """The parameters of a table. ``_ms``: milliseconds, ``_s``: seconds."""
 
-    game_name: str
     game: Game
     attributes: wire.Attributes
     grant_ms: int
@@ -101,7 +100,7 @@ class Seating:
         """The frame that shows a member its seat."""
         return wire.Seated(
             table=self.name,
-            game=self.rules.game_name,
+            game=self.rules.game.name,
             rules=self.rules.game.rules,
             seat=seats.index(member),
             players=self.infos(seats),

@@ -53,7 +53,7 @@ class WaitingTable(msgspec.Struct, kw_only=True):
     def info(self) -> wire.TableInfo:
         return wire.TableInfo(
             table=self.name,
-            game=self.rules.game_name,
+            game=self.rules.game.name,
             rules=self.rules.game.rules,
             attributes=self.rules.attributes,
             seats=self.rules.game.num_seats,
@@ -115,7 +115,7 @@ class GameShelf:
             raise BadWish("bad_rules", f"{name}: {error}"[:300], "$.rules") from None
 
 
-def table_rules(settings: ServerSettings, game_name: str, game: Game, attributes: wire.Attributes) -> TableRules:
+def table_rules(settings: ServerSettings, game: Game, attributes: wire.Attributes) -> TableRules:
     """Check the attributes that mean something to the server; others are labels. Raises BadWish."""
     if len(attributes) > MAX_ATTRIBUTES:
         raise BadWish("bad_attributes", f"at most {MAX_ATTRIBUTES} attributes", "$.attributes")
@@ -129,7 +129,6 @@ def table_rules(settings: ServerSettings, game_name: str, game: Game, attributes
         if not isinstance(attributes.get(name, False), bool):
             raise BadWish("bad_attributes", f"`{name}` is true or false", f"$.attributes.{name}")
     return TableRules(
-        game_name=game_name,
         game=game,
         attributes=attributes,
         grant_ms=whole_number(attributes, "grant_ms", settings.grant_ms, 0, 3_600_000),
@@ -142,6 +141,6 @@ def table_rules(settings: ServerSettings, game_name: str, game: Game, attributes
     )
 
 
-def wish_key(game: Game, game_name: str) -> str:
+def wish_key(game: Game) -> str:
     """Equal for games with equal rules."""
-    return game_name + msgspec.json.encode(game.rules, order="deterministic").decode()
+    return game.name + msgspec.json.encode(game.rules, order="deterministic").decode()
