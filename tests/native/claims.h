@@ -10,6 +10,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -229,5 +230,34 @@ void Claims::State::apply_legal(Seat seat, Action action, Sink&& sink) {
                                  : Event{Event::Kind::take, done.taker, done.with, {}, {}});
   if (ended_) everyone(reveal());
 }
+
+// What the sources share: how cards and answers are written, and a refusal in words.
+namespace claims {
+
+using Event = Claims::Event;
+using Hand = Claims::Hand;
+
+inline void refuse(bool wrong, const char* why) {
+  if (wrong) throw InvalidInput(why);
+}
+
+inline int total(const Hand& hand) { return std::accumulate(hand.begin(), hand.end(), 0); }
+
+/// One digit, at most `most`. Throws InvalidInput.
+int digit(std::string_view word, int most, const char* what);
+
+/// The numbers held, ascending. The parser takes them in any order.
+std::string hand_text(const Hand& hand);
+Hand parse_hand(std::string_view text);
+Json hand_json(const Hand& hand);
+Hand hand_from_json(const Json& json);
+
+const char* answer_word(Action answer);
+std::int8_t parse_answer(std::string_view word);
+
+/// Legal answers to a discard by a seat that holds `copies` of it.
+void list_answers(int copies, ActionList& out);
+
+}  // namespace claims
 
 }  // namespace bothost
