@@ -145,7 +145,7 @@ def vec_env(game: Game, n: int, seed: int = 0) -> VecEnv:
     A game in plain Python may have a method ``vec_env(n, seed)``. Raises UsageError if it has none.
     """
     if isinstance(game, _native.Game):
-        return _native.VecEnv(game, n, seed)
+        return _native.VecEnv(game, n, seed)  # type: ignore[abstract]  # its members are native
     make: Callable[[int, int], VecEnv] | None = getattr(game, "vec_env", None)
     if make is None:
         raise UsageError(f"{game.name} has no batch environment", advice="give the game a method vec_env(n, seed)")
