@@ -34,7 +34,7 @@ class BatchEnv(VectorEnv[FloatArray, npt.NDArray[np.integer], npt.NDArray[Any]])
 
     - None: the learner, too (self-play). Every step is a decision of the seat ``info["seat"]``; the reward is that of
       the seat that acted last. ``info["returns"]``, shape (n, seats), has the scores of all seats.
-    - "random": uniform over the legal actions. "rule": the game's native rule player.
+    - "random": uniform over the legal actions. "rule": the native rule player of a batch, which ``pairing`` has.
     - a function: see :data:`BatchPolicy`, for example a frozen copy of the learner.
 
     ``seat``: where the learner sits if there are opponents; None: in environment i it is seat i modulo the seats.

@@ -88,7 +88,7 @@ class VecEnvOf final : public AnyVecEnv {
     if constexpr (requires(const typename G::View& view) { G::rule_action(view); }) {
       for (const auto row : rows) *out++ = G::rule_action(asked_view(row));
     } else {
-      throw InvalidInput(std::string(G::kName) + " has no rule player");
+      throw InvalidInput(std::string(G::kName) + " has no rule player for batches");
     }
   }
 
