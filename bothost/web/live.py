@@ -135,15 +135,13 @@ class Live:
         now = time.monotonic()  # the clock of the day may be set back
         store, scan = self._site.store, now - self._scanned_at >= SCAN_S
         since_us = int((time.time() - WINDOW_S) * 1e6)
-        known = {} if scan else {name: live.hand for name, live in self.hands.items()}
+        known: dict[str, LoggedHand] = {}
         if scan:
             self._scanned_at = now
         else:
             since_us = max(since_us, self._newest_us - OVERLAP_US)
-            ended = [
-                hand.key for hand in read_hands(store, [hand.key for hand in known.values()]) if hand.end is not None
-            ]
-            known = {name: hand for name, hand in known.items() if hand.key not in set(ended)}
+            again = read_hands(store, [live.hand.key for live in self.hands.values()])
+            known = {name_of(hand): hand for hand in again if hand.end is None}
         query = HandQuery(since_us=since_us, live=True)
         found = {name_of(hand): hand for hand in latest_hands(store, query, MAX_TABLES - len(known))}
         self._newest_us = max((hand.game.started_us for hand in found.values()), default=self._newest_us)

@@ -1,13 +1,11 @@
 // Logged hands, the newest first.
 import { html, useEffect, useRef, useState } from "../html.js";
 import { explained, get } from "../api.js";
-import { gameName, playerNames } from "../names.js";
+import { PREFERRED, gameName, playerNames } from "../names.js";
 import { Score } from "../scores.js";
 
 const PAGE = 50;
 const FIELDS = [["games", "Game"], ["strategies", "Strategy"], ["players", "Player"]];
-
-const GAMES = ["doudizhu", "mahjong", "othello", "pairing"];
 
 /** A game's own name for the one that the page shows: "Dou Dizhu" → "doudizhu". */
 const gameOf = (text, games, t) => games.find((game) => [game, gameName(game, t)].some((name) => name.toLowerCase() === text.trim().toLowerCase())) ?? text;
@@ -91,7 +89,7 @@ export function Page({ here, t, go }) {
   const query = Object.fromEntries(new URLSearchParams(here.split("?")[1] ?? ""));
   const found = useSearch(query, here);
   useReturn(found.searching);
-  const games = [...GAMES, ...(query.games ? [query.games] : []), ...found.hands.map((hand) => hand.game)];
+  const games = [...Object.keys(PREFERRED), ...(query.games ? [query.games] : []), ...found.hands.map((hand) => hand.game)];
   const search = (event) => {
     event.preventDefault();
     const chosen = [...new FormData(event.target)].filter(([, value]) => value).map(([name, value]) => [name, name === "games" ? gameOf(value, games, t) : value.trim()]);
