@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -61,10 +62,11 @@ def import_files(
     known = set() if store is None else _known(store, origin.lobby)
     done = 0
     for path in paths:
+        name = os.fsencode(path.name).decode(errors="replace")  # it need not be UTF-8
         try:
             for found in READERS[format_](path):
                 done += 1
-                here = msgspec.structs.replace(origin, file=path.name, line=found.line)
+                here = msgspec.structs.replace(origin, file=name, line=found.line)
                 try:
                     _take(store, found, here, report, known)
                 except BadRecord as error:

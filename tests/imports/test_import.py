@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 from collections import Counter
 from pathlib import Path
 
@@ -240,6 +241,11 @@ def test_a_file_may_begin_with_a_byte_order_mark(store, tmp_path: Path):
     assert bring(store, "jsonl", path).imported == 1
     path.write_text(json.dumps(doudizhu_match(1)[0], indent=2), encoding="utf-8-sig")
     assert bring(store, "botzone", path).imported == 1
+
+
+def test_the_name_of_a_file_need_not_be_utf_8(store, tmp_path: Path):
+    path = lines(tmp_path / os.fsdecode(b"x\xff.jsonl"), OTHELLO)
+    assert bring(store, "jsonl", path).imported == 1
 
 
 def test_json_that_is_nested_too_deeply_is_a_broken_record(store, tmp_path: Path):
