@@ -34,9 +34,7 @@ def command(
     luck_adjusted: Annotated[
         bool, typer.Option("--luck-adjusted", help="Also report scores less what luck gave (mahjong).")
     ] = False,
-    alpha: Annotated[
-        float, typer.Option(min=1e-6, max=0.5, callback=options.finite, help="Error rate of --sequential.")
-    ] = 0.05,
+    alpha: options.Alpha = 0.05,
     config: options.Config = None,
     as_json: options.Json = False,
 ) -> None:

@@ -51,7 +51,7 @@ Batch = Annotated[int, typer.Option(min=1, help="Deals played at once in one pro
 Rule = Annotated[list[str] | None, typer.Option(help="Option of the game's rules, KEY=VALUE.")]
 OfContestant = Annotated[list[str] | None, typer.Option(help="Option of a contestant, A.KEY=VALUE.")]
 MostDeals = Annotated[int, typer.Option(min=1, help="Most deals of the match.")]
-Alpha = Annotated[float, typer.Option(min=1e-6, max=0.5, callback=finite, help="Error rate of the match.")]
+Alpha = Annotated[float, typer.Option(min=1e-6, max=0.5, callback=finite, help="Error rate of the sequential test.")]
 Ray = Annotated[
     str | None,
     typer.Option(metavar="ADDRESS", help="Use this Ray cluster: auto, HOST:PORT, or local to start one here."),

@@ -131,15 +131,17 @@ def _described(annotation: Any) -> msgspec.Meta | None:
 
 def _is_custom(annotation: Any) -> bool:
     """Whether ``dec_hook`` decodes it: then its value may be a secret and is not shown."""
-    info = _type_info(annotation)
-    members = info.types if isinstance(info, inspect.UnionType) else (info,)
-    return any(isinstance(member, inspect.CustomType) for member in members)
+    return any(isinstance(member, inspect.CustomType) for member in _members(annotation))
 
 
 def _choices(annotation: Any) -> list[str]:
+    return [str(v) for m in _members(annotation) if isinstance(m, inspect.LiteralType) for v in m.values]
+
+
+def _members(annotation: Any) -> tuple[inspect.Type, ...]:
+    """The types of a union, or the one type."""
     info = _type_info(annotation)
-    members = info.types if isinstance(info, inspect.UnionType) else (info,)
-    return [str(v) for m in members if isinstance(m, inspect.LiteralType) for v in m.values]
+    return info.types if isinstance(info, inspect.UnionType) else (info,)
 
 
 def _plain(text: str, value: Any) -> str:

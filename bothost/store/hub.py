@@ -46,10 +46,8 @@ def place(url: str) -> tuple[Any, str]:
 
         system, path = fsspec.core.url_to_fs(url)
     except ImportError as error:
-        raise UsageError(
-            f"{parts.scheme}:// needs {error.name or error}, which is not installed",
-            advice='pip install "bothost[hub]"',
-        ) from error
+        message = f"{parts.scheme}:// needs a package that is not installed: {error}"
+        raise UsageError(message, advice='pip install "bothost[hub]"') from error
     return system, str(path).rstrip("/")
 
 
