@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import socket
 from collections.abc import Iterable
 from typing import Protocol
@@ -22,7 +23,8 @@ class Listening(Protocol):
 def listen(host: str, port: int, *, key: str, advice: str, backlog: int = 128) -> socket.socket:
     """Open a listening TCP socket; port 0 takes a free one.
 
-    Raises ConfigError for the setting ``key`` if the port is taken. ``advice`` says how to choose another port.
+    Raises ConfigError: for the setting ``key`` if the port is taken, for the one of the host if the address is not ours.
+    ``advice`` says how to choose another port.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # asyncio sets TCP_NODELAY for this one
@@ -30,10 +32,16 @@ def listen(host: str, port: int, *, key: str, advice: str, backlog: int = 128) -
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((host, port))
         listening.listen(backlog)
-    except (OSError, OverflowError) as error:
+    except (OSError, OverflowError, ValueError, TypeError) as error:
         listening.close()
-        advice = f"another program may use port {port}: {advice}"
-        raise ConfigError(f"cannot listen on {host}:{port}: {error}", key=key, value=port, advice=advice) from None
+        number = error.errno if isinstance(error, OSError) else None
+        if number == errno.EADDRINUSE:
+            advice = f"another program may use port {port}: {advice}"
+        elif number == errno.EACCES:
+            advice = "only root may listen there: choose a port above 1023"
+        else:
+            key, advice = key.removesuffix("port") + "host", "name an address of this machine, such as 127.0.0.1"
+        raise ConfigError(f"cannot listen on {host}:{port}: {error}", key=key, advice=advice) from None
     listening.setblocking(False)
     return listening
 

@@ -122,7 +122,7 @@ def test_list_tells_every_adapter(tmp_path, bothost):
         (("serve",), {}, 78, "BOTHOST_LOBBY_TOKENS"),
         (("serve",), {"BOTHOST_LOBBY_TOKENS": "planted-secret"}, 78, "name:token"),
         (("serve", "--port", "99999"), {"BOTHOST_LOBBY_TOKENS": TOKENS}, 2, "65535"),
-        (("serve", "--host", "203.0.113.7"), {"BOTHOST_LOBBY_TOKENS": TOKENS}, 78, "cannot listen"),
+        (("serve", "--host", "203.0.113.7"), {"BOTHOST_LOBBY_TOKENS": TOKENS}, 78, "name an address of this machine"),
         (("check", "embeded", "--url", "ws://127.0.0.1:1/ws"), {}, 2, "embedded"),
         (("check", "embedded"), {}, 2, "--url"),
         (("check", "embedded", "--url", "ws://127.0.0.1:1/ws"), {}, 78, "BOTHOST_EMBEDDED_CHECK_TOKEN"),

@@ -114,7 +114,15 @@ async def test_a_taken_port_is_one_clear_error():
         with pytest.raises(ConfigError, match="cannot listen") as caught:
             async with serve(ServerSettings(tokens=TOKENS, port=port), games=()):
                 pass
-    assert str(port) in caught.value.advice
+    assert caught.value.key == "lobby_server.port" and str(port) in caught.value.advice
+
+
+@pytest.mark.parametrize("host", ["203.0.113.7", "a\0", "a" * 300])
+async def test_an_address_that_is_not_ours_is_named(host):
+    with pytest.raises(ConfigError, match="cannot listen") as caught:
+        async with serve(ServerSettings(tokens=TOKENS, host=host, port=0), games=()):
+            pass
+    assert caught.value.key == "lobby_server.host" and "another program" not in caught.value.advice
 
 
 @pytest.mark.parametrize(
