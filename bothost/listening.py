@@ -23,8 +23,8 @@ class Listening(Protocol):
 def listen(host: str, port: int, *, key: str, advice: str, backlog: int = 128) -> socket.socket:
     """Open a listening TCP socket; port 0 takes a free one.
 
-    Raises ConfigError: for the setting ``key`` if the port is taken, for the one of the host if the address is not ours.
-    ``advice`` says how to choose another port.
+    Raises ConfigError: for the setting ``key`` if the port is taken, for the one of the host if the address is not
+    ours. ``advice`` says how to choose another port.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # asyncio sets TCP_NODELAY for this one
