@@ -220,7 +220,7 @@ class Live:
 
 
 def _resumed(connection: sa.Connection, key: Key, game: Game, seq: int) -> View:
-    """The view of the lobby's snapshot from which a hand's events go on. Raises StoreError where there is none."""
+    """The view of the lobby's snapshot at which the events continue. Raises StoreError where there is none."""
     s = snapshots.c
     here = (s.game_id == key[0], s.seat == key[1], s.seq == seq)
     found = connection.scalar(sa.select(s.view).where(*here).order_by(s.at_us.desc()).limit(1))

@@ -74,7 +74,7 @@ class Viewers:
     def log_in(self, password: str, token: str | None = None) -> tuple[str, Viewer] | None:
         """An operator's session; None for a wrong password. Raises PermissionError after too many wrong ones.
 
-        ``token``: of the session until now. Its viewer becomes the operator, so a game that they play goes on.
+        ``token``: of the session until now. Its viewer becomes the operator, and the game of this viewer continues.
         """
         now = self._clock()
         while self._failures and now - self._failures[0] > LOGIN_WINDOW_S:
