@@ -73,7 +73,7 @@ def match_spec(
 
 def build(spec: MatchSpec) -> tuple[Game, list[Strategy]]:
     """The game and the contestants of a match; also called in worker processes."""
-    from bothost.host.check import PROGRAM_ADVICE, missing_program
+    from bothost.host.check import check_program
 
     plugins = options.plugins(Path(spec.config) if spec.config else None)
     game = game_with(spec.game, spec.rules)
@@ -83,8 +83,7 @@ def build(spec: MatchSpec) -> tuple[Game, list[Strategy]]:
         resolved = plugins.resolve(address, given, Path(folder) if folder is not None else None)
         if not resolved.strategy.supports(game):
             raise UsageError(f"{address} does not play {game.name} under these rules", advice="see bothost plugin list")
-        if (program := missing_program(resolved)) is not None:
-            raise UsageError(f"{address}: there is no program {program!r}", advice=PROGRAM_ADVICE)
+        check_program(resolved)
         strategies.append(resolved.make())
     return game, strategies
 

@@ -39,12 +39,15 @@ def command(
 
     Use it to try what learns from a log. Each hand is logged from one seat, as an account at the lobby "generated".
     """
+    from bothost.host.check import check_program
     from bothost.retrain.generate import LOBBY, Population, generate
 
     settings, plugins = options.settings(config), options.plugins(config)
     addresses = _players(player)
     given = options.nested_by_name(option or [], addresses)
     resolved = {name: plugins.resolve(address, given[name]) for name, address in addresses.items()}
+    for each in resolved.values():
+        check_program(each)
     population = Population(game_with(game, options.nested(rule or [], "--rule")), resolved, seed)
     with output.progress(hands, f"games of {game}") as advance:
         spool = settings.host.data_dir / "spool"

@@ -192,7 +192,7 @@ def progress(total: int | None, title: str) -> Iterator[Callable[..., None]]:
         "{task.description}",
         BarColumn(),
         MofNCompleteColumn(),
-        TimeRemainingColumn(),
+        TimeRemainingColumn(compact=True),
         TextColumn("{task.fields[note]}"),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:

@@ -20,7 +20,7 @@ from bothost.config import (
     problems,
     variable,
 )
-from bothost.errors import BothostError, ConfigError, ConfigErrors, StoreError
+from bothost.errors import BothostError, ConfigError, ConfigErrors, StoreError, UsageError
 from bothost.lobbies.base import LobbyAdapter
 from bothost.plugins.address import EXEC, Resolved, resolve
 from bothost.plugins.manager import Plugins
@@ -129,6 +129,12 @@ def _strategy(
 
 
 PROGRAM_ADVICE = "install it, or write its whole path"
+
+
+def check_program(resolved: Resolved) -> None:
+    """Raise UsageError for a program that does not exist."""
+    if (program := missing_program(resolved)) is not None:
+        raise UsageError(f"{resolved.address}: there is no program {program!r}", advice=PROGRAM_ADVICE)
 
 
 def missing_program(resolved: Resolved) -> str | None:

@@ -160,6 +160,7 @@ def test_the_command_line_generates_and_says_what(config, capsys):
         (["dodizhu", "--player", "ada=random"], "doudizhu"),
         (["doudizhu", "--player", "ada=random", "--rule", "preset=none"], "preset"),
         (["doudizhu", "--player", "ada=styled-othello"], "does not play"),
+        (["doudizhu", "--player", "ada=exec:no-such-bot"], "there is no program 'no-such-bot'"),
     ],
 )
 def test_what_cannot_be_generated_is_refused_with_the_fix(config, capsys, words, told):
