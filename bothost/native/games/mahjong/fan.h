@@ -2,6 +2,7 @@
 // 1998 and 2006): the 81 fans, their exclusions, and the best way to read a hand.
 #pragma once
 #include <array>
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -33,7 +34,7 @@ struct Meld {
   enum Kind : std::uint8_t { chow, pung, kong } kind;
   Tile tile;       // of a chow the middle one
   bool concealed;  // a concealed kong
-  friend bool operator==(const Meld&, const Meld&) = default;
+  auto operator<=>(const Meld&) const = default;
 };
 
 /// How the hand was won.

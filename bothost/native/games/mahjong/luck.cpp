@@ -169,16 +169,8 @@ SeatInputs BeforeDraw::inputs_of(const State& state, const BySeat<Holding>& hand
   BySeat<const Reach*> reaches;
   BySeat<TileMask> won_by_others{};
   for (int s = 0; s < kSeats; ++s) {
-    std::array<std::uint8_t, 1 + kKinds + 12> key{static_cast<std::uint8_t>(s)};
-    const auto& hand = hands[at(s)];
-    std::ranges::copy(hand.standing, key.begin() + 1);
-    for (std::size_t i = 0; i < hand.num_melds; ++i) {
-      key[1 + kKinds + 3 * i] = static_cast<std::uint8_t>(1 + hand.melds[i].kind);
-      key[2 + kKinds + 3 * i] = hand.melds[i].tile;
-      key[3 + kKinds + 3 * i] = hand.melds[i].concealed;
-    }
-    auto found = reaches_.find(key);
-    if (found == reaches_.end()) found = reaches_.emplace(key, reach_of(s, hand)).first;
+    const auto [found, fresh] = reaches_.try_emplace({s, hands[at(s)]});
+    if (fresh) found->second = reach_of(s, hands[at(s)]);
     reaches[at(s)] = &found->second;
     for (int other = 0; other < kSeats; ++other)
       if (other != s) won_by_others[at(other)] |= found->second.claimed_wins;

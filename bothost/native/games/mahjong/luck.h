@@ -12,6 +12,7 @@
 #include <array>
 #include <map>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "mahjong/outlook.h"
@@ -76,8 +77,8 @@ class BeforeDraw {
   int wall_tiles_ = 0;
   BySeat<Holding> hands_;
   BySeat<Counts> unseen_{};
-  /// Of the hands met so far.
-  std::map<std::array<std::uint8_t, 1 + kKinds + 12>, Reach> reaches_;
+  /// Of the hands met so far, by their seats.
+  std::map<std::pair<int, Holding>, Reach> reaches_;
 };
 
 /// Plays the hand of `state` again and calls `drawn(state)` after each draw. Throws InvalidInput for rules

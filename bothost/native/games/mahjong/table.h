@@ -145,6 +145,7 @@ struct Holding {
   Counts standing{};
   std::array<Meld, 4> melds{};
   std::size_t num_melds = 0;
+  auto operator<=>(const Holding&) const = default;
   std::span<const Meld> on_table() const { return {melds.data(), num_melds}; }
 };
 /// `standing` beside the melds of a seat. A view must not ask for another seat's hidden ones.
