@@ -5,6 +5,7 @@
 #include <atomic>
 #include <future>
 #include <memory>
+#include <ranges>
 #include <span>
 #include <vector>
 
@@ -108,9 +109,7 @@ class Search final : public AnySearch {
   std::uint64_t iterations() const override { return iterations_; }
   /// Deals that were weighted by likelihood at this root; the least over the threads.
   std::size_t deals() const override {
-    std::size_t fewest = workers_.front()->deals();
-    for (const auto& worker : workers_) fewest = std::min(fewest, worker->deals());
-    return fewest;
+    return std::ranges::min(workers_ | std::views::transform([](const auto& each) { return each->deals(); }));
   }
   /// The exponent of the deals' weights, averaged over the threads.
   double tempering_exponent() const override {

@@ -202,18 +202,16 @@ class Scorer {
 
   Packed unpack(std::uint64_t start) const {
     const std::int32_t* const head = &packed_[start];
-    Packed out{static_cast<std::uint32_t>(head[0]),
-               static_cast<std::uint32_t>(head[1]),
-               static_cast<std::uint32_t>(head[2]),
-               nullptr,
-               head + 3,
-               nullptr,
-               nullptr};
-    out.probabilities = reinterpret_cast<const float*>(out.legal + out.num_legal);
-    const std::int32_t* const blocks = out.legal + 2 * out.num_legal;
-    out.blocks = reinterpret_cast<const BlockBits*>(blocks);
-    out.kept = reinterpret_cast<const float*>(blocks + out.num_blocks);
-    return out;
+    const auto num_blocks = static_cast<std::uint32_t>(head[0]),
+               num_legal = static_cast<std::uint32_t>(head[1]);
+    const std::int32_t *const legal = head + 3, *const blocks = legal + 2 * num_legal;
+    return {.num_blocks = num_blocks,
+            .num_legal = num_legal,
+            .label = static_cast<std::uint32_t>(head[2]),
+            .blocks = reinterpret_cast<const BlockBits*>(blocks),
+            .legal = legal,
+            .probabilities = reinterpret_cast<const float*>(legal + num_legal),
+            .kept = reinterpret_cast<const float*>(blocks + num_blocks)};
   }
 
   /// Factors with the features last, so that the terms of neighbours are computed together: (R, k, T) per
