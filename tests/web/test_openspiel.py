@@ -65,7 +65,9 @@ def test_a_live_table_of_chess_fits_a_phone(page, served, logged, played):
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f"{served}/table/{rows[0].game_id.hex()}-0")
     page.wait_for_selector(".board.generic pre")
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert page.locator(".board .scroll").evaluate(
+        "(part) => part.scrollWidth <= part.clientWidth && part.clientWidth < 390"
+    )
 
 
 def test_a_hand_of_connect_four_by_clicking_and_its_review(page, served, site, monkeypatch):

@@ -7,8 +7,10 @@ const FEN = /^[1-8bknpqr/]{15,71} [bw] /i;
 const ranks = (fen) => [...fen.split(" ")[0].split("/").map((rank, i) => `${8 - i}${rank.replace(/\d/g, (n) => ".".repeat(n))}`), " abcdefgh"]
   .map((line) => [...line].join(" ")).join("\n");
 
-const lines = (value) => (FEN.test(value) ? `${ranks(value)}\n\n${value}` : value);
-const text = (value) => (typeof value === "string" && lines(value).includes("\n") ? html`<pre>${lines(value)}</pre>` : plain(value));
+function text(value) {
+  if (FEN.test(value)) return html`<pre>${ranks(value)}</pre>${value}`;
+  return typeof value === "string" && value.includes("\n") ? html`<pre>${value}</pre>` : plain(value);
+}
 const plain = (value) => (value !== null && typeof value === "object" ? JSON.stringify(value) : String(value));
 
 /** `views`: those of the position in which the action is legal. */
