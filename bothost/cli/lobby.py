@@ -129,6 +129,7 @@ def _adapter(
     name: str, url: str | None, account: str | None, config_file: Any, settings: config.Settings
 ) -> LobbyAdapter:
     """An adapter for one account. Raises UsageError and ConfigError."""
+    from bothost.host.supervisor import login_of
     from bothost.lobbies.base import Account
     from bothost.plugins import check_options, require
 
@@ -152,11 +153,8 @@ def _adapter(
     if mine is None:
         raise UsageError(f"lobby {name!r} has no such account", advice="see [[lobby.account]] in config.toml")
     adapter_class = require(plugins, plugins.lobbies, "adapter", lobby.adapter)
-    stated = {"token": mine.token, "password": mine.password}
-    present = {kind: secret.reveal() for kind, secret in stated.items() if secret is not None and secret.present}
-    if not present and adapter_class.capabilities.needs_secret and mine.token is not None:
-        mine.token.reveal()  # raises ConfigError, which names the variables
-    made = Account(name=mine.name, url=url or lobby.url, **present)
+    login = login_of(lobby, mine, adapter_class.capabilities.needs_secret)
+    made = msgspec.structs.replace(login, url=url or lobby.url)
     return adapter_class(made, _no_registration(check_options(adapter_class, lobby.options)))
 
 

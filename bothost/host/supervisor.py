@@ -274,7 +274,7 @@ class Host:
         """Make an account without connecting it. Raises ConfigError and UsageError."""
         adapter_class = require(self.plugins, self.plugins.lobbies, "adapter", lobby.adapter)
         options = check_options(adapter_class, lobby.options)
-        login = _login(lobby, settings, adapter_class.capabilities.needs_secret)
+        login = login_of(lobby, settings, adapter_class.capabilities.needs_secret)
         manners = await self.opponents.manners(lobby, settings)
         adapter = adapter_class(login, options)
         account = Account(self, lobby, settings, adapter, self._connection, self._timeouts, manners)
@@ -329,7 +329,8 @@ def _workers(settings: Settings, plans: Plans, runner: SessionRunner, spares: Sp
     )
 
 
-def _login(lobby: LobbySettings, settings: AccountSettings, needs_secret: bool) -> Login:
+def login_of(lobby: LobbySettings, settings: AccountSettings, needs_secret: bool) -> Login:
+    """The login of an account, with its secrets. Raises ConfigError if it needs one and has none."""
     token, password = settings.token, settings.password
     has_password = password is not None and password.present
     must_have = needs_secret and not has_password

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -97,6 +98,25 @@ def test_a_configured_lobby_is_checked_by_its_name(lobby, tmp_path, bothost):
     checked = bothost("lobby", "check", "home", env={"BOTHOST_HOME_TOKEN": "planted-secret-2"}, cwd=tmp_path)
     assert checked.returncode == 0, checked.stderr
     assert "player: bob" in checked.stdout
+
+
+def test_a_check_names_the_client_as_the_host_does(tmp_path, bothost):
+    asked = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def hang_up():
+            with server.accept()[0] as client:
+                asked.append(client.recv(4096))
+
+        listening = threading.Thread(target=hang_up)
+        listening.start()
+        (tmp_path / "config.toml").write_text(
+            f'[[lobby]]\nname = "home"\nadapter = "open_mahjong"\nurl = "ws://127.0.0.1:{server.getsockname()[1]}"\n'
+            'user_agent = "our-bots (ada@example.org)"\n[[lobby.account]]\nname = "bob"\n'
+        )
+        assert bothost("lobby", "check", "home", env={"BOTHOST_HOME_TOKEN": "x"}, cwd=tmp_path).returncode == 75
+        listening.join()
+    assert b"our-bots (ada@example.org)" in asked[0]
 
 
 def test_a_misspelt_option_is_named_with_the_nearest_one(tmp_path, bothost):
