@@ -71,18 +71,21 @@ def command(
 
 
 def demo_settings(settings: config.Settings, games: tuple[str, ...] = ()) -> config.Settings:
-    """Return settings for a demo: create missing tokens, and shorten the drain."""
+    """Return settings for a demo: only embedded lobbies, with new tokens where they are missing, and a short drain.
+
+    Raises ConfigError if no account plays at one.
+    """
     change = msgspec.structs.replace
-    settings = change(settings, host=change(settings.host, drain_timeout_s=DRAIN_S))
-    settings = _with_embedded(settings, lambda lobby: change(lobby, accounts=_with_tokens(lobby.accounts)))
+    embedded = (lobby for lobby in settings.lobbies if lobby.adapter == "embedded")
+    lobbies = tuple(change(lobby, accounts=_with_tokens(lobby.accounts)) for lobby in embedded)
+    if not any(lobby.accounts for lobby in lobbies):
+        advice = "for the lobbies of this configuration: bothost run; for a demo: bothost init FILE, then --config FILE"
+        raise ConfigError("no account plays at a lobby of the adapter embedded", key="lobby", advice=advice)
+    names = (None, *(lobby.name for lobby in lobbies))
+    routes = tuple(route for route in settings.routes if route.lobby in names)
+    host = change(settings.host, drain_timeout_s=DRAIN_S)
+    settings = change(settings, host=host, lobbies=lobbies, routes=routes)
     return _with_games(settings, games) if games else settings
-
-
-def _with_embedded(
-    settings: config.Settings, changed: Callable[[config.LobbySettings], config.LobbySettings]
-) -> config.Settings:
-    lobbies = tuple(changed(lobby) if lobby.adapter == "embedded" else lobby for lobby in settings.lobbies)
-    return msgspec.structs.replace(settings, lobbies=lobbies)
 
 
 def _with_games(settings: config.Settings, games: tuple[str, ...]) -> config.Settings:
@@ -148,7 +151,8 @@ async def _demo(
 
     async with contextlib.AsyncExitStack() as stack:
         server = await stack.enter_async_context(_served(serve, _server_settings(settings), "lobby_server.port"))
-        settings = _with_embedded(settings, lambda lobby: msgspec.structs.replace(lobby, url=server.url))
+        change = msgspec.structs.replace
+        settings = change(settings, lobbies=tuple(change(lobby, url=server.url) for lobby in settings.lobbies))
         store = stack.enter_context(Store.open(settings.store))
         board = Board(store, settings.routes, plugins, since_us=time.time_ns() // 1000)
         pages = None
@@ -174,7 +178,6 @@ def _server_settings(settings: config.Settings) -> ServerSettings:
     tokens = {
         account.name: account.token.reveal()
         for lobby in settings.lobbies
-        if lobby.adapter == "embedded"
         for account in lobby.accounts
         if account.token is not None
     }

@@ -20,7 +20,7 @@ from bothost.cli import init
 from bothost.cli import run as run_command
 from bothost.cli.demo import demo_settings, farewell
 from bothost.cli.status import is_well
-from bothost.errors import UsageError
+from bothost.errors import ConfigError, UsageError
 from bothost.host.control import ask
 from bothost.host.leases import Identity
 from bothost.store import schema
@@ -194,6 +194,17 @@ def test_a_demo_gives_accounts_with_one_token_a_token_each(tmp_path):
     assert len({ada, bob, "planted-shared"}) == 3
     settings = demo_settings(config.load(tmp_path / "config.toml", env | {"BOTHOST_HOME_ADA_TOKEN": "planted-ada"}))
     assert settings.lobbies[0].accounts[0].token.reveal() == "planted-ada"
+
+
+def test_a_demo_plays_at_no_lobby_of_others(tmp_path):
+    real = '[[lobby]]\nname = "real"\nadapter = "botzone"\nurl = "https://lobby.example/"\n'
+    real += '[[lobby.account]]\nname = "me"\n[[route]]\nlobby = "real"\nstrategy = "deep-mc"\n'
+    both = config.parse(CONFIG.format(port=9, strategy="random") + real, base=tmp_path)
+    settings = demo_settings(both)
+    assert [lobby.name for lobby in settings.lobbies] == ["home"]
+    assert "deep-mc" not in [route.strategy for route in settings.routes]
+    with pytest.raises(ConfigError, match="no account plays at a lobby of the adapter embedded"):
+        demo_settings(config.parse(real, base=tmp_path))
 
 
 def test_a_demo_of_an_unknown_game_names_the_nearest(shell, monkeypatch, capsys):
