@@ -60,7 +60,7 @@ def opened(traps=None, second=SECOND, **settings):
     return lobby
 
 
-async def play(kit, matches, *, traps=None, seed=0, seconds=40.0, **settings):
+async def play(kit, matches, *, traps=None, seed=0, seconds=80.0, **settings):
     async with opened(traps, seed=seed) as lobby, kit.hosting(lobby, **settings) as host:
         await until(lambda: lobby.matches >= matches, seconds)
     assert lobby.repeated == []
