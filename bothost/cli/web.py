@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import signal
 from pathlib import Path
 from typing import Annotated
@@ -49,10 +50,22 @@ def command(
 
     plugins = options.plugins(config_file)
 
+    interrupted = False
+
+    def interrupt(serving_pages: asyncio.Task[None]) -> None:
+        nonlocal interrupted
+        if interrupted:  # a second Ctrl-C ends it at once; uvicorn would log the traceback of what is cut off
+            logging.disable()
+            raise KeyboardInterrupt
+        interrupted = True
+        serving_pages.cancel()
+
     async def serve() -> None:
         serving_pages = asyncio.current_task()
         assert serving_pages is not None
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, serving_pages.cancel)  # games and jobs end first
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGTERM, serving_pages.cancel)  # games and jobs end first
+        loop.add_signal_handler(signal.SIGINT, interrupt, serving_pages)
         with Store.open(settings.store) as store:
             async with serving(Site(settings, store, plugins), web) as url:
                 typer.echo(f"Open {url} in a browser. Ctrl-C ends it.")
@@ -63,3 +76,5 @@ def command(
 
     with contextlib.suppress(asyncio.CancelledError):
         asyncio.run(serve())
+    if interrupted:
+        raise KeyboardInterrupt

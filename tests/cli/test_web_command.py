@@ -2,10 +2,12 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 
 import httpx
+import pytest
 
 
 def test_sigterm_ends_open_games_and_removes_their_folders(tmp_path):
@@ -27,3 +29,19 @@ def test_sigterm_ends_open_games_and_removes_their_folders(tmp_path):
         finally:
             server.kill()
     assert list((tmp_path / "var" / "play").iterdir()) == []
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_ctrl_c_ends_it_without_a_word(tmp_path, times):
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("BOTHOST_")}
+    argv = [sys.executable, "-m", "bothost", "web", "--port", "0"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(argv, cwd=tmp_path, env=clean, stdout=pipe, stderr=pipe, text=True) as server:
+        try:
+            server.stdout.readline()
+            for _ in range(times):
+                server.send_signal(signal.SIGINT)
+            _, err = server.communicate(timeout=30)
+        finally:
+            server.kill()
+    assert (server.returncode, err) == (130, "")
