@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -33,7 +34,8 @@ from bothost_fm_clone.tempo import NEEDED, Tempo
 
 CURVE = (5, 10, 20, 50, 100, 200, 500, 1000)
 """Numbers of hands of the learning curve."""
-PACKAGE = Path(__file__).parent / "weights" / "v5"
+WEIGHTS = Path(__file__).parent / "weights"
+PACKAGE = WEIGHTS / json.loads((WEIGHTS / "manifest.json").read_text())["aliases"]["champion"]
 """The model of the crowd in the package."""
 
 

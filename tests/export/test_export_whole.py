@@ -222,7 +222,7 @@ def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys):
     assert main(["import", "jsonl", str(lines(tmp_path / "hands.jsonl", 1))]) == 0
     capsys.readouterr()
     assert main(["export", "--format", "botzone", "--out", "bz", "--game", "othello"]) == 0
-    assert "1 matches of Reversi" in capsys.readouterr().out
+    assert "1 match of Reversi" in capsys.readouterr().out
     assert main(["export", "--format", "minari", "--out", "mi", "--game", "othello", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["datasets"]["bothost/othello-v0"]["episodes"] == 2
     assert main(["export", "--format", "minari", "--out", "mi"]) == 2
@@ -230,7 +230,8 @@ def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys):
     text = (tmp_path / "nameless" / "matches.jsonl").read_text()
     assert '"p0"' not in text and '"player-' in text
     assert main(["export", "--format", "botzone", "--raw", "--out", "other"]) == 2
-    assert main(["export", "--format", "botzone", "--out", "none", "--game", "chess"]) == 0
+    assert main(["export", "--format", "botzone", "--out", "none", "--game", "mahjong"]) == 0
+    assert main(["export", "--format", "botzone", "--out", "unknown", "--game", "chess"]) == 2
     assert load().store.url
 
 
