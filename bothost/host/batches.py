@@ -37,9 +37,9 @@ class Batches:
         self.send: Callable[[list[Answer]], None] = lambda answers: None
         """Called with answers that may be sent now."""
         self.durable = Latency()
-        """Time from submitting rows until they are durable. Only one batch at a time is measured."""
-        self._timed_since: float | None = None
-        """When the measured batch was submitted."""
+        """Time from submitting rows until they are durable."""
+        self._submitted: dict[asyncio.Future[None], float] = {}
+        """What is not durable yet, oldest first, and when its first rows were submitted."""
         self._closed = False
 
     def add(self, *records: Record) -> None:
@@ -74,9 +74,9 @@ class Batches:
             self._take_deferred()
         records, self._next = self._next, []
         durable = self._log.submit(records) if records else None
-        if durable is not None and self._timed_since is None:
-            self._timed_since = time.monotonic()
-            durable.add_done_callback(self._timed)
+        if durable is not None and durable not in self._submitted:
+            self._submitted[durable] = time.monotonic()
+            durable.add_done_callback(self._done)
         if not answers:
             return
         if durable is None:
@@ -94,7 +94,7 @@ class Batches:
 
     def waiting_s(self, now: float) -> float:
         """How long rows have been waiting to become durable."""
-        return 0.0 if self._timed_since is None else now - self._timed_since
+        return now - next(iter(self._submitted.values()), now)
 
     def _linger(self) -> None:
         if not self._later:
@@ -111,9 +111,9 @@ class Batches:
         deferred, self._deferred = self._deferred, []
         self._next.extend(deferred)
 
-    def _timed(self, done: asyncio.Future[None]) -> None:
-        since, self._timed_since = self._timed_since, None
-        if since is not None and done.exception() is None:
+    def _done(self, durable: asyncio.Future[None]) -> None:
+        since = self._submitted.pop(durable)
+        if durable.exception() is None:
             self.durable.observe(time.monotonic() - since)
 
     def _send(self, answers: list[Answer]) -> None:

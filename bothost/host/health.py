@@ -19,7 +19,7 @@ def stages(host: Host) -> dict[str, Latency]:
 
     - ``fold``: apply a frame's events to the views and find requests (one frame in 16);
     - ``decide``: from a request's arrival to the worker's result on the event loop (one per batch);
-    - ``durable``: from submitting rows until they are durable (one batch at a time);
+    - ``durable``: from submitting rows until they are durable (one batch of the log);
     - ``send``: pass a batch of durable answers to the sockets.
     """
     return {
