@@ -75,6 +75,7 @@ def command(
     query = hands.hand_query(since, until, lobby, game, player, strategy, closed=True, scored=not aborted)
     with Store.open(settings.store) as store:
         hands.check_names(store, settings, plugins, query)
+        hands.check_players(store, settings, query)
         if format_ in WHOLE:
             _whole(format_, store, query, out, block or [], chosen.name_of, json)
             return

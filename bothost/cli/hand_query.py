@@ -31,6 +31,8 @@ StrategyName = Annotated[
     list[str] | None, typer.Option("--strategy", help="Strategy that decided in the hand; may be repeated.")
 ]
 
+MOST_MET = 1000
+"""Newest hands among whose players the nearest to an unknown one is looked for."""
 _AGE = re.compile(r"(\d+(?:\.\d+)?)\s*(m|h|d|w)")
 _SECONDS = {"m": 60, "h": 3600, "d": 86400, "w": 604800}
 
@@ -102,6 +104,18 @@ def check_lobby(store: Store, settings: Settings, name: str) -> None:
         known = dict.fromkeys([*configured, *logged])
         advice = nearest(name, known) if known else "configure it, or import its hands first"
         raise UsageError(f"no lobby {name!r} is configured or in the log", advice=advice)
+
+
+def check_players(store: Store, settings: Settings, query: HandQuery) -> None:
+    """Raise UsageError if a query names a player who sat at no logged hand and is no account of ours."""
+    from bothost.store.reader import latest_hands, players_met
+
+    accounts = [account.name for lobby in settings.lobbies for account in lobby.accounts]
+    for name in query.players:
+        if name not in accounts and not latest_hands(store, HandQuery(players=(name,)), 1):
+            advice = nearest(name, [*accounts, *players_met(store, MOST_MET)])
+            advice = advice if advice.startswith("did") else "list hands with their players: bothost games list"
+            raise UsageError(f"no logged hand has a player {name!r}", advice=advice)
 
 
 def check_names(store: Store, settings: Settings, plugins: Plugins, query: HandQuery) -> None:

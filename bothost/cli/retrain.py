@@ -74,6 +74,8 @@ def command(
     asked = partial(_request, name, chosen, seed=seed, minutes=minutes, option=option or [], fresh=fresh)
     request = asked()
     with options.opened_registry(settings) as registry:
+        hands.check_names(registry.store, settings, plugins, request.query)
+        hands.check_players(registry.store, settings, request.query)
         tools = Tools(plugins, registry.store, registry)
         elsewhere = None if ray is None else partial(learn_on_ray, ray, find(config), ray_cores)
         match = (lambda: promoted(tools, name, deals, alpha, config)) if promote else None

@@ -19,6 +19,7 @@ from bothost.config import nearest
 from bothost.errors import UsageError
 
 if TYPE_CHECKING:
+    from bothost.plugins import Plugins
     from bothost.store.query import HandQuery
     from bothost.strategy import PlayerLog, Trainer
 
@@ -77,7 +78,11 @@ def command(
     words = _words({"--minutes": None if minutes is None else f"{minutes:g}", "--seed": str(seed)}) + of_log
     settled = check_options(trainer, options.nested(texts))
     title = f"train {name}" if stage is None else f"{stage} for {name}"
-    with options.alone_in(folder), _log(trainer, query, config) as log, output.progress(None, title) as advance:
+    with (
+        options.alone_in(folder),
+        _log(trainer, plugins, query, config) as log,
+        output.progress(None, title) as advance,
+    ):
         run = TrainingRun(
             out=folder,
             seed=seed,
@@ -100,15 +105,18 @@ def _words(given: Mapping[str, str | list[str] | None]) -> list[str]:
 
 
 @contextmanager
-def _log(trainer: type[Trainer], query: HandQuery, config: Path | None) -> Iterator[PlayerLog | None]:
-    """The log, for trainers that read it."""
+def _log(trainer: type[Trainer], plugins: Plugins, query: HandQuery, config: Path | None) -> Iterator[PlayerLog | None]:
+    """The log, for trainers that read it. Raises UsageError for a lobby or a player that it does not know."""
     if not trainer.learns_from_log:
         yield None
         return
     from bothost.retrain.players import Players
     from bothost.store import Store
 
-    with Store.open(options.settings(config).store) as store:
+    settings = options.settings(config)
+    with Store.open(settings.store) as store:
+        hands.check_names(store, settings, plugins, query)
+        hands.check_players(store, settings, query)
         yield Players(store, query)
 
 

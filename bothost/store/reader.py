@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from bothost.errors import StoreError
 from bothost.rules.game import Game, View
 from bothost.store.models import TABLE_OF, decisions, game_ends, games, outcomes
-from bothost.store.query import EVERY_HAND, HandQuery, between
+from bothost.store.query import EVERY_HAND, HandQuery, between, players_of
 from bothost.store.records import (
     ChatRecord,
     DecisionRecord,
@@ -457,3 +457,13 @@ def logged_lobbies(store: Store) -> list[str]:
     """Return the names of the lobbies of logged hands, sorted."""
     with store.begin() as connection:
         return list(connection.execute(sa.select(games.c.lobby).distinct().order_by(games.c.lobby)).scalars())
+
+
+def players_met(store: Store, hands: int) -> list[str]:
+    """Return our accounts, and the ids and names of the other players, at the newest hands."""
+    met: dict[str, None] = {}
+    for hand in latest_hands(store, EVERY_HAND, hands):
+        at_table = players_of(hand.game.players)
+        names = (player.get(key) for player in at_table for key in ("player", "name"))
+        met |= dict.fromkeys([hand.game.account, *(str(name) for name in names if name)])
+    return list(met)

@@ -64,6 +64,8 @@ def test_whole_hands_of_which_there_are_none(config, capsys, tmp_path, format_):
         (["--raw", "--pseudonyms"], "--raw"),
         (["--lobby", "hom"], "no lobby 'hom' is configured or in the log\n  fix: did you mean 'home'?"),
         (["--game", "doudizu", "--format", "botzone"], "no game is called 'doudizu'\n  fix: did you mean 'doudizhu'?"),
+        (["--player", "aad"], "no logged hand has a player 'aad'\n  fix: did you mean 'ada'?"),
+        (["--player", "nobody"], "no logged hand has a player 'nobody'\n  fix: list hands with their players"),
         (["--strategy", "randm"], "there is no strategy 'randm'\n  fix: did you mean 'random'?"),
     ],
 )

@@ -244,6 +244,10 @@ def test_a_trainer_that_imitates_is_given_the_log_of_those_who_agreed(tmp_path, 
     capsys.readouterr()
     code, _, err = train(capsys, "imitates", "--player", "ada")
     assert code == 2 and "bothost games consent ada --lobby home" in err
+    for command in ["train", "imitates"], ["retrain", "fm-clone"], ["retrain", "fm-clone", "--watch"]:
+        for option, mistyped, near in ("--lobby", "hom", "home"), ("--player", "adda", "ada"):
+            assert main([*command, option, mistyped]) == 2
+            assert f"did you mean {near!r}?" in capsys.readouterr().err
     assert main(["games", "consent", "ada", "--lobby", "home"]) == 0
     capsys.readouterr()
     code, text, _ = train(capsys, "imitates", "--player", "ada", "--since", "60h", "--lobby", "home", "--json")
