@@ -34,7 +34,7 @@ from bothost.web.operation import Operation
 from bothost.web.opponents import clear_leftovers
 from bothost.web.play import Play
 from bothost.web.players import COOKIE_S, Browser, Names
-from bothost.web.request_body import body
+from bothost.web.request_body import address_of, body
 from bothost.web.review import Reviews, installed, reviewers
 from bothost.web.site import Site
 from bothost.web.stream import Places, error_json, stream
@@ -123,7 +123,7 @@ class Web:
     async def log_in(self, request: Request) -> Response:
         password = (await body(request, dict[str, str])).get("password", "")
         try:
-            begun = self.viewers.log_in(password, request.cookies.get(COOKIE))
+            begun = self.viewers.log_in(password, request.cookies.get(COOKIE), address_of(request))
         except PermissionError as error:
             raise HTTPException(429, str(error)) from None
         if begun is None:

@@ -26,7 +26,7 @@ from bothost.store.registry import Registry
 from bothost.strategy import Strategy
 from bothost.training import metrics
 from bothost.web.jobs import Jobs
-from bothost.web.request_body import body
+from bothost.web.request_body import address_of, body
 from bothost.web.site import Site
 from bothost.web.viewers import Viewer
 
@@ -96,8 +96,8 @@ class Operation:
             raise HTTPException(403, "this page is for operators")
 
     def _audit(self, request: Request, action: str, **about: Any) -> None:
-        client = request.client.host if request.client is not None else ""
-        line = {"at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "from": client, "action": action, **about}
+        at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        line = {"at": at, "from": address_of(request), "action": action, **about}
         folder = self._site.settings.host.data_dir
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / "audit.log").open("a") as file:

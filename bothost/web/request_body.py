@@ -1,4 +1,4 @@
-"""The JSON that a page sends, as a typed message."""
+"""What a page sends, as a typed message, and where it comes from."""
 
 from __future__ import annotations
 
@@ -17,3 +17,8 @@ async def body(request: Request, kind: type[T]) -> T:
         return msgspec.json.decode(await request.body(), type=kind)
     except (ValueError, RecursionError) as error:
         raise HTTPException(400, f"the request cannot be read: {error}") from None
+
+
+def address_of(request: Request) -> str:
+    """The address of the browser, also behind a proxy on this machine. Empty for a client that has none."""
+    return request.client.host if request.client is not None else ""

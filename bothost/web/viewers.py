@@ -27,8 +27,8 @@ SESSION_S = 12 * 3600.0
 """Lifetime of a session after its last request."""
 MAX_SESSIONS = 1000
 """More end that of the spectator who has been away for the longest time."""
-LOGIN_TRIES, LOGIN_WINDOW_S = 5, 60.0
-"""Wrong passwords that are answered in this time; more are refused unread."""
+LOGIN_TRIES, ALL_LOGIN_TRIES, LOGIN_WINDOW_S = 5, 100, 60.0
+"""Wrong passwords from one address, and from all, that are answered in this time; more are refused unread."""
 
 
 class Viewer(msgspec.Struct, kw_only=True):
@@ -52,7 +52,8 @@ class Viewers:
         self._spectators = spectators
         self._clock = clock
         self._sessions: OrderedDict[str, Viewer] = OrderedDict()
-        self._failures: deque[float] = deque()
+        self._failures: deque[tuple[float, str]] = deque()
+        """Time and address of the last wrong passwords."""
 
     def of(self, token: str | None) -> Viewer | None:
         """Return the viewer of a session cookie; None if the session does not exist."""
@@ -71,18 +72,20 @@ class Viewers:
             return self._begin("operator")
         return self._begin("spectator") if self._spectators else None
 
-    def log_in(self, password: str, token: str | None = None) -> tuple[str, Viewer] | None:
+    def log_in(self, password: str, token: str | None = None, address: str = "") -> tuple[str, Viewer] | None:
         """An operator's session; None for a wrong password. Raises PermissionError after too many wrong ones.
 
         ``token``: of the session until now. Its viewer becomes the operator, and the game of this viewer continues.
+        ``address``: where the password comes from. One visitor's guesses do not lock the operator out.
         """
         now = self._clock()
-        while self._failures and now - self._failures[0] > LOGIN_WINDOW_S:
+        while self._failures and now - self._failures[0][0] > LOGIN_WINDOW_S:
             self._failures.popleft()
-        if len(self._failures) >= LOGIN_TRIES:
+        tries = sum(tried == address for _, tried in self._failures)
+        if tries >= LOGIN_TRIES or len(self._failures) >= ALL_LOGIN_TRIES:
             raise PermissionError(f"too many wrong passwords: wait {LOGIN_WINDOW_S:.0f} seconds")
         if self._password is None or not hmac.compare_digest(password.encode(), self._password.encode()):
-            self._failures.append(now)
+            self._failures.append((now, address))
             return None
         viewer = self.of(token)
         self._sessions.pop(token or "", None)

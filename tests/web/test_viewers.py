@@ -8,7 +8,16 @@ from starlette.testclient import TestClient
 
 from bothost import Board, rules
 from bothost.web.application import Web
-from bothost.web.viewers import COOKIE, LOGIN_TRIES, LOGIN_WINDOW_S, MAX_SESSIONS, SESSION_S, Viewers, public_view
+from bothost.web.viewers import (
+    ALL_LOGIN_TRIES,
+    COOKIE,
+    LOGIN_TRIES,
+    LOGIN_WINDOW_S,
+    MAX_SESSIONS,
+    SESSION_S,
+    Viewers,
+    public_view,
+)
 
 OURS = {"Origin": "http://localhost:8770"}
 
@@ -64,6 +73,26 @@ def test_passwords_cannot_be_guessed_quickly():
         viewers.log_in("s3cret")
     clock.now += LOGIN_WINDOW_S + 1
     assert viewers.log_in("s3cret") is not None
+
+
+def test_a_visitor_who_guesses_does_not_lock_the_operator_out(site):
+    application = Web(site, Viewers("s3cret", spectators=True)).application()
+
+    def log_in(address: str, password: str) -> int:
+        client = TestClient(application, base_url=OURS["Origin"], client=(address, 1))
+        return client.post("/api/login", json={"password": password}, headers=OURS).status_code
+
+    assert {log_in("192.0.2.7", "guess") for _ in range(LOGIN_TRIES)} == {401}
+    assert log_in("192.0.2.7", "s3cret") == 429
+    assert log_in("192.0.2.8", "s3cret") == 200
+
+
+def test_passwords_cannot_be_guessed_quickly_from_many_addresses():
+    viewers = Viewers("s3cret", spectators=True, clock=Clock())
+    for number in range(ALL_LOGIN_TRIES):
+        assert viewers.log_in("guess", None, f"192.0.2.{number}") is None
+    with pytest.raises(PermissionError):
+        viewers.log_in("s3cret", None, "198.51.100.1")
 
 
 def test_who_logs_in_while_playing_keeps_the_game_and_sees_no_other_seat_of_it():
