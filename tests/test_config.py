@@ -248,6 +248,35 @@ def test_doubts_are_warnings(tmp_path: Path) -> None:
     assert "web.password" not in " ".join(loaded.warnings)
 
 
+def test_names_that_share_a_variable_are_a_warning(tmp_path: Path) -> None:
+    def warned(*accounts: str, env: dict[str, str] | None = None) -> list[str]:
+        text = ""
+        for account in accounts:
+            lobby, name = account.split("/")
+            text += f'[[lobby]]\nname = "{lobby}"\nadapter = "embedded"\nurl = "ws://127.0.0.1:9/"\n'
+            text += "".join(f'[[lobby.account]]\nname = "{one}"\n' for one in name.split())
+        return [line for line in config.read(write(tmp_path, text), env or {}).warnings if "BOTHOST_" in line]
+
+    (line,) = warned("home/a-b a_b", env={"BOTHOST_HOME_A_B_TOKEN": "x" * 8})
+    assert line.startswith("$BOTHOST_HOME_A_B_TOKEN is the secret of home/a-b and home/a_b: ")
+    (line,) = warned("home/a-b a_b", env={"BOTHOST_HOME_A_B_PASSWORD": "x" * 8, "BOTHOST_HOME_TOKEN": "x" * 8})
+    assert line.startswith("$BOTHOST_HOME_A_B_PASSWORD is the secret of home/a-b and home/a_b: ")
+    (line,) = warned("home/ada", "home-ada/bob")
+    assert line.startswith("$BOTHOST_HOME_ADA_TOKEN is the secret of home-ada and home/ada: ")
+    assert (
+        warned("home/ada bob", "home-ada/bob", env={"BOTHOST_HOME_TOKEN": "x", "BOTHOST_HOME_ADA_BOB_TOKEN": "y"}) == []
+    )
+
+
+def test_pages_and_metrics_on_one_port_are_a_warning(tmp_path: Path) -> None:
+    def warned(text: str) -> bool:
+        return "web.port and metrics.port are both 9464" in " ".join(config.read(write(tmp_path, text), {}).warnings)
+
+    assert warned("[web]\nenabled = true\nport = 9464\n[metrics]\nport = 9464\n")
+    assert not warned("[web]\nport = 9464\n[metrics]\nport = 9464\n")
+    assert not warned("[web]\nenabled = true\nport = 0\n[metrics]\nport = 0\n")
+
+
 def test_routes_that_no_table_reaches_are_warnings(tmp_path: Path) -> None:
     lobby = '[[lobby]]\nname = "home"\nadapter = "embedded"\nurl = "ws://127.0.0.1:9/"\nown_accounts = ["far"]\n'
     lobby += '[[lobby.account]]\nname = "deep-mc"\n'

@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 import tomllib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -257,15 +257,34 @@ def _warnings(settings: Settings) -> Iterable[str]:
             yield f"lobby {lobby.name}: {parts.scheme}:// sends the token in clear text; use {parts.scheme}s://"
         if not lobby.accounts:
             yield f"lobby {lobby.name} has no [[lobby.account]]: nothing will connect to it"
+    yield from _shared_variables(settings)
     yield from _unreached(settings)
     if settings.lobbies and not settings.routes:
         yield "there is no [[route]]: no strategy will play"
     if settings.metrics.port is not None and not is_loopback(settings.metrics.host):
         yield f"metrics are served on {settings.metrics.host}: other machines can read them"
+    if settings.web.enabled and settings.web.port and settings.web.port == settings.metrics.port:
+        yield f"web.port and metrics.port are both {settings.web.port}: the pages will find their port in use"
     if settings.web.enabled and settings.web.unprotected:
         yield f"the pages are not served: others can reach {settings.web.host}, so web.password must be set"
     if not is_loopback(settings.lobby_server.host):
         yield f"the embedded lobby listens on {settings.lobby_server.host}: other machines can connect"
+
+
+def _shared_variables(settings: Settings) -> Iterable[str]:
+    """Default variables of secrets that belong to several names, such as a-b and a_b: one would log in as the other."""
+    owners: defaultdict[str, set[str]] = defaultdict(set)
+    for lobby in settings.lobbies:
+        for account in lobby.accounts:
+            for kind, secret in (("token", account.token), ("password", account.password)):
+                own, of_lobby = variable(lobby.name, account.name, kind), variable(lobby.name, kind)
+                for name, owner in ((own, f"{lobby.name}/{account.name}"), (of_lobby, lobby.name)):
+                    if secret is not None and f"${name}" in secret.source.split(" or "):
+                        owners[name].add(owner)
+    for name, sharing in owners.items():
+        if len(sharing) > 1:
+            among = " and ".join(sorted(sharing))
+            yield f"${name} is the secret of {among}: give one another variable, as in token = {{ env = … }}"
 
 
 def _unreached(settings: Settings) -> Iterable[str]:
