@@ -17,8 +17,9 @@ from bothost import rules
 from bothost.errors import UsageError
 from bothost.export.folder import aside
 from bothost.export.whole_hands import WholeHand, whole_hands
-from bothost.lobbies.botzone.doudizhu import NUMBERING
+from bothost.lobbies.botzone.doudizhu import Cards
 from bothost.lobbies.botzone.mahjong import WINDS
+from bothost.lobbies.botzone.reversi import square_of
 from bothost.rules.game import Game, Json, State
 from bothost.store.query import HandQuery, players_of
 from bothost.store.store import Store
@@ -137,11 +138,10 @@ def _words(hand: WholeHand, first: int = 0) -> list[tuple[int, str]]:
 
 def _reversi(hand: WholeHand) -> Kind:
     log = Log(2)
-    before = {"x": -1, "y": -1}
+    before = square_of("pass")
     for state, seat, word in _replay(rules.game("othello"), hand.deal, _words(hand)):  # noqa: B007 - the end counts
-        square = {"x": -1, "y": -1} if word == "pass" else {"x": "abcdefgh".index(word[0]), "y": int(word[1]) - 1}
-        log.ask({seat: before}, {seat: square})
-        before = square
+        log.ask({seat: before}, {seat: square_of(word)})
+        before = square_of(word)
     log.finish(state.returns)
     if hand.deal != rules.game("othello").new_state(0).deal:
         raise Unfit("that begin from another position")
@@ -156,55 +156,11 @@ def _doudizhu(hand: WholeHand) -> Kind:
     first = int(hand.deal.get("first", 0))
     deal = {**hand.deal, "hands": [hand.deal["hands"][(first + seat) % 3] for seat in range(3)], "first": 0}
     game = rules.game("doudizhu", preset="botzone-bid" if bids else "botzone")
-    table = _Cards(deal, bidding=bids)
+    cards, log = Cards(deal, bidding=bids), Log(3)
     for state, seat, word in _replay(game, deal, _words(hand, first)):
-        table.did(state, seat, word)
-    table.log.finish(state.returns)
-    return "FightTheLandlord2" if bids else "FightTheLandlord", first, table.log, {}
-
-
-class _Cards:
-    """Tracks the numbered cards of a match, and writes its log."""
-
-    def __init__(self, deal: Json, *, bidding: bool) -> None:
-        deck = list(range(54))
-        self._dealt = [self._take(deck, text) for text in deal["hands"]]
-        self._bottom = self._take(deck, deal["bottom"])
-        self._hands = [list(cards) for cards in self._dealt]
-        self._bidding = bidding
-        self._bids: list[int] = []
-        self._plays: list[list[int]] = []
-        self._introduced: set[int] = set()
-        """Seats that have received their cards."""
-        self.log = Log(3)
-
-    @staticmethod
-    def _take(deck: list[int], ranks: str) -> list[int]:
-        cards = NUMBERING.pick(deck, ranks)
-        for card in cards:
-            deck.remove(card)
-        return cards
-
-    def did(self, state: State, seat: int, word: str) -> None:
-        if word.startswith("bid"):
-            self.log.ask({seat: {"own": self._dealt[seat], "bid": list(self._bids)}}, {seat: int(word[3:])})
-            self._bids.append(int(word[3:]))
-            return
-        landlord = int(state.view(seat).to_json()["landlord"])
-        if not self._plays:
-            self._hands[landlord] += self._bottom
-        request: Json = {"history": [[], [], *self._plays][-2:]}
-        if seat not in self._introduced:
-            self._introduced.add(seat)
-            request |= {"own": self._dealt[seat] if self._bidding else sorted(self._hands[seat])}
-            request["publiccard"] = self._bottom
-            if self._bidding:
-                request |= {"landlord": landlord, "pos": seat, "finalbid": max(self._bids)}
-        cards = [] if word == "pass" else NUMBERING.pick(self._hands[seat], word)
-        for card in cards:
-            self._hands[seat].remove(card)
-        self._plays.append(cards)
-        self.log.ask({seat: request}, {seat: cards})
+        log.ask({seat: cards.request(state.view(seat))}, {seat: cards.did(seat, word)})
+    log.finish(state.returns)
+    return "FightTheLandlord2" if bids else "FightTheLandlord", first, log, {}
 
 
 # ----------------------------------------------------------------------------------------------------------- mahjong

@@ -11,8 +11,9 @@ import re
 from collections.abc import Iterable, Iterator
 
 from bothost import rules
-from bothost.imports.mahjong_wall import BOTZONE, WINDS, Tiles, wall_of
+from bothost.imports.mahjong_wall import BOTZONE, Tiles, wall_of
 from bothost.imports.record import BadRecord, Found, HandRecord, Json, Records, act, claiming
+from bothost.lobbies.botzone.mahjong import WINDS
 from bothost.rules.game import State
 
 _DID = re.compile(r"Player ([0-3]) (Draw|Play|Chi|Peng|Gang|AnGang|BuGang|Hu) ([WTB][1-9]|F[1-4]|J[1-3])")

@@ -11,7 +11,6 @@ from collections import Counter
 from bothost.imports.record import BadRecord, Json
 from bothost.rules import mahjong
 
-WINDS = ("east", "south", "west", "north")
 BOTZONE: Json = {"preset": "botzone"}
 FLOWERS = tuple(f"H{number}" for number in range(1, 9))
 SEATS = 4

@@ -8,11 +8,13 @@ from typing import Any
 import msgspec
 
 from bothost import rules
-from bothost.imports.mahjong_wall import BOTZONE, WINDS, Tiles, wall_of
+from bothost.imports.mahjong_wall import BOTZONE, Tiles, wall_of
 from bothost.imports.record import Action, BadRecord, HandRecord, Json, act, claiming
 from bothost.lobbies.botzone.dialect import Mismatch
 from bothost.lobbies.botzone.doudizhu import NUMBERING, FightTheLandlord2
 from bothost.lobbies.botzone.games import of_request
+from bothost.lobbies.botzone.mahjong import WINDS, action_of
+from bothost.lobbies.botzone.reversi import word_of
 from bothost.rules.game import State
 
 DECK = range(54)
@@ -32,9 +34,9 @@ def record(turns: Sequence[Turn], *, initdata: Json, scores: tuple[float, ...] |
     first = turns[0].requests
     try:
         kind = of_request(first[min(first)])
+        made = _GAMES[kind.game](turns, initdata, kind is FightTheLandlord2)
     except Mismatch as error:
         raise BadRecord(str(error)) from None
-    made = _GAMES[kind.game](turns, initdata, kind is FightTheLandlord2)
     return msgspec.structs.replace(made, scores=scores, exact=kind.game == "mahjong")
 
 
@@ -45,10 +47,7 @@ def _reversi(turns: Sequence[Turn], initdata: Json, _: bool) -> HandRecord:
     actions: list[Action] = []
     for turn in turns:
         for seat, said in turn.responses.items():
-            x, y = map(int, said.split()) if isinstance(said, str) else (int(said["x"]), int(said["y"]))
-            if (x, y) != (-1, -1) and not (0 <= x < 8 and 0 <= y < 8):
-                raise BadRecord(f"there is no square {x}, {y}")
-            actions.append((seat, "pass" if x < 0 else f"{'abcdefgh'[x]}{y + 1}"))
+            actions.append((seat, word_of(said)))
     return HandRecord(game="othello", actions=tuple(actions))
 
 
@@ -117,7 +116,10 @@ def _mahjong(turns: Sequence[Turn], initdata: Json, _: bool) -> HandRecord:
     options: Json = {**BOTZONE, **({"flowers": True} if flowers else {})}
     state = rules.game("mahjong", **options).state_from_deal(deal)
     for number, turn in enumerate(turns):
-        _answer(state, turn, number)
+        try:
+            _answer(state, turn, number)
+        except Mismatch as error:
+            raise BadRecord(f"round {number}: {error}") from None
     return HandRecord(game="mahjong", rules=options, deal=deal, actions=tuple(state.actions))
 
 
@@ -147,52 +149,26 @@ def _tiles_dealt(turns: Sequence[Turn], initdata: Json) -> tuple[Json, bool]:
 
 def _answer(state: State, turn: Turn, number: int) -> None:
     """Apply the seats' responses to a round of requests. Raises BadRecord."""
-    said = {seat: str(answer or "PASS").split() for seat, answer in turn.responses.items()}
+    said = {seat: " ".join(str(answer or "PASS").split()) for seat, answer in turn.responses.items()}
     drawn = [seat for seat, asked in turn.requests.items() if str(asked).startswith("2 ")]
     if drawn:
-        act(state, drawn[0], _own(said.get(drawn[0], ["PASS"]), number), f"round {number}")
+        act(state, drawn[0], action_of(said.get(drawn[0], "PASS"), None), f"round {number}")
         return
     if not claiming(state):
-        claimed = [seat for seat, words in said.items() if words != ["PASS"]]
+        claimed = [seat for seat, answer in said.items() if answer != "PASS"]
         if claimed and number > 1:
-            raise BadRecord(f"round {number}: seat {claimed[0]} answers {' '.join(said[claimed[0]])}, but may not")
+            raise BadRecord(f"round {number}: seat {claimed[0]} answers {said[claimed[0]]}, but may not")
         return
     asked = state.to_act
     for seat in said:
-        if said[seat] != ["PASS"] and seat not in asked:
+        if said[seat] != "PASS" and seat not in asked:
             raise BadRecord(f"round {number}: seat {seat} claims what it cannot")
     last = str(state.view(asked[0]).to_json()["last_tile"])
     for seat in asked:
-        act(state, seat, _claim(said.get(seat, ["PASS"]), last, number), f"round {number}")
+        act(state, seat, action_of(said.get(seat, "PASS"), last), f"round {number}")
     if not state.terminal and state.view(state.to_act[0]).phase == "discard":
         (seat,) = state.to_act
-        act(state, seat, f"play:{said[seat][-1]}", f"round {number}")
-
-
-def _own(words: list[str], number: int) -> str:
-    match words:
-        case ["HU"]:
-            return "hu"
-        case ["PLAY", tile]:
-            return f"play:{tile}"
-        case ["GANG", tile]:
-            return f"angang:{tile}"
-        case ["BUGANG", tile]:
-            return f"bugang:{tile}"
-    raise BadRecord(f"round {number}: {' '.join(words)[:40]} is not an answer to a draw")
-
-
-def _claim(words: list[str], last: str, number: int) -> str:
-    match words:
-        case ["PASS"] | ["HU"]:
-            return words[0].lower()
-        case ["GANG"]:
-            return f"gang:{last}"
-        case ["PENG", _]:
-            return f"peng:{last}"
-        case ["CHI", middle, _]:
-            return f"chi:{middle}"
-    raise BadRecord(f"round {number}: {' '.join(words)[:40]} is not an answer to a discard")
+        act(state, seat, f"play:{said[seat].split()[-1]}", f"round {number}")
 
 
 _GAMES: dict[str, Callable[[Sequence[Turn], Json, bool], HandRecord]] = {

@@ -19,10 +19,10 @@ from msgspec import Meta
 from bothost import rules
 from bothost.lobbies.botzone.dialect import Dialect, Folded, Mismatch
 from bothost.lobbies.doudizhu_cards import Numbering, fold_first
-from bothost.rules.game import Game, Json
+from bothost.rules.game import Game, Json, View
 
 Card = Annotated[int, Meta(ge=0, le=53)]
-Cards = Annotated[tuple[Card, ...], Meta(max_length=20)]
+Play = Annotated[tuple[Card, ...], Meta(max_length=20)]
 Seat = Annotated[int, Meta(ge=0, le=2)]
 Bid = Annotated[int, Meta(ge=0, le=3)]
 SEATS = 3
@@ -35,8 +35,8 @@ NUMBERING = Numbering(lambda card: "BR"[card - 52] if card >= 52 else "3456789TJ
 class Request(msgspec.Struct, frozen=True):
     """A request of the judge. Unknown members are ignored."""
 
-    own: Cards = ()
-    history: Annotated[tuple[Cards, ...], Meta(max_length=2)] = ((), ())
+    own: Play = ()
+    history: Annotated[tuple[Play, ...], Meta(max_length=2)] = ((), ())
     publiccard: Annotated[tuple[Card, ...], Meta(max_length=3)] = ()
     bid: Annotated[tuple[Bid, ...], Meta(max_length=3)] | None = None
     landlord: Seat | None = None
@@ -235,3 +235,51 @@ def bids_that_fit(
         if unasked is None or len(bids) <= unasked
     ]
     return fitting[0] if len(fitting) == 1 else None
+
+
+# ------------------------------------------------------------------------------------------------- the judge's side
+
+
+class Cards:
+    """The numbered cards of a match: what a judge knows and asks."""
+
+    def __init__(self, deal: Json, *, bidding: bool) -> None:
+        deck = set(range(54))
+        self.hands: list[set[int]] = []
+        for text in (*deal["hands"], deal["bottom"]):
+            self.hands.append(set(NUMBERING.pick(deck, text)))
+            deck -= self.hands[-1]
+        self._bottom = self.hands.pop()
+        if not bidding:
+            self.hands[0] |= self._bottom
+        self._own = [sorted(hand) for hand in self.hands]
+        self._bids: list[int] = []
+        self._plays: list[list[int]] = []
+        self._introduced: set[int] = set()
+        """Seats that have received their cards for the play."""
+
+    def request(self, view: View) -> Json:
+        """The request to the seat of a view, whose turn it is."""
+        seat = view.seat
+        if view.phase == "bid":
+            return {"own": self._own[seat], "bid": list(self._bids)}
+        landlord = int(view.to_json()["landlord"])
+        if not self._plays:
+            self.hands[landlord] |= self._bottom
+        request: Json = {"history": [[], [], *self._plays][-2:]}
+        if seat not in self._introduced:
+            self._introduced.add(seat)
+            request |= {"own": self._own[seat], "publiccard": sorted(self._bottom)}
+            if self._bids:
+                request |= {"landlord": landlord, "pos": seat, "finalbid": max(self._bids)}
+        return request
+
+    def did(self, seat: int, word: str, cards: Sequence[int] = ()) -> Any:
+        """Take an action after its request. Returns its response. ``cards``: which of these ranks are played."""
+        if word.startswith("bid"):
+            self._bids.append(int(word.removeprefix("bid")))
+            return self._bids[-1]
+        played = list(cards) if cards or word == "pass" else NUMBERING.pick(self.hands[seat], word)
+        self.hands[seat].difference_update(played)
+        self._plays.append(played)
+        return played

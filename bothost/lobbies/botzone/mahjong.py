@@ -121,21 +121,7 @@ class Mahjong(Dialect):
         """Fold our answer to a discard or an added kong. A request shows what we do on our own turn."""
         if self.view is None or not self.view.asked or self.view.phase not in ("claims", "robbing"):
             return []
-        return self._observe(f"answer {self.seat} {self._claim(str(answered))}")
-
-    def _claim(self, answered: str) -> str:
-        match answered.split():
-            case ["PASS"] | []:
-                return "pass"
-            case ["HU"]:
-                return "hu"
-            case ["GANG"]:
-                return f"gang:{self._last}"
-            case ["PENG", _]:
-                return f"peng:{self._last}"
-            case ["CHI", middle, _]:
-                return f"chi:{middle}"
-        raise Mismatch(f"our response to a discard was {answered[:40]!r}, which is no claim")
+        return self._observe(f"answer {self.seat} {action_of(str(answered).strip() or 'PASS', self._last)}")
 
     def respond(self, actions: Sequence[str]) -> Any:
         move, _, tile = actions[0].partition(":")
@@ -178,6 +164,27 @@ class Mahjong(Dialect):
             return events + self._observe(line)
         except Mismatch:
             return events
+
+
+def action_of(response: str, claimed: str | None) -> str:
+    """The action of a response, without the discard after a claim. Raises Mismatch.
+
+    ``claimed``: the tile that may be claimed; None if the seat has drawn a tile.
+    """
+    match response.split():
+        case ["PASS" | "HU" as verb]:
+            return verb.lower()
+        case ["PLAY" | "BUGANG" as verb, tile] if claimed is None:
+            return f"{verb.lower()}:{tile}"
+        case ["GANG", tile] if claimed is None:
+            return f"angang:{tile}"
+        case ["GANG"] if claimed is not None:
+            return f"gang:{claimed}"
+        case ["PENG", _] if claimed is not None:
+            return f"peng:{claimed}"
+        case ["CHI", middle, _] if claimed is not None:
+            return f"chi:{middle}"
+    raise Mismatch(f"{response[:40]!r} is not an answer to a {'draw' if claimed is None else 'discard'}")
 
 
 def _number(word: str, below: int) -> int:

@@ -10,7 +10,9 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from bothost.lobbies.botzone.dialect import Dialect, Folded, Mismatch
+from bothost.rules.game import Json
 
+COLUMNS = "abcdefgh"
 START = "start - ---------------------------OX------XO--------------------------- 0"
 
 
@@ -22,36 +24,40 @@ class Reversi(Dialect):
     players: ClassVar[int] = 2
 
     def take(self, request: Any, answered: Any) -> Folded:
-        x, y = _square(request)
+        word = word_of(request)
         if self.view is None:
-            self._begin(0 if x < 0 else 1)
+            self._begin(0 if word == "pass" else 1)
             events = self._observe(START)
-            return Folded(events + ([] if x < 0 else self._observe(_event(0, x, y))))
-        return Folded(self._own(answered) + self._observe(_event(1 - self.seat, x, y)))
+            return Folded(events + ([] if word == "pass" else self._moved(0, word)))
+        return Folded(self._own(answered) + self._moved(1 - self.seat, word))
 
     def respond(self, actions: Sequence[str]) -> Any:
         (action,) = actions
-        if action == "pass":
-            return {"x": -1, "y": -1}
-        return {"x": "abcdefgh".index(action[0]), "y": int(action[1]) - 1}
+        return square_of(action)
 
     def blind(self, request: Any, answered: Any = None) -> Any:
-        return {"x": -1, "y": -1}
+        return square_of("pass")
 
     def _own(self, answered: Any) -> list[str]:
-        return self._observe(_event(self.seat, *_square(answered)))
+        return self._moved(self.seat, word_of(answered))
+
+    def _moved(self, seat: int, word: str) -> list[str]:
+        return self._observe(f"pass {seat}" if word == "pass" else f"move {seat} {word}")
 
 
-def _event(seat: int, x: int, y: int) -> str:
-    return f"pass {seat}" if x < 0 else f"move {seat} {'abcdefgh'[x]}{y + 1}"
+def square_of(word: str) -> Json:
+    """The message for an action in notation."""
+    return {"x": -1, "y": -1} if word == "pass" else {"x": COLUMNS.index(word[0]), "y": int(word[1]) - 1}
 
 
-def _square(value: Any) -> tuple[int, int]:
-    """A square, or (-1, -1). Raises Mismatch."""
+def word_of(value: Any) -> str:
+    """The notation of the action that a message holds. Raises Mismatch."""
     try:
         x, y = map(int, value.split()) if isinstance(value, str) else (int(value["x"]), int(value["y"]))
     except (TypeError, KeyError, ValueError):
-        raise Mismatch("the request has no square x, y") from None
-    if not (0 <= x < 8 and 0 <= y < 8) and (x, y) != (-1, -1):
-        raise Mismatch(f"square {x}, {y} is not on the board")
-    return x, y
+        raise Mismatch("the message has no square x, y") from None
+    if (x, y) == (-1, -1):
+        return "pass"
+    if not (0 <= x < 8 and 0 <= y < 8):
+        raise Mismatch(f"there is no square {x}, {y}")
+    return f"{COLUMNS[x]}{y + 1}"

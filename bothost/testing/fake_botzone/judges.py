@@ -8,17 +8,29 @@ from __future__ import annotations
 
 import random
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import msgspec
 
 from bothost import rules
-from bothost.lobbies.botzone.doudizhu import NUMBERING
-from bothost.rules.game import Json, State
+from bothost.lobbies.botzone.dialect import Mismatch
+from bothost.lobbies.botzone.doudizhu import NUMBERING, Cards
+from bothost.lobbies.botzone.mahjong import WINDS, action_of
+from bothost.lobbies.botzone.reversi import square_of, word_of
+from bothost.rules.game import State
 
 
 class Illegal(ValueError):
     """A response that loses the match."""
+
+
+def _action(decode: Callable[..., str], *message: Any) -> str:
+    """Decode a response. Raises Illegal."""
+    try:
+        return decode(*message)
+    except Mismatch as error:
+        raise Illegal(str(error)) from None
 
 
 class Judge(ABC):
@@ -81,19 +93,14 @@ class ReversiJudge(Judge):
             self._opponent()
 
     def _take(self, response: Any) -> None:
-        try:
-            x, y = response["x"], response["y"]
-            word = "pass" if (x, y) == (-1, -1) else "abcdefgh"[x] + str(y + 1)
-        except (KeyError, TypeError, IndexError):
-            raise Illegal("no square") from None
-        self._do(self.me, word)
+        if not isinstance(response, dict):
+            raise Illegal("the response must be a square")
+        self._do(self.me, _action(word_of, response))
         if not self.state.terminal:
             self._opponent()
 
     def _opponent(self) -> None:
-        word = self._random(1 - self.me)
-        passed = word == "pass"
-        self.request = {"x": -1 if passed else "abcdefgh".index(word[0]), "y": -1 if passed else int(word[1]) - 1}
+        self.request = square_of(self._random(1 - self.me))
 
 
 class LandlordJudge(Judge):
@@ -105,50 +112,23 @@ class LandlordJudge(Judge):
     def __init__(self, me: int, seed: int, rng: random.Random) -> None:
         super().__init__(me, seed, rng)
         self.state = rules.game("doudizhu", preset="botzone-bid" if self.bidding else "botzone").new_state(seed)
-        deck, deal = set(range(54)), self.state.deal
-        self.hands: list[set[int]] = []
-        for text in (*deal["hands"], deal["bottom"]):
-            self.hands.append(set(NUMBERING.pick(deck, text)))
-            deck -= self.hands[-1]
-        self.bottom = self.hands.pop()
-        if not self.bidding:
-            self.hands[0] |= self.bottom
-        self.own = sorted(self.hands[me])
-        self.bids: list[int] = []
-        self.plays: list[list[int]] = []
-        self.introduced = False
+        self.cards = Cards(self.state.deal, bidding=self.bidding)
         self._go_on()
 
     def _take(self, response: Any) -> None:
-        if self._phase() == "bid":
+        if self.state.view(self.me).phase == "bid":
             if not isinstance(response, int):
                 raise Illegal("a bid is a number")
-            self._do(self.me, f"bid{response}")
-            self._bid(response)
+            word, played = f"bid{response}", []
         else:
-            if not isinstance(response, list) or not self.hands[self.me].issuperset(response):
+            if not isinstance(response, list) or not self.cards.hands[self.me].issuperset(response):
                 raise Illegal("the hand does not have these cards")
             if len(set(response)) != len(response):
                 raise Illegal("a card is played twice")
-            self._do(self.me, self._reading(NUMBERING.text(response)) if response else "pass")
-            self._play(self.me, response)
+            word, played = self._reading(NUMBERING.text(response)) if response else "pass", response
+        self._do(self.me, word)
+        self.cards.did(self.me, word, played)
         self._go_on()
-
-    def _phase(self) -> str:
-        return self.state.view(self.me).phase
-
-    def _bid(self, bid: int) -> None:
-        self.bids.append(bid)
-        if self._phase() == "play":
-            self.hands[self._landlord()] |= self.bottom
-
-    def _landlord(self) -> int:
-        landlord: int = self.state.view(self.me).to_json()["landlord"]
-        return landlord
-
-    def _play(self, seat: int, cards: list[int]) -> None:
-        self.hands[seat].difference_update(cards)
-        self.plays.append(cards)
 
     def _reading(self, text: str) -> str:
         legal = [self.state.game.notation(int(action)) for action in self.state.legal(self.me)]
@@ -159,27 +139,13 @@ class LandlordJudge(Judge):
 
     def _go_on(self) -> None:
         """The others play until our turn."""
-        while not self.state.terminal and self.state.to_act[0] != self.me:
-            seat = self.state.to_act[0]
-            bidding = self._phase() == "bid"
-            word = self._random(seat)
-            if bidding:
-                self._bid(int(word[3:]))
-            else:
-                self._play(seat, [] if word == "pass" else NUMBERING.pick(self.hands[seat], word))
-        if not self.state.terminal:
-            self.request = self._ask()
-
-    def _ask(self) -> Json:
-        if self._phase() == "bid":
-            return {"own": self.own, "bid": list(self.bids)}
-        request: Json = {"history": [[], [], *self.plays][-2:]}
-        if not self.introduced:
-            self.introduced = True
-            request |= {"own": self.own, "publiccard": sorted(self.bottom)}
-            if self.bidding:
-                request |= {"landlord": self._landlord(), "pos": self.me, "finalbid": max(self.bids)}
-        return request
+        while not self.state.terminal:
+            (seat,) = self.state.to_act
+            request = self.cards.request(self.state.view(seat))
+            if seat == self.me:
+                self.request = request
+                return
+            self.cards.did(seat, self._random(seat))
 
 
 class BiddingJudge(LandlordJudge):
@@ -226,7 +192,7 @@ class MahjongJudge(Judge):
         tiles = [tile for tile in hand if tile[0] != "H"]
         counts = " ".join(str(len(seat)) for seat in flowers)
         shown = [flower for seat in flowers for flower in seat]
-        quan = ("east", "south", "west", "north").index(wind)
+        quan = WINDS.index(wind)
         return [f"0 {self.me} {quan}", " ".join(["1", counts, *tiles, *shown])]
 
     def _take(self, response: Any) -> None:
@@ -245,8 +211,10 @@ class MahjongJudge(Judge):
         asked, discard = self.state.to_act, ""
         for seat in asked:
             if seat == self.me:
-                word, discard = self._words(response)
-                self._do(seat, word)
+                view = self.state.view(seat)
+                last = None if view.phase == "turn" else view.to_json()["last_tile"]
+                self._do(seat, _action(action_of, response, last))
+                discard = response.split()[-1]
             else:
                 self._other(seat)
         while not self.state.terminal and len(self.state.to_act) == 1:
@@ -266,30 +234,6 @@ class MahjongJudge(Judge):
             self.state.apply(seat, self.state.game.parse("pass"))
         else:
             self._random(seat)
-
-    def _words(self, response: str) -> tuple[str, str]:
-        """Our answer as an action, and the discard after a claim."""
-        view = self.state.view(self.me)
-        last = view.to_json()["last_tile"]
-        turn = view.phase == "turn"
-        match response.split():
-            case ["PASS"]:
-                return "pass", ""
-            case ["HU"]:
-                return "hu", ""
-            case ["PLAY", tile] if turn:
-                return f"play:{tile}", ""
-            case ["GANG", tile] if turn:
-                return f"angang:{tile}", ""
-            case ["BUGANG", tile] if turn:
-                return f"bugang:{tile}", ""
-            case ["GANG"]:
-                return f"gang:{last}", ""
-            case ["PENG", discard]:
-                return f"peng:{last}", discard
-            case ["CHI", middle, discard]:
-                return f"chi:{middle}", discard
-        raise Illegal(f"{response} is not a valid response")
 
     def _collect(self) -> None:
         """Turn the new events of our seat into requests."""
