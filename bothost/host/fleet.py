@@ -20,6 +20,7 @@ import structlog
 
 from bothost.config import Settings
 from bothost.errors import StoreUnavailable, UsageError
+from bothost.host import signals
 from bothost.host.control import Control, NoHost, ask, socket_path
 from bothost.host.kept_process import KeptProcess
 from bothost.host.leases import release_dead
@@ -114,16 +115,8 @@ class Fleet:
 
     async def _keep_workers(self) -> None:
         """Start the workers, handle signals, and return when all have ended for good."""
-        loop = asyncio.get_running_loop()
-        interrupt = {number: functools.partial(self.interrupt, number) for number in (signal.SIGINT, signal.SIGTERM)}
-        signals: dict[signal.Signals, Callable[[], None]] = {**interrupt, signal.SIGHUP: self.reload}
-        for number, handler in signals.items():
-            loop.add_signal_handler(number, handler)
-        try:
+        with signals.handling(self.interrupt, self.reload):
             await asyncio.gather(*(self._keep(worker) for worker in self.workers.values()))
-        finally:
-            for number in signals:
-                loop.remove_signal_handler(number)
 
     async def _keep(self, worker: KeptProcess) -> None:
         """Keep a worker. If it ends because its lobby is unreachable at the start, the others end, too."""

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import functools
 import gc
-import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any, TypeVar
@@ -16,7 +15,7 @@ import uvloop
 
 from bothost.config import Settings, config_hash
 from bothost.errors import StoreUnavailable
-from bothost.host import commands, reload
+from bothost.host import commands, reload, signals
 from bothost.host.check import check_settings
 from bothost.host.control import Control, socket_path
 from bothost.host.leases import Identity, Keeper, release_dead
@@ -81,7 +80,6 @@ async def opened(
     ``patient``: wait for a database that is away, instead of raising StoreUnavailable.
     Raises ConfigError, SchemaOutdated, StoreUnavailable, and HostRunning if another host uses this ``data_dir``.
     """
-    loop = asyncio.get_running_loop()
     host: Host | None = None
     # First, because its lock also protects the socket.
     identity = identity or Identity.of(settings.host.data_dir, settings.host.name)
@@ -110,7 +108,7 @@ async def opened(
             async with _pages(host), BackgroundTasks() as tasks:
                 tasks.spawn(_trim())
                 tasks.spawn(_reload(host, read, hangup))
-                with _signals(loop, host, hangup.set):
+                with signals.handling(host.interrupt, hangup.set):
                     async with models.following():
                         yield host
     finally:
@@ -152,21 +150,6 @@ async def _reload(host: Host, read: Callable[[], Settings] | None, hangup: async
         await hangup.wait()
         hangup.clear()
         await reload.apply(host, read)
-
-
-@contextlib.contextmanager
-def _signals(loop: asyncio.AbstractEventLoop, host: Host, on_hangup: Callable[[], object]) -> Any:
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    for number in numbers:
-        if number == signal.SIGHUP:
-            loop.add_signal_handler(number, on_hangup)
-        else:
-            loop.add_signal_handler(number, host.interrupt, number)
-    try:
-        yield
-    finally:
-        for number in numbers:
-            loop.remove_signal_handler(number)
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:

@@ -23,6 +23,7 @@ from bothost.cli.status import is_well
 from bothost.errors import ConfigError, UsageError
 from bothost.host.control import ask
 from bothost.host.leases import Identity
+from bothost.host.signals import TWICE_S
 from bothost.store import schema
 
 CONFIG = """
@@ -273,6 +274,7 @@ def test_the_second_ctrl_c_quits_with_the_exit_code_of_ctrl_c(shell):
         until_it_answers(shell, host, lambda status: status["tables"] and status["decisions"])
         host.send_signal(signal.SIGINT)
         until_it_answers(shell, host, lambda status: status["draining"])
+        time.sleep(2 * TWICE_S)
         host.send_signal(signal.SIGINT)
         _out, err = host.communicate(timeout=20)
         assert host.returncode == 130, err
