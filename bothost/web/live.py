@@ -24,6 +24,7 @@ from bothost.rules.game import Game, Json, View
 from bothost.store.models import chat, events, snapshots
 from bothost.store.query import HandQuery
 from bothost.store.reader import Key, LoggedHand, latest_hands, read_hands
+from bothost.web.drawn import drawn
 from bothost.web.hands import described, name_of, seat_names
 from bothost.web.site import Site
 from bothost.web.stream import Changes
@@ -248,8 +249,8 @@ def seen(live: LiveHand, viewer: Viewer, boards: Mapping[str, Board]) -> Json:
     record, view, game = live.hand.game, None, None
     knows_seat = viewer.kind == "operator" and record.table not in viewer.plays_at
     if live.view is not None:
-        game, whole = live.view.game, live.view.to_json()
-        view = whole if knows_seat else public_view(record.game, whole, boards)
+        game = live.view.game
+        view = drawn(live.view) if knows_seat else public_view(record.game, live.view.to_json(), boards)
     names = seat_names(live.hand, game)
     said = live.chat if knows_seat else []
     return {**line(live), "names": names, "view": view, "left_ms": live.left_ms, "chat": said}

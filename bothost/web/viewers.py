@@ -10,13 +10,14 @@ import hmac
 import secrets
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 import msgspec
 
 from bothost.hookspecs import Board
 from bothost.rules.game import Json
+from bothost.web.drawn import recent_moves
 
 MOST_CHAT = 50
 """Lines of chat that a page shows, the last ones."""
@@ -105,7 +106,8 @@ def _hide_mahjong(view: Json) -> Json:
     melds = [
         [{**meld, "tile": None} if meld["kind"] == "angang" else meld for meld in of_seat] for of_seat in view["melds"]
     ]
-    return {**_without(view, "events"), "hand": [], "drawn": None, "melds": melds}
+    recent = recent_moves(view["events"], view["seat"])
+    return {**_without(view, "events"), "hand": [], "drawn": None, "melds": melds, "recent": recent}
 
 
 def _hide_pairing(view: Json) -> Json:
@@ -128,17 +130,17 @@ _PUBLIC: dict[str, Callable[[Json], Json]] = {
 
 
 def last_move(game: str, public: Json | None) -> Json | None:
-    """The last move in what is public of a position: ``seat`` (None: not known) and ``notation``."""
+    """The last move in what is public of a position: ``seat`` and ``notation``."""
+    moves: Sequence[tuple[int, str]] = []
     if public is None:
         return None
-    if game == "doudizhu" and public["history"]:
-        seat, notation = public["history"][-1]
-        return {"seat": seat, "notation": notation}
-    if game == "othello" and public["moves"]:
-        return {"seat": None, "notation": public["moves"][-1]}
-    if game == "mahjong" and public["last_tile"]:
-        return {"seat": public["actor"], "notation": f"play:{public['last_tile']}"}
-    return None
+    if game == "doudizhu":
+        moves = public["history"]
+    elif game == "mahjong":
+        moves = public["recent"]
+    elif game == "othello" and public["moves"]:  # in turn: who cannot move passes
+        moves = [((public["start"]["turn"] + len(public["moves"]) - 1) % 2, public["moves"][-1])]
+    return {"seat": moves[-1][0], "notation": moves[-1][1]} if moves else None
 
 
 def public_view(game: str, view: Json, boards: Mapping[str, Board]) -> Json | None:

@@ -10,6 +10,7 @@ from starlette.testclient import TestClient
 from bothost import rules
 from bothost.plugins import Plugins
 from bothost.web.application import STATIC, Web
+from bothost.web.drawn import drawn
 from bothost.web.site import Site
 from bothost.web.viewers import Viewers
 
@@ -234,6 +235,30 @@ def test_the_board_of_mahjong_names_the_tiles_of_a_chow_and_marks_who_is_asked(p
     page.evaluate(DRAW, {"module": "mahjong", "view": view, "legal": ["pass", "chi:B2"]})
     assert page.locator(".actions button").all_inner_texts() == ["Pass", "Chow 1-2-3 dot"]
     assert page.locator(".seat.turn").evaluate_all("seats => seats.map((seat) => seat.ariaLabel)") == ["a"]
+
+
+def test_the_board_of_mahjong_marks_the_last_discard_also_after_the_next_draw(page, served):
+    game = rules.game("mahjong")
+    state = game.new_state(1)
+    for _ in range(4):  # each seat draws and discards
+        seat = state.to_act[0]
+        state.apply(seat, next(a for a in state.legal(seat).tolist() if game.notation(a).startswith("play:")))
+    page.goto(f"{served}/")
+    page.evaluate(DRAW, {"module": "mahjong", "view": drawn(state.view(0))})
+    assert page.locator(".seat.own.turn").count() == 1
+    assert page.locator(".river .selected").count() == page.locator(".seat.left .river .selected").count() == 1
+
+
+def test_the_board_of_pairing_marks_what_the_other_player_has_just_collected(page, served):
+    view = {"hands": [["g1", "r2"], ["?"]], "pool": ["g5"], "deck": [], "selected": [], "to_move": 0, "seat": 0}
+    view |= {"libraries": [["g2", "g3"], ["b1", "b2", "r4", "r5"]], "scores": [5, 9], "charges": [[0, 0], [0, 0]]}
+    turns = [[1, "enter:pairing"], [1, "b1"], [1, "b2"], [0, "enter:pairing"], [0, "g2"], [0, "g3"]]
+    turns += [[1, "enter:A"], [1, "?"], [1, "enter:pairing"], [1, "r4"], [1, "r5"]]
+    page.goto(f"{served}/")
+    for more in ([], [[0, "enter:pairing"], [0, "g1"]]):
+        page.evaluate(DRAW, {"module": "pairing", "view": {**view, "history": turns + more}})
+        marked = page.locator(".marked").evaluate_all("cards => cards.map((card) => card.ariaLabel)")
+        assert marked == ["red 4", "red 5"]
 
 
 def test_where_all_hands_are_shown_so_are_the_concealed_kongs_of_others(page, served):

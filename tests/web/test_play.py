@@ -25,6 +25,7 @@ from bothost.store.reader import iter_hands, iter_timelines, join_events
 from bothost.store.rebuild import moves_of
 from bothost.web import matches, opponents
 from bothost.web.application import Web
+from bothost.web.drawn import drawn
 from bothost.web.matches import LOBBY, Match
 from bothost.web.opponents import bots_of, configuration
 from bothost.web.seat import Seat
@@ -314,19 +315,47 @@ def test_accounts_are_admitted_and_dismissed_while_the_lobby_runs():
     core.accounts.add("eve", "a-new-token")
 
 
+def streamed(page, *messages):
+    """Let the stream of game 1 say this."""
+    body = "".join(f"data: {json.dumps(message)}\n\n" for message in messages)
+    page.route("**/api/play/1", lambda route: route.fulfill(content_type="text/event-stream", body=body))
+
+
+def asked(state, game):
+    """What the player at seat 0 is shown when it is their turn."""
+    view = state.view(0)
+    legal = [{"action": int(action), "notation": view.notation(action)} for action in state.legal(0)]
+    shown = {"state": "playing", "game": game, "seat": 0, "names": ["eve", "bob", "ann", "cyd"], "view": drawn(view)}
+    return shown | {"legal": legal, "ask": "1", "left_ms": 60_000, "notice": "", "left": False, "ended": False}
+
+
+@pytest.mark.parametrize(
+    ("game", "words"),
+    [
+        ("doudizhu", "bob: pass · ann: pass"),
+        ("mahjong", "bob: 3 character · ann: 9 character · cyd: 3 character"),
+        ("othello", "bob: c3"),
+        ("pairing", "bob: swap a card, pair any two: green 11, red 1, pair: red 5, red 4"),
+    ],
+)
+def test_in_ones_turn_the_page_says_what_the_others_did(page, served, game, words):
+    state, movers = rules.game(game).new_state(1), [0]
+    while movers[-1] == 0 or state.to_act != (0,):
+        movers.append(state.to_act[0])
+        moves = {state.game.notation(action): action for action in state.legal(movers[-1]).tolist()}
+        discard = next((move for move in moves if move.startswith("play:")), None)
+        state.apply(movers[-1], moves["pass" if "pass" in moves else discard or next(iter(moves))])
+    streamed(page, asked(state, game))
+    page.goto(f"{served}/play/1")
+    page.wait_for_selector(".turn-note:has-text('Your turn.')")
+    assert page.locator(".turn-note [role=status]").inner_text() == f"{words} Your turn."
+
+
 @pytest.mark.parametrize("game", ["othello", "doudizhu"])
 def test_a_game_that_ended_early_asks_nothing_any_more(page, served, game):
     """Its last question stays open, as nobody answered it."""
-    state = rules.game(game).new_state(1)
-    view, legal = (
-        state.view(0).to_json(),
-        [{"action": int(a), "notation": state.view(0).notation(a)} for a in state.legal(0)],
-    )
-    shown = {"state": "playing", "game": game, "seat": 0, "names": ["eve", "bob", "ann"], "view": view, "legal": legal}
-    shown |= {"ask": "1", "left_ms": 60_000, "acted": None, "notice": "", "left": False, "ended": False}
-    early = shown | {"state": "over", "notice": "the opponents have gone", "ended": True}
-    body = "".join(f"data: {json.dumps(message)}\n\n" for message in (shown, early))
-    page.route("**/api/play/1", lambda route: route.fulfill(content_type="text/event-stream", body=body))
+    shown = asked(rules.game(game).new_state(1), game)
+    streamed(page, shown, shown | {"state": "over", "notice": "the opponents have gone", "ended": True})
     page.goto(f"{served}/play/1")
     page.wait_for_selector("text=the opponents have gone")
     page.wait_for_selector(".board")

@@ -1,9 +1,9 @@
 // Playing cards without pictures: a rank is all that Dou Dizhu and the pairing game look at.
 import { html } from "../html.js";
 
-/** One card. `card`: {id, rank, colour, label}; a button where `onClick` is given. */
-export function Card({ card, back, small, selected, dimmed, onClick }) {
-  const classes = ["card", small && "small", back && "back", selected && "selected", dimmed && "dimmed", card?.colour && `suit-${card.colour}`];
+/** One card. `card`: {id, rank, colour, label}; a button where `onClick` is given. `marked`: a player has just got it. */
+export function Card({ card, back, small, selected, marked, dimmed, onClick }) {
+  const classes = ["card", small && "small", back && "back", selected && "selected", marked && "marked", dimmed && "dimmed", card?.colour && `suit-${card.colour}`];
   const name = classes.filter(Boolean).join(" ");
   if (back) return html`<span class=${name} aria-hidden="true"></span>`;
   const face = html`<span class=${`rank${card.rank.length > 1 ? " wide" : ""}`}>${card.rank}</span>${card.symbol ? html`<span class="symbol">${card.symbol}</span>` : null}`;

@@ -54,6 +54,9 @@ function Head({ seat, position, t }) {
     ${view.flowers?.[seat] > 0 && html`<span class="count">${t("Flowers")} ${view.flowers[seat]}</span>`}</header>`;
 }
 
+/** Who discarded last. */
+const discarder = (view) => recent(view).findLast(([, notation]) => notation.startsWith("play:"))?.[0];
+
 /** Whether a seat has the turn. To a discard, several may answer. */
 const moves = (view, seat) => view.actor === seat && ["turn", "discard"].includes(view.phase);
 
@@ -65,7 +68,7 @@ function Opponent({ seat, place, position, t }) {
     ${hand ? html`<div class="tiles">${[...hand].sort(bySuit).map((tile, i) => html`<${Tile} key=${i} small tile=${tile} t=${t} />`)}</div>`
       : html`<${Hidden} count=${view.hand_sizes[seat]} t=${t} />`}
     <${Melds} melds=${melds[seat]} t=${t} />
-    <${River} tiles=${view.discards[seat]} last=${view.last_tile && view.actor === seat} t=${t} />
+    <${River} tiles=${view.discards[seat]} last=${seat === discarder(view)} t=${t} />
   </section>`;
 }
 
@@ -79,8 +82,8 @@ function Win({ win, players, t }) {
     ${parts && html`<p class="count">${t("Fan points")}${t(": ")}${sum} = ${parts}</p>`}</section>`;
 }
 
-/** The last discard: [seat, notation]. */
-export const recent = (view) => (view.last_tile ? [[view.actor, `play:${view.last_tile}`]] : []);
+/** What all saw since this seat discarded last, the newest last: [seat, notation]. */
+export const recent = (view) => view.recent ?? [];
 
 /** "peng:B2" → words. A discard is its tile, a chow all of its tiles. */
 export function describe(notation, t) {
@@ -106,7 +109,7 @@ export function Board({ position, legal, onAct, t }) {
     <${Opponent} seat=${(seat + 3) % 4} place="left" position=${position} t=${t} />
     <${Opponent} seat=${(seat + 1) % 4} place="right" position=${position} t=${t} />
     <section class=${`seat own${legal?.length || moves(view, seat) ? " turn" : ""}`} aria-label=${players[seat]}>
-      <${River} tiles=${view.discards[seat]} last=${view.last_tile && view.actor === seat} t=${t} />
+      <${River} tiles=${view.discards[seat]} last=${seat === discarder(view)} t=${t} />
       <${Head} seat=${seat} position=${position} t=${t} />
       ${others.length && onAct ? html`<div class="actions">${others.map((action) => html`<button type="button" class=${`act${action.notation === "pass" ? "" : " primary"}`}
         onClick=${() => onAct(action)}>${capital(describe(action.notation, t))}</button>`)}</div>` : null}

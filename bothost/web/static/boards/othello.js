@@ -38,4 +38,7 @@ export function Board({ position, legal, onAct, t }) {
   </div>`;
 }
 
+/** The last move: [seat, notation]. The colours take turns: who cannot move passes. */
+export const recent = ({ moves, start }) => (moves.length ? [[(start.turn + moves.length - 1) % 2, moves.at(-1)]] : []);
+
 export const describe = (notation, t) => (notation === "pass" ? t("pass turn") : notation);

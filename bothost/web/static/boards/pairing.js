@@ -20,26 +20,40 @@ export function cardOf(name, t) {
   return { id: name, rank: name.slice(1), symbol, colour, label: `${t(colour)} ${name.slice(1)}` };
 }
 
-function Cards({ names, moves, selected, onAct, small, label, t }) {
+/** The last turn of the other player, by phase: [seat, "enter:pairing g1 g5"]. What is hidden is "?". */
+export function recent({ history = [], seat }) {
+  const turn = history.slice(0, history.findLastIndex(([mover]) => mover !== seat) + 1);
+  const phases = [];
+  for (const [mover, notation] of turn.slice(turn.findLastIndex(([mover]) => mover === seat) + 1)) {
+    if (notation.includes(":") || !phases.length) phases.push([mover, notation]); else phases.at(-1)[1] += ` ${notation}`;
+  }
+  return phases;
+}
+
+function Cards({ names, moves, selected, marked, onAct, small, label, t }) {
   return html`<div class=${`hand spread${small ? " small" : ""}`} role="group" aria-label=${label}>
-    ${names.map((name) => html`<${Card} key=${name} card=${cardOf(name, t)} small=${small} selected=${selected?.includes(name)}
+    ${names.map((name) => html`<${Card} key=${name} card=${cardOf(name, t)} small=${small} selected=${selected?.includes(name)} marked=${marked?.includes(name)}
       dimmed=${Boolean(onAct && moves.size && !moves.has(name))} onClick=${onAct && moves.has(name) ? () => onAct(moves.get(name)) : undefined} />`)}
   </div>`;
 }
 
 function Person({ seat, position, t, place, children }) {
   const { view, players } = position;
+  const taken = recent(view).flatMap(([mover, notation]) => (mover === seat ? notation.split(" ") : []));
   return html`<section class=${`seat ${place}${view.to_move === seat ? " turn" : ""}`} aria-label=${players[seat]}>
     <header><strong>${players[seat]}</strong><span class="badge">${view.scores[seat]} ${t(view.scores[seat] === 1 ? "point" : "points")}</span>
       <span class="count" title=${t("How often each skill can still be used")}>${capital(t("phase A"))} ${view.charges[seat][0]} × · ${t("phase B")} ${view.charges[seat][1]} ×</span></header>
     ${children}
-    <div class="library"><span class="count">${t("Collected")}</span><${Cards} names=${view.libraries[seat]} small moves=${new Map()} label=${t("Collected")} t=${t} /></div>
+    <div class="library"><span class="count">${t("Collected")}</span><${Cards} names=${view.libraries[seat]} marked=${taken} small moves=${new Map()} label=${t("Collected")} t=${t} /></div>
   </section>`;
 }
 
 export function describe(notation, t) {
-  const [kind, phase] = notation.split(":");
-  return kind === "enter" ? t(`phase ${phase}`) : cardOf(notation, t).label;
+  const [first, ...cards] = notation.split(" ");
+  const [kind, phase] = first.split(":");
+  const words = kind === "enter" ? t(`phase ${phase}`) : cardOf(first, t).label;
+  const shown = cards.filter((name) => name !== "?").map((name) => cardOf(name, t).label).join(t(", "));
+  return shown ? `${words}${t(": ")}${shown}` : words;
 }
 
 export function Board({ position, legal, onAct, t }) {

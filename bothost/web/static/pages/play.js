@@ -92,6 +92,14 @@ function Hint({ id, game, ask, describe, t }) {
       <${Bars} actions=${hint.actions} describe=${describe} mark="" t=${t} />`}</section>`;
 }
 
+/** What the others did last: the moves of each of them after the name. */
+function News({ moves, names, describe, t }) {
+  return html`<span class="count">${moves.map(([seat, notation], i) => {
+    const before = moves[i - 1]?.[0] === seat ? t(", ") : `${i ? " · " : ""}${names[seat]}${t(": ")}`;
+    return before + describe(notation, t);
+  })}</span>`;
+}
+
 /** How the game ended for its player. */
 function outcome({ left, scores, seat }) {
   const own = scores?.[seat];
@@ -146,7 +154,7 @@ function Game({ id, onTitle, t }) {
   const Board = board.Board;
   const over = shown.scores || shown.state === "over";
   const legal = over ? undefined : shown.ask && sent !== shown.ask ? shown.legal : []; // a game may end with a question open
-  const others = (shown.view && board.recent?.(shown.view) || []).filter(([seat]) => seat !== shown.seat).map(([seat, notation]) => `${names[seat]}${t(": ")}${board.describe(notation, t)}`);
+  const news = over || !shown.view ? [] : (board.recent?.(shown.view) ?? []).filter(([seat]) => seat !== shown.seat);
   const turn = over ? t(outcome(shown)) : legal.length ? t("Your turn.") : shown.state === "playing" ? t("The others are thinking.") : "";
   return html`<h1>${gameName(shown.game, t)}</h1>
     ${shown.state === "waiting" || shown.state === "connecting" ? html`<p class="notice" role="status">${t("Your opponents are sitting down.")}</p>` : null}
@@ -154,7 +162,7 @@ function Game({ id, onTitle, t }) {
     ${shown.notice && !shown.left && html`<p class="notice" role="status">${said(shown.notice)}</p>`}
     ${shown.acted && !shown.left && html`<p class="notice" role="status">${t(shown.acted.reason === "timeout" ? "Your time ran out. The lobby chose" : "The lobby refused your moves. It chose")} <strong>${board.describe(shown.acted.action, t)}</strong>${t(".")}</p>`}
     <div class="columns"><div>
-      <div class="turn-note"><p role="status">${turn && !over && others.length > 0 && html`<span class="count">${others.join(" · ")}</span> `}${turn}</p>
+      <div class="turn-note"><p role="status">${news.length > 0 && html`<${News} moves=${news} names=${names} describe=${board.describe} t=${t} /> `}${turn}</p>
         ${!over && html`<${Clock} leftMs=${shown.left_ms} t=${t} />`}</div>
       <div class="place" ref=${place} tabindex="-1">${shown.view && html`<${Board} position=${{ seat: shown.seat, view: shown.view, views: shown.views ?? undefined, players: names }} legal=${legal} onAct=${legal?.length ? act : undefined} t=${t} />`}</div></div>
       <aside>${over ? html`<${Over} shown=${shown} names=${names} t=${t} />`
