@@ -121,11 +121,16 @@ class Timeline(msgspec.Struct, frozen=True):
 
 
 def iter_hands(
-    store: Store, query: HandQuery = EVERY_HAND, *, after: Key | None = None, page: int = PAGE_HANDS
+    store: Store,
+    query: HandQuery = EVERY_HAND,
+    *,
+    after: Key | None = None,
+    page: int = PAGE_HANDS,
+    where: Sequence[sa.ColumnElement[bool]] = (),
 ) -> Iterator[LoggedHand]:
-    """Yield the hands that match a query, by id. ``after``: only hands after that key."""
+    """Yield the hands that match a query, by id. ``after``: only hands after that key. ``where``: more conditions."""
     while True:
-        rows = _hands_page(store, query, page, _Bounds(after=after))
+        rows = _hands_page(store, query, page, _Bounds(after=after), where)
         for hand in rows:
             if query.accepts(hand.game.account, hand.game.players):
                 yield hand
@@ -274,9 +279,11 @@ def _joined(*columns: Any, low: bytes | None = None, high: bytes | None = None) 
     return sa.select(*columns).select_from(games.outerjoin(game_ends, sa.and_(*same, *within)))
 
 
-def _hands_page(store: Store, query: HandQuery, limit: int, bounds: _Bounds) -> list[LoggedHand]:
+def _hands_page(
+    store: Store, query: HandQuery, limit: int, bounds: _Bounds, where: Sequence[sa.ColumnElement[bool]] = ()
+) -> list[LoggedHand]:
     with store.begin() as connection:
-        return [_hand(row) for row in connection.execute(_page(_OF_HAND, query, limit, bounds))]
+        return [_hand(row) for row in connection.execute(_page(_OF_HAND, query, limit, bounds).where(*where))]
 
 
 def _page(columns: Sequence[Any], query: HandQuery, limit: int | None, bounds: _Bounds) -> sa.Select[Any]:
