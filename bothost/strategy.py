@@ -203,11 +203,12 @@ class Strategy(ABC):
     def player(self, table: Table) -> Player:
         """Make a player for one seat and hand."""
 
-    def decide_many(self, requests: Sequence[Request]) -> list[Decision] | Iterator[tuple[int, Decision]]:
+    def decide_many(self, requests: Sequence[Request]) -> list[Decision] | Iterator[tuple[int, Decision | Exception]]:
         """Decide for several tables at once; strategies that batch inference override it.
 
         Returns the decisions in the order of the requests, which is that of their deadlines. A generator may yield
-        (index of the request, decision) instead, in any order: the host uses each as soon as it comes.
+        (index of the request, decision) instead, in any order: the host uses each as soon as it comes. It may yield the
+        exception of a request that failed. If it raises one, the host asks the players that are left one by one.
         """
         return [r.player.decide(r.view, r.legal, r.budget) for r in requests]
 
@@ -235,13 +236,17 @@ class Strategy(ABC):
 
 
 def decide_all(strategy: Strategy, requests: Sequence[Request]) -> list[Decision]:
-    """What ``decide_many`` decides, in the order of the requests. Raises BothostError unless it is one for each."""
+    """What ``decide_many`` decides, in the order of the requests. Raises BothostError unless it is one for each.
+
+    Raises the exception that a generator yields.
+    """
     made = strategy.decide_many(requests)
-    if isinstance(made, Iterator):
-        by_index = dict(made)
-        decisions = [by_index[index] for index in range(len(requests)) if index in by_index]
-    else:
-        decisions = list(made)
+    by_index = dict(made) if isinstance(made, Iterator) else dict(enumerate(made))
+    decisions: list[Decision] = []
+    for _, decision in sorted(by_index.items()):
+        if isinstance(decision, Exception):
+            raise decision
+        decisions.append(decision)
     if len(decisions) != len(requests):
         message = f"decide_many returned {len(decisions)} decisions for {len(requests)} requests"
         raise BothostError(message, advice="return one for each")

@@ -62,7 +62,7 @@ class HostFault(Exception):
     """The host could not send the request. The strategy is not at fault, so it does not count towards quarantine."""
 
 
-class ProcessLate(ProcessFailed):
+class ProcessLate(ProcessFailed, TimeoutError):
     """The process had not answered at the deadline, and was killed."""
 
 

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import structlog
 
 from bothost.errors import described
-from bothost.host.process import ProcessLate
 from bothost.strategy import Decision, Player, Request, Strategy
 from bothost.tables import fallback
 from bothost.tables.actor import Loaded
@@ -229,10 +228,8 @@ class Worker:
         job, ticket = task
         try:
             decision = fallback.checked(fallback.CHAIN[0].decide(job, self._instance))
-        except ProcessLate as error:
-            return Result(job, ticket, None, "late", "strategy", error)
         except BaseException as error:
-            return Result(job, ticket, None, "error", "strategy", error)
+            return _failure(task, error)
         return Result(job, ticket, decision, None, "strategy")
 
     def _many(self, loaded: Loaded, instance: Strategy, tasks: list[QueuedJob]) -> None:
@@ -281,8 +278,14 @@ class Worker:
 
 
 def _result(task: QueuedJob, decision: Any) -> Result:
-    """The result of a job that ``decide_many`` decided."""
+    """The result of a job that ``decide_many`` decided, or failed to decide."""
+    if isinstance(decision, Exception):
+        return _failure(task, decision)
     try:
         return Result(*task, fallback.checked(decision), None, "strategy")
     except TypeError as error:
-        return Result(*task, None, "error", "strategy", error)
+        return _failure(task, error)
+
+
+def _failure(task: QueuedJob, error: BaseException) -> Result:
+    return Result(*task, None, "late" if isinstance(error, TimeoutError) else "error", "strategy", error)

@@ -76,8 +76,8 @@ class Exec(Strategy):
             self._own.add(program)
         return ExecPlayer(self, program, table, str(next(self._names)))
 
-    def decide_many(self, requests: Sequence[Request]) -> Iterator[tuple[int, Decision]]:
-        """Ask all programs at the same time, and yield each decision as soon as it is there."""
+    def decide_many(self, requests: Sequence[Request]) -> Iterator[tuple[int, Decision | Exception]]:
+        """Ask all programs at the same time, and yield each decision as soon as it is there, or why there is none."""
         players: list[Any] = [request.player for request in requests]
         asked = {
             index: player.ask(request.view, request.legal, request.budget)
@@ -91,7 +91,12 @@ class Exec(Strategy):
             for index, question in list(asked.items()):
                 if question.answer.done() or question.deadline <= now:
                     del asked[index]
-                    yield index, players[index].take(question, requests[index].view, requests[index].legal)
+                    made: Decision | Exception
+                    try:
+                        made = players[index].take(question, requests[index].view, requests[index].legal)
+                    except Exception as error:
+                        made = error
+                    yield index, made
 
     def leave(self, player: ExecPlayer) -> None:
         """Close the hand of a player, and stop its program if it is not shared."""

@@ -3,6 +3,7 @@
 import threading
 import time
 
+import pytest
 from table_seat import Seat
 
 from bothost.host.worker import QueuedJob, Worker
@@ -113,3 +114,26 @@ def test_of_a_batch_each_decision_is_used_as_it_comes_and_the_rest_is_decided_by
     worker.join(10)
     assert posted == [quick.job, soon.job, later.job]
     assert waiting[0] == [soon.job, later.job], "only these can be late now"
+
+
+@pytest.mark.parametrize(("error", "reason"), [(RuntimeError("broken"), "error"), (TimeoutError("slow"), "late")])
+def test_a_request_that_a_batch_reports_as_failed_is_not_asked_again(error, reason):
+    class Reports(RandomStrategy):
+        def player(self, table):
+            return RandomPlayer(1)
+
+        def decide_many(self, requests):
+            yield 0, error
+            yield 1, Decision(action=int(requests[1].legal[0]))
+
+    loaded = Loaded(Resolved("reports", Reports, None))
+    posted = []
+    worker = Worker(
+        "test", lambda _, results: posted.extend(results), lambda _: None, make=lambda _: Reports(None, None)
+    )
+    worker.submit({loaded: [task(loaded, "bad"), task(loaded, "good", 90e3)]})
+    worker.stop()
+    worker.join(10)
+    bad, good = posted
+    assert (bad.decision, bad.error, bad.cause) == (None, reason, error)
+    assert good.decision is not None and good.error is None

@@ -22,7 +22,7 @@ import pytest
 from stopwatch import fastest, seconds
 
 import bothost_openspiel
-from bothost import Budget, PluginError, ProtocolError, Request, Table, exec_protocol, rules
+from bothost import Budget, Decision, PluginError, ProtocolError, Request, Table, exec_protocol, rules
 from bothost.arena.match import play_deals
 from bothost.plugins import Plugins
 from bothost.strategy import decide_all
@@ -342,6 +342,15 @@ def test_one_bad_table_in_a_batch_keeps_no_other_from_its_answer(start: Callable
     for one in (requests[0], requests[2]):
         assert decide(one).action in one.legal
     assert strategy.next_id() == 4, "the third program was asked once"
+    made = dict(strategy.decide_many([request(strategy), request(strategy)]))
+    assert {type(each) for each in made.values()} == {Decision}
+
+
+def test_a_program_that_fails_in_a_batch_is_asked_once(start: Callable[..., Exec]) -> None:
+    strategy = start("say(type='error', id=m['id'], message='no idea'); continue")
+    ((index, error),) = strategy.decide_many([request(strategy)])
+    assert index == 0 and isinstance(error, PluginError) and "no idea" in str(error)
+    assert strategy.next_id() == 2
 
 
 def test_a_restarted_program_is_told_its_tables_again(start: Callable[..., Exec]) -> None:
