@@ -14,8 +14,6 @@ import random
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
-import sqlalchemy as sa
-
 from bothost.arena.lineup import Lineup
 from bothost.arena.match import HandInPlay, decide
 from bothost.config import StoreSettings
@@ -26,7 +24,9 @@ from bothost.plugins import Resolved
 from bothost.rules.game import Game
 from bothost.store.decision_log import DecisionLog
 from bothost.store.forget import delete_hands
-from bothost.store.models import game_ends, games
+from bothost.store.models import games
+from bothost.store.query import HandQuery
+from bothost.store.reader import iter_hands
 from bothost.store.store import Store
 from bothost.strategy import Decision, Request, Strategy
 from bothost.tables.actor import Actor, Loaded, Plan
@@ -151,14 +151,9 @@ def generate(
 
 def _logged(store: Store, table: str) -> set[int]:
     """Numbers of the hands in the log. Hands that did not end are deleted."""
-    ended = sa.exists().where(game_ends.c.game_id == games.c.game_id, game_ends.c.seat == games.c.seat)
-    query = sa.select(games.c.game_id, games.c.hand, ended.label("ended")).where(
-        games.c.lobby == LOBBY, games.c.table == table
-    )
-    with store.begin() as connection:
-        rows = connection.execute(query).all()
-    delete_hands(store, (row.game_id for row in rows if not row.ended))
-    return {int(row.hand) for row in rows if row.ended}
+    found = list(iter_hands(store, HandQuery(lobbies=(LOBBY,)), where=(games.c.table == table,)))
+    delete_hands(store, (hand.game.game_id for hand in found if hand.end is None))
+    return {int(hand.game.hand) for hand in found if hand.end is not None}
 
 
 async def _play(
