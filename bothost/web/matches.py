@@ -9,7 +9,7 @@ import math
 import secrets
 import time
 import unicodedata
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -20,14 +20,15 @@ from bothost import rules
 from bothost.errors import StoreUnavailable, UsageError
 from bothost.host.tasks import stop
 from bothost.lobby_server import LobbyServer, ServerSettings, serve
-from bothost.rules.game import Game, Json, View
+from bothost.rules.game import Game, Json
 from bothost.store.query import HandQuery
 from bothost.store.reader import latest_hands
-from bothost.strategy import Player, Table
+from bothost.strategy import Table
 from bothost.web.hands import name_of
+from bothost.web.hints import Adviser
 from bothost.web.opponents import LOBBY, bots_of, running
 from bothost.web.players import Browser, Names
-from bothost.web.review import HANGS_S, adviser, blaming, decision_of, in_own_thread, installed, opinion, reviewers
+from bothost.web.review import installed, reviewers
 from bothost.web.seat import Seat
 from bothost.web.site import Site
 from bothost.web.stream import OPEN_ELSEWHERE, SCREENS, Changes, Places
@@ -39,10 +40,6 @@ AWAY_S = 600.0
 """A player who has not looked for this long gives up the seat when another player finds no room for a game."""
 START_S = 60.0
 """How long the bots may take to sit down."""
-HINT_S = 3.0
-"""Most time of a hint."""
-CLOSE_S = 5.0
-"""How long the advisers may take to close."""
 KEPT_S = 600.0
 """How long a finished game can still be looked at."""
 REST_S = 180.0
@@ -88,12 +85,7 @@ class Match:
         self.screens = Places(SCREENS, OPEN_ELSEWHERE)
         self._seen_at = time.monotonic()
         self._socket: Any = None
-        self._advisers: dict[str, Player] = {}
-        self._opened = contextlib.ExitStack()
-        """The advisers, to be closed."""
-        self._advising = asyncio.Lock()
-        self._busy: set[str] = set()
-        """Addresses of advisers that have not answered yet."""
+        self._advisers: dict[str, Adviser] = {}
 
     # ------------------------------------------------------------------------------------------------ for the browser
 
@@ -139,36 +131,13 @@ class Match:
         seat, view = self.seat, self.seat.view
         if view is None or seat.ask is None:
             raise UsageError("there is nothing to decide now")
+        if self.ended_at is not None:
+            raise UsageError("the game is over")
         address = installed(self._site.plugins, seat.game, address)
-        async with self._advising:
-            if self.ended_at is not None:
-                raise UsageError("the game is over")
-            if address in self._busy:
-                raise UsageError(f"{address} has not answered the last question yet", advice="choose another")
-            self._busy.add(address)
-            known = view.clone()
-            return await in_own_thread(address, HANGS_S, lambda: self._advice(address, known))
-
-    def _advice(self, address: str, view: View) -> Json:
-        with blaming(address), self._answering(address):
-            if address not in self._advisers:
-                strategy = adviser(self._site, address)
-                self._opened.callback(strategy.close)
-                table = Table(lobby=LOBBY, table=self.seat.table, game=self.seat.game, seat=self.seat.seat, seed=0)
-                self._advisers[address] = player = strategy.player(table)
-                self._opened.callback(player.close)
-            legal = view.legal()
-            decision = decision_of(self._advisers[address], view, legal, HINT_S)
-            return {"address": address, **opinion(decision, view, legal)}
-
-    @contextlib.contextmanager
-    def _answering(self, address: str) -> Iterator[None]:
-        try:
-            yield
-        finally:
-            self._busy.discard(address)
-            if self.ended_at is not None:  # it answers too late
-                self._opened.close()
+        if address not in self._advisers:
+            table = Table(lobby=LOBBY, table=seat.table, game=seat.game, seat=seat.seat, seed=0)
+            self._advisers[address] = Adviser(self._site, address, table)
+        return await self._advisers[address].hint(view)
 
     # -------------------------------------------------------------------------------------------------- for Matches
 
@@ -194,8 +163,7 @@ class Match:
             self._socket = None
             self.seat.state, self.ended_at = "over", time.monotonic()
             await self._changes.note()
-            async with self._advising:  # a hint may be on its way, and open one more adviser
-                await in_own_thread("advisers", CLOSE_S, self._opened.close)
+            await asyncio.gather(*(adviser.aclose() for adviser in self._advisers.values()))
 
     async def _while(self, state: str, process: asyncio.subprocess.Process, within_s: float = math.inf) -> None:
         """Follow the table while the game is in this state. Raises TimeoutError where the bots do not play."""

@@ -7,12 +7,10 @@ one legal action.
 from __future__ import annotations
 
 import asyncio
-import concurrent.futures
 import contextlib
-import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
-from typing import Literal, TypeVar
+from collections.abc import AsyncIterator, Iterator
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -27,8 +25,8 @@ from bothost.strategy import Budget, Decision, Player, Strategy, Table
 from bothost.tables.fallback import checked
 from bothost.web.hands import visits_of
 from bothost.web.site import Site
+from bothost.web.strategy_thread import StrategyThread
 
-T = TypeVar("T")
 Severity = Literal["inaccuracy", "mistake", "blunder"]
 SEVERITIES: tuple[Severity, ...] = ("inaccuracy", "mistake", "blunder")
 DECISION_S = 2.0
@@ -170,25 +168,6 @@ def blaming(address: str) -> Iterator[None]:
         raise PluginError(address, f"{type(error).__name__}: {error}"[:300]) from error
 
 
-async def in_own_thread(address: str, limit_s: float, work: Callable[[], T]) -> T:
-    """Run code of a strategy. Raises what it raises, and PluginError if it hangs: then its thread is abandoned."""
-    result: concurrent.futures.Future[T] = concurrent.futures.Future()
-    result.set_running_or_notify_cancel()  # nobody can cancel it from now on
-
-    def run() -> None:
-        try:
-            result.set_result(work())
-        except BaseException as error:
-            result.set_exception(error)
-
-    threading.Thread(target=run, name=f"adviser {address}", daemon=True).start()
-    try:
-        async with asyncio.timeout(limit_s):
-            return await asyncio.wrap_future(result)
-    except TimeoutError:
-        raise PluginError(address, f"it has not answered within {limit_s:.0f} s", advice="choose another") from None
-
-
 def decision_of(player: Player, view: View, legal: ActionArray, seconds: float) -> Decision:
     """What a strategy decides within that time. Raises what its code raises, TypeError or ValueError for nonsense."""
     decision = checked(player.decide(view.clone(), legal, Budget(time.monotonic() + seconds)), legal)
@@ -268,5 +247,6 @@ class Reviews:
         """The messages of ``reviewed``; ends early when the browser leaves."""
         async with self._room:
             messages = reviewed(self._site, timeline, address, seat)
-            while (message := await in_own_thread(address, HANGS_S, lambda: next(messages, None))) is not None:
-                yield message
+            with contextlib.closing(StrategyThread(address)) as thread:
+                while (message := await thread.call(HANGS_S, lambda: next(messages, None))) is not None:
+                    yield message

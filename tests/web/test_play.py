@@ -23,7 +23,7 @@ from bothost.store import consent
 from bothost.store.query import players_of
 from bothost.store.reader import iter_hands, iter_timelines, join_events
 from bothost.store.rebuild import moves_of
-from bothost.web import matches, opponents
+from bothost.web import hints, matches, opponents
 from bothost.web.application import Web
 from bothost.web.drawn import drawn
 from bothost.web.matches import LOBBY, Match
@@ -230,7 +230,7 @@ async def test_an_adviser_that_starts_while_the_game_ends_is_closed(site, monkey
         yield AsyncMock(recv=asyncio.Event().wait)
 
     monkeypatch.setattr(matches.websockets, "connect", connect)
-    monkeypatch.setattr(matches, "adviser", adviser)
+    monkeypatch.setattr(hints, "adviser", adviser)
     seat = Seat(rules.game("othello"), "a-token", {})
     match = Match(site, Viewer(kind="operator"), seat)
     playing = asyncio.create_task(match.play("ws://nowhere", contextlib.nullcontext(), bool))
@@ -247,6 +247,17 @@ async def test_an_adviser_that_starts_while_the_game_ends_is_closed(site, monkey
         await match.hint("random")
 
 
+async def test_an_adviser_in_a_process_of_its_own_advises_again_and_again(site, monkeypatch):
+    monkeypatch.setattr(FirstLegal, "execution", "process")
+    seat = Seat(rules.game("othello"), "a-token", {})
+    match = Match(site, Viewer(kind="operator"), seat)
+    seat.view, seat.ask = seat.game.new_state(1).view(0), wire.Ask("1", 0, 0)
+    for _ in range(3):
+        assert (await match.hint("first-legal"))["actions"]
+        await asyncio.sleep(0.1)
+    await asyncio.gather(*(adviser.aclose() for adviser in match._advisers.values()))
+
+
 async def test_an_adviser_that_hangs_is_left_behind(site, monkeypatch):
     may_go = threading.Event()
 
@@ -258,8 +269,8 @@ async def test_an_adviser_that_hangs_is_left_behind(site, monkeypatch):
     def adviser(_, address):
         return (Hanging if address == "first-legal" else FirstLegal)(FirstLegal.Options())
 
-    monkeypatch.setattr(matches, "HANGS_S", 0.2)
-    monkeypatch.setattr(matches, "adviser", adviser)
+    monkeypatch.setattr(hints, "HANGS_S", 0.2)
+    monkeypatch.setattr(hints, "adviser", adviser)
     seat = Seat(rules.game("othello"), "a-token", {})
     match = Match(site, Viewer(kind="operator"), seat)
     seat.view, seat.ask = seat.game.new_state(1).view(0), wire.Ask("1", 0, 0)
@@ -267,7 +278,7 @@ async def test_an_adviser_that_hangs_is_left_behind(site, monkeypatch):
         await match.hint("first-legal")
     with pytest.raises(UsageError, match="first-legal has not answered the last question yet"):
         await match.hint("first-legal")
-    monkeypatch.setattr(matches, "HANGS_S", 10.0)
+    monkeypatch.setattr(hints, "HANGS_S", 10.0)
     assert (await match.hint("random"))["actions"]
     may_go.set()
 

@@ -94,6 +94,13 @@ async def test_a_reviewer_that_hangs_is_left_behind(site, rows, monkeypatch):
             pass
 
 
+async def test_a_reviewer_in_a_process_of_its_own_reviews_the_whole_hand(site, rows, monkeypatch):
+    """Its process ends with the thread that started it."""
+    monkeypatch.setattr(FirstLegal, "execution", "process")
+    messages = [message async for message in review.Reviews(site).run(timeline(site), "first-legal", None)]
+    assert messages[-1]["over"] and len(messages) == messages[-1]["of"] + 2 > 20
+
+
 def test_only_installed_strategies_may_be_asked(site, rows):
     for address in ("exec:touch /tmp/x", "exec", "rule-mahjong", "nobody", ""):
         with pytest.raises(UsageError):

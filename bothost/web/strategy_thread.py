@@ -1,0 +1,57 @@
+"""A thread in which the code of a strategy runs, apart from the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+from bothost.errors import PluginError
+
+T = TypeVar("T")
+
+
+class StrategyThread:
+    """Runs calls one after another, always in the same thread: the process of a strategy ends with the thread that
+    started it. A call that hangs is left behind with its thread, and does not keep the server from ending.
+    """
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+        self._late: Future[Any] | None = None
+        """The last call that took too long."""
+        self._calls: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = queue.SimpleQueue()
+        threading.Thread(target=self._run, name=f"strategy {address}", daemon=True).start()
+
+    def _run(self) -> None:
+        while (call := self._calls.get()) is not None:
+            result, work = call
+            try:
+                result.set_result(work())
+            except BaseException as error:
+                result.set_exception(error)
+
+    async def call(self, limit_s: float, work: Callable[[], T]) -> T:
+        """Return what the call returns. Raises what it raises, and PluginError if it takes longer than ``limit_s``."""
+        result: Future[T] = Future()
+        result.set_running_or_notify_cancel()  # nobody can cancel it from now on
+        self._calls.put((result, work))
+        try:
+            async with asyncio.timeout(limit_s):
+                return await asyncio.wrap_future(result)
+        except TimeoutError:
+            self._late = result
+            problem = f"it has not answered within {limit_s:.0f} s"
+            raise PluginError(self._address, problem, advice="choose another") from None
+
+    @property
+    def hangs(self) -> bool:
+        """Whether a call that took too long has not returned yet."""
+        return self._late is not None and not self._late.done()
+
+    def close(self) -> None:
+        """End the thread after its last call."""
+        self._calls.put(None)
