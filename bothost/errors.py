@@ -115,8 +115,11 @@ class ConfigErrors(ConfigError):
 
     def __init__(self, errors: Sequence[ConfigError]) -> None:
         advice = dict.fromkeys(error.advice for error in errors if error.advice)
-        super().__init__("; ".join(str(error) for error in errors), advice="; ".join(advice))
+        super().__init__("", advice="; ".join(advice))
         self.errors = tuple(errors)
+
+    def __str__(self) -> str:
+        return "; ".join(map(str, self.errors))
 
 
 class AuthError(BothostError):

@@ -101,7 +101,9 @@ def _play(
         start_logs(settings)  # with new secrets, too
 
     async def play() -> bool:
-        opening = launch.opened(settings, plugins, read=read, spares=spares, identity=identity, patient=standby)
+        opening = launch.opened(
+            settings, plugins, file=str(file), read=read, spares=spares, identity=identity, patient=standby
+        )
         async with opening as host, contextlib.nullcontext() if parent else _pages(settings, file):
             watching = asyncio.create_task(fleet.drain_without_parent(parent, host.drain)) if parent else None
             try:

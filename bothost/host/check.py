@@ -22,22 +22,43 @@ from bothost.config import (
 )
 from bothost.errors import BothostError, ConfigError, ConfigErrors, StoreError, UsageError
 from bothost.lobbies.base import LobbyAdapter
-from bothost.plugins.address import EXEC, Resolved, resolve
+from bothost.plugins.address import EXEC, Resolved
 from bothost.plugins.manager import Plugins
 from bothost.strategy import plays
 from bothost.tables.router import address, matches, wished_level
+
+Found = tuple[str, Mapping[str, Any], Resolved]
+"""An address, the options of its route, and what both resolve to."""
 
 
 def check_settings(settings: Settings, plugins: Plugins, *, file: str | None = None) -> list[str]:
     """Check the settings, and return warnings. Raises ConfigError or ConfigErrors for settings that cannot work."""
     found = [*_routes(settings, plugins), *_lobbies(settings, plugins), *_wishes(settings, plugins)]
     found = list({(error.key, str(error)): error for error in found}.values())  # a database that is away: once
-    lines = _lines(file)
-    for error in found:
-        error.file, error.line = file, find_line(lines, error.key or "")
-    _raise(found)
+    _raise(found, file)
     failed = (f"plugin {f.plugin} failed to load: {f.cause}" for f in plugins.failures)
     return [*_unrouted(settings), *_misrouted(settings, plugins), *failed]
+
+
+def resolve_routes(
+    routes: Sequence[RouteSettings], plugins: Plugins, file: str | None = None
+) -> tuple[list[Found], list[Found]]:
+    """What the strategies of the routes resolve to, and what their fallbacks do.
+
+    Raises ConfigError or ConfigErrors, which name the keys and the lines of ``file``, and StoreError.
+    """
+    strategies: list[Found] = []
+    fallbacks: list[Found] = []
+    wrong: list[ConfigError] = []
+    for key, field, named, options in _addresses(routes):
+        try:
+            found = named, options, _resolved(plugins, key, field, named, options)
+        except ConfigError as error:
+            wrong += _each(error)
+        else:
+            (strategies if field == "strategy" else fallbacks).append(found)
+    _raise(wrong, file)
+    return strategies, fallbacks
 
 
 def check_wishes(settings: Settings, plugins: Plugins) -> None:
@@ -48,7 +69,10 @@ def check_wishes(settings: Settings, plugins: Plugins) -> None:
     _raise(list(_wishes(settings, plugins, by_name=True)))
 
 
-def _raise(found: Sequence[ConfigError]) -> None:
+def _raise(found: Sequence[ConfigError], file: str | None = None) -> None:
+    lines = _lines(file) if found else {}
+    for error in found:
+        error.file, error.line = file, find_line(lines, error.key or "")
     if found:
         raise found[0] if len(found) == 1 else ConfigErrors(found)
 
@@ -92,49 +116,66 @@ def _lines(file: str | None) -> dict[str, int]:
         return {}
 
 
+def _addresses(routes: Sequence[RouteSettings]) -> Iterator[tuple[str, str, str, Mapping[str, Any]]]:
+    """Yield the key of the route, "strategy" or "fallback", the address, and its options."""
+    for index, route in enumerate(routes):
+        key = f"route[{index}]"
+        yield key, "strategy", address(route.strategy, wished_level(route.level, {})), route.options
+        if route.fallback is not None:
+            yield key, "fallback", route.fallback, {}
+
+
 def _routes(settings: Settings, plugins: Plugins) -> Iterator[ConfigError]:
     for index, route in enumerate(settings.routes):
         key = f"route[{index}]"
         if route.game is not None:
             yield from _game(f"{key}.game", route.game, {})
-        named = address(route.strategy, wished_level(route.level, {}))
-        yield from _strategy(plugins, key, "strategy", route, named, route.options)
-        if route.fallback is not None:
-            yield from _strategy(plugins, key, "fallback", route, route.fallback, {})
+        for _, field, named, options in _addresses([route]):
+            yield from _strategy(plugins, key, field, route, named, options)
 
 
 def _strategy(
     plugins: Plugins, key: str, field: str, route: RouteSettings, address: str, options: Mapping[str, Any]
 ) -> Iterator[ConfigError]:
     try:
-        resolved = resolve(plugins, address, options)
+        resolved = _resolved(plugins, key, field, address, options)
     except ConfigError as error:
-        for part in error.errors if isinstance(error, ConfigErrors) else (error,):
-            part.key = f"{key}.{part.key or field}"
-            yield part
+        yield from _each(error)
         return
     except StoreError as error:  # the database may have the alias
         yield ConfigError(str(error), key="store.url", advice=error.advice)
-        return
-    except BothostError as error:
-        yield ConfigError(str(error), key=f"{key}.{field}", value=address, advice=error.advice)
         return
     games = resolved.strategy.games
     if route.game is not None and not plays(games, route.game):
         message = f"{resolved.strategy.name} does not play {route.game}; it plays {', '.join(games)}"
         yield ConfigError(message, key=f"{key}.{field}", value=address, advice="route the game to another strategy")
-    if (program := missing_program(resolved)) is not None:
-        message = f"there is no program {program!r}"
-        yield ConfigError(message, key=f"{key}.{field}", value=address, advice=PROGRAM_ADVICE)
 
 
-PROGRAM_ADVICE = "install it, or write its whole path"
+def _resolved(plugins: Plugins, key: str, field: str, address: str, options: Mapping[str, Any]) -> Resolved:
+    """Resolve an address of a route. Raises ConfigError or ConfigErrors, which name the key, and StoreError."""
+    try:
+        resolved = plugins.resolve(address, options)
+        check_program(resolved)
+    except ConfigError as error:
+        for part in _each(error):
+            part.key = f"{key}.{part.key or field}"
+        raise
+    except StoreError:
+        raise
+    except BothostError as error:
+        raise ConfigError(str(error), key=f"{key}.{field}", value=address, advice=error.advice) from error
+    return resolved
+
+
+def _each(error: ConfigError) -> Sequence[ConfigError]:
+    return error.errors if isinstance(error, ConfigErrors) else (error,)
 
 
 def check_program(resolved: Resolved) -> None:
     """Raise UsageError for a program that does not exist."""
     if (program := missing_program(resolved)) is not None:
-        raise UsageError(f"{resolved.address}: there is no program {program!r}", advice=PROGRAM_ADVICE)
+        message = f"{resolved.address}: there is no program {program!r}"
+        raise UsageError(message, advice="install it, or write its whole path")
 
 
 def missing_program(resolved: Resolved) -> str | None:

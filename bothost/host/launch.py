@@ -68,6 +68,7 @@ async def opened(
     settings: Settings,
     plugins: Plugins,
     *,
+    file: str | None = None,
     read: Callable[[], Settings] | None = None,
     spares: Spares | None = None,
     identity: Identity | None = None,
@@ -75,8 +76,9 @@ async def opened(
 ) -> AsyncIterator[Host]:
     """A host with its database and control socket, ready to ``run``. The first signal drains it, the second quits.
 
-    ``read`` reads the settings again, for SIGHUP; without it SIGHUP is ignored. ``spares``: worker processes that are
-    already started. ``identity``: of this ``data_dir``, if the caller has locked it already; it is closed at the end.
+    ``file``: the configuration's. ``read`` reads it again, for SIGHUP; without it SIGHUP is ignored.
+    ``spares``: worker processes that are already started. ``identity``: of this ``data_dir``, if the caller has locked
+    it already; it is closed at the end.
     ``patient``: wait for a database that is away, instead of raising StoreUnavailable.
     Raises ConfigError, SchemaOutdated, StoreUnavailable, and HostRunning if another host uses this ``data_dir``.
     """
@@ -99,6 +101,7 @@ async def opened(
                 config_hash=config_hash(settings),
                 leases=Keeper(Leases(store, identity.holder, settings.host.lease_s)),
                 spares=spares,
+                file=file,
             )
             gc.freeze()  # imported objects are never freed
             gc.enable()

@@ -7,7 +7,7 @@ the log names them. An invalid configuration changes nothing.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
@@ -15,15 +15,12 @@ import structlog
 
 from bothost.config import Secret, Settings, config_hash
 from bothost.errors import ANY_FAILURE, BothostError, described
-from bothost.host.check import check_wishes
+from bothost.host.check import Found, check_wishes, resolve_routes
 from bothost.host.supervisor import Host
-from bothost.plugins import Plugins, Resolved
 from bothost.tables.router import Router
 
 _log = structlog.get_logger("bothost.host")
 
-Found = tuple[str, Mapping[str, Any], Resolved]
-"""An address, the options of its route, and what both resolve to."""
 FREE: dict[str, frozenset[str]] = {
     "limits": frozenset({"tables", "quarantine_after", "quarantine_s"}),
     "lobby": frozenset({"margin_ms", "min_move_ms", "allow_same_table", "own_accounts"}),
@@ -38,7 +35,7 @@ async def apply(host: Host, read: Callable[[], Settings]) -> bool:
     A thread loads the strategies, so that the tables play on meanwhile.
     """
     try:
-        new, router, strategies, fallbacks = await asyncio.to_thread(_prepared, host.plugins, read)
+        new, router, strategies, fallbacks = await asyncio.to_thread(_prepared, host, read)
     except BothostError as error:
         _log.error("config_not_reloaded", error=str(error), advice=error.advice)
         return False
@@ -61,19 +58,13 @@ async def apply(host: Host, read: Callable[[], Settings]) -> bool:
     return True
 
 
-def _prepared(plugins: Plugins, read: Callable[[], Settings]) -> tuple[Settings, Router, list[Found], list[Found]]:
+def _prepared(host: Host, read: Callable[[], Settings]) -> tuple[Settings, Router, list[Found], list[Found]]:
     """The new settings with their router, strategies and fallbacks. Raises for what is missing, so that it changes
     nothing."""
     new = read()
-    check_wishes(new, plugins)
-    router = Router(new.routes, plugins.strategies.__contains__)
-
-    def found(address: str, options: Mapping[str, Any]) -> Found:
-        return address, options, plugins.resolve(address, options)
-
-    strategies = [found(route.strategy, route.options) for route in new.routes]
-    fallbacks = [found(route.fallback, {}) for route in new.routes if route.fallback is not None]
-    return new, router, strategies, fallbacks
+    check_wishes(new, host.plugins)
+    strategies, fallbacks = resolve_routes(new.routes, host.plugins, host.file)
+    return new, Router(new.routes, host.plugins.strategies.__contains__), strategies, fallbacks
 
 
 def needs_restart(old: Settings, new: Settings) -> Iterator[str]:

@@ -14,7 +14,7 @@ from bothost.config import AccountSettings, LobbySettings, Settings
 from bothost.errors import AuthError, ConfigError, LobbyUnreachable
 from bothost.host.account import Account, Timeouts
 from bothost.host.account_tables import AccountTables
-from bothost.host.check import SECRET_ADVICE, check_wishes, missing_secrets
+from bothost.host.check import SECRET_ADVICE, check_wishes, missing_secrets, resolve_routes
 from bothost.host.hooks import HookThread
 from bothost.host.leases import Keeper
 from bothost.host.lost_hands import LostHands
@@ -61,8 +61,11 @@ class Host:
         timeouts: Timeouts | None = None,
         leases: Keeper | None = None,
         spares: Spares | None = None,
+        file: str | None = None,
     ) -> None:
+        """``file``: the configuration's, which messages name."""
         self.settings = settings
+        self.file = file
         self._reloaded: Settings | None = None
         """The settings that were reloaded last."""
         self.config_hash = config_hash
@@ -263,10 +266,11 @@ class Host:
 
     def _warm(self) -> None:
         """Make the strategies of the routes, so that no first move waits for a model and missing ones are reported."""
-        for route in self.settings.routes:
-            if route.fallback is not None:
-                self.plans.load(route.fallback, {})
-            self.runner.workers.pools.warm(self.plans.load(route.strategy, route.options))
+        strategies, fallbacks = resolve_routes(self.settings.routes, self.plugins, self.file)
+        for fallback in fallbacks:
+            self.plans.load(*fallback)
+        for strategy in strategies:
+            self.runner.workers.pools.warm(self.plans.load(*strategy))
 
     # --------------------------------------------------------------------------------------------- for the accounts
 

@@ -374,7 +374,7 @@ def test_a_strategy_that_is_not_there_is_told_before_anything_starts(shell):
     shell.configure(strategy="randon")
     shell.make_database()
     code, _out, err = shell.run("run")
-    assert code == 2
+    assert code == 78
     assert "randon" in err and "random" in err
 
 

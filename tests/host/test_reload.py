@@ -99,13 +99,15 @@ async def test_a_strategy_or_a_game_that_is_not_there_changes_nothing(kit, capsy
         settings = kit.settings()
         async with kit.running(settings) as host:
             router = host.plans.router
-            new = change(settings, routes=(RouteSettings(strategy="nobody"),), limits=LimitSettings(tables=1))
+            routes = (RouteSettings(strategy="random", fallback="randm"), RouteSettings(strategy="nobody"))
+            new = change(settings, routes=routes, limits=LimitSettings(tables=1))
             assert not await reload.apply(host, lambda: new)
             new = with_account(change(new, routes=settings.routes), wishes=(WishSettings(game="chess"),))
             assert not await reload.apply(host, lambda: new)
             assert host.plans.router is router and host.capacity.cap == 1000
     said = capsys.readouterr().out
-    assert "nobody" in said and "no game is called 'chess'" in said
+    assert "route[0].fallback: there is no strategy 'randm'; route[1].strategy: there is no strategy 'nobody'" in said
+    assert "no game is called 'chess'" in said
 
 
 async def test_a_host_does_not_start_with_a_wish_for_a_game_that_is_not_there(kit):
