@@ -220,8 +220,7 @@ def _version(
     model = weights.find(strategy, wanted if found is None else found) if not isinstance(found, Model) else found
     if model is None and alias and level is None:
         known = list(dict.fromkeys([*strategy.levels, *weights.aliases(strategy)]))
-        advice = f"its package has no models and no levels: write {strategy.name}, or see bothost model list"
-        if known:
-            advice = nearest(alias, known)
+        packaged = nearest(alias, known) if known else f"its package has no models and no levels: write {strategy.name}"
+        advice = f"{packaged} (see bothost model list {strategy.name})"
         raise VersionNotFound(f"{strategy.name} has no version or level {alias!r}", advice=advice)
     return model, level

@@ -436,4 +436,4 @@ def options_schema(strategy: type[Strategy]) -> str:
         raise Broken(message, "class Options(msgspec.Struct, forbid_unknown_fields=True, …)")
     info: Any = msgspec.inspect.type_info(options)
     required = [field.encode_name for field in info.fields if field.required]
-    return f"required: {', '.join(required)}" if required else f"{len(info.fields)} options, all with defaults"
+    return f"required: {', '.join(required)}" if required else f"with defaults: {len(info.fields)}"
