@@ -39,7 +39,7 @@ def restore(settings: StoreSettings, source: Path, *, progress: Progress | None 
     """
     target = _file(settings)
     if not source.is_file():
-        raise StoreError(f"no backup at {source}")
+        raise StoreError(f"no backup at {source}", advice="name the file that bothost db backup wrote")
     try:
         with closing(open_sqlite(source, timeout=10, isolation_level=None)) as backup:
             row = backup.execute("SELECT version_num FROM alembic_version").fetchone()
@@ -53,7 +53,7 @@ def restore(settings: StoreSettings, source: Path, *, progress: Progress | None 
 
 
 def _copy(source: Path, target: Path, advice: str, progress: Progress | None) -> int:
-    leftovers = [path for path in (target, *(Path(f"{target}{end}") for end in ("-wal", "-shm"))) if path.exists()]
+    leftovers = [path for path in _files_of(target) if path.exists()]
     if leftovers:
         raise StoreError(f"{leftovers[0]} exists already", advice=advice)
     partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
@@ -81,8 +81,14 @@ def _copy(source: Path, target: Path, advice: str, progress: Progress | None) ->
     except FileExistsError as error:
         raise StoreError(f"{target} exists already", advice=advice) from error
     finally:
-        partial.unlink(missing_ok=True)
+        for path in _files_of(partial):  # a full disk leaves its journal
+            path.unlink(missing_ok=True)
     return target.stat().st_size
+
+
+def _files_of(database: Path) -> list[Path]:
+    """A SQLite database, and the files that SQLite makes beside it."""
+    return [database, *(Path(f"{database}{end}") for end in ("-wal", "-shm", "-journal"))]
 
 
 def _name(partial: Path, target: Path) -> None:

@@ -6,6 +6,7 @@ import os
 import random
 import sqlite3
 from contextlib import closing
+from types import SimpleNamespace
 
 import pytest
 
@@ -39,6 +40,21 @@ async def test_a_backup_of_a_database_in_use_holds_what_was_committed_before(set
     restore(again, tmp_path / "copy.db")
     schema.check_database(again)
     assert counted(tmp_path / "again.db") == counted(tmp_path / "copy.db")
+
+
+def test_a_full_disk_leaves_nothing_behind(settings, tmp_path, monkeypatch):
+    folder = tmp_path / "full"
+    folder.mkdir()
+
+    def connect(path):
+        (copy := sqlite3.connect(path)).execute("PRAGMA max_page_count = 4")
+        path.with_name(f"{path.name}-journal").touch()
+        return copy
+
+    monkeypatch.setattr(backup, "sqlite3", SimpleNamespace(connect=connect, Error=sqlite3.Error))
+    with pytest.raises(StoreError, match="database or disk is full") as caught:
+        back_up(settings, folder / "copy.db")
+    assert "make room" in caught.value.advice and list(folder.iterdir()) == []
 
 
 async def test_a_backup_ends_however_often_others_write(settings, tmp_path, monkeypatch):
