@@ -160,6 +160,8 @@ class EmbeddedLobby(LobbyAdapter):
             out.append(m.SeekEnded(frame.seek, text))
         if out or frame.seek:
             return out
+        if frame.code == "unknown_table" and frame.table in self._left:
+            return []  # it had ended when we left it
         if frame.code == "unknown_table" and self._tables.pop(frame.table, None) is not None:
             return [m.TableEnded(frame.table, "aborted", detail=text)]
         return [m.Notice(text, "error")]

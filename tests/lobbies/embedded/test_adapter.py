@@ -257,7 +257,8 @@ def test_tables_that_we_left_are_forgotten_and_what_still_comes_from_them_is_ign
     for number in range(1000):
         adapter.feed(frame(wire.Seated(f"t-{number}", "claims", {}, 0, ())))
         adapter.feed(m.Leave(f"t-{number}"))
-    for late in (wire.Events("t-999", "1", 0, ("e0",)), wire.Presence("t-999", "bob", 1, True)):
+    gone = wire.Error("unknown_table", "you do not sit at this table", "$.table", table="t-999")
+    for late in (wire.Events("t-999", "1", 0, ("e0",)), wire.Presence("t-999", "bob", 1, True), gone):
         assert adapter.feed(frame(late)) == []
     assert adapter.feed(frame(wire.TableEnded("t-999", "left"))) == [m.TableEnded("t-999", "left")]
     assert isinstance(adapter.feed(frame(wire.Events("other", "1", 0, ("e0",))))[0], m.Unknown)
