@@ -68,12 +68,12 @@ class Cloning:
         return name
 
     async def show(self, request: Request) -> Response:
-        """The viewer's hands by game, whether they consent, and their clones."""
+        """The viewer's hands by game, whether they consent, their clones, and the job that trains one now."""
         name = self._viewer(request).player
         if name is None:
             return JSONResponse({"player": None})
         found = await asyncio.to_thread(self._about, name)
-        return JSONResponse({"player": name, "needed": NEEDED, **found})
+        return JSONResponse({"player": name, "needed": NEEDED, "job": self._jobs.running(_job(name)), **found})
 
     def _about(self, name: str) -> Json:
         given = consent.recorded(self._site.store).get((LOBBY, name))
@@ -96,7 +96,7 @@ class Cloning:
         if wanted.consents:
             await asyncio.to_thread(Names(self._site.store).agree, name)
         commands, clean = await asyncio.to_thread(self._commands, name, wanted)
-        return JSONResponse({"job": self._jobs.start(f"clone {name}", commands, after=clean).id})
+        return JSONResponse({"job": self._jobs.start(_job(name), commands, after=clean).id})
 
     async def revoke(self, request: Request) -> Response:
         """The viewer takes back the consent to be imitated. Clones that exist stay."""
@@ -115,6 +115,11 @@ class Cloning:
         train += ["--option", "tempo=true"] if wanted.tempo else []
         register = ["model", "import", STRATEGY, str(folder / "weights"), "--version", version, "--alias", ""]
         return [train, register], lambda: shutil.rmtree(folder, ignore_errors=True)
+
+
+def _job(name: str) -> str:
+    """The name of the job that trains a clone of this person."""
+    return f"clone {name}"
 
 
 def _remove_old(folder: Path) -> None:

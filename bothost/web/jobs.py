@@ -79,6 +79,10 @@ class Jobs:
     def of(self, number: str) -> Job | None:
         return self._jobs.get(number)
 
+    def running(self, name: str) -> str | None:
+        """The id of the running job of this name."""
+        return next((job.id for job in self._jobs.values() if job.name == name and job.state == "running"), None)
+
     def start(
         self,
         name: str,
@@ -89,10 +93,9 @@ class Jobs:
 
         Raises UsageError where this job runs already, or too many do.
         """
-        running = [self._jobs[number] for number in self._tasks]
-        if any(job.name == name for job in running):
+        if self.running(name) is not None:
             raise UsageError(f"{name} is running already", advice="wait until it has ended")
-        if len(running) >= AT_ONCE:
+        if len(self._tasks) >= AT_ONCE:
             raise UsageError(f"{AT_ONCE} commands are running", advice="wait until one of them has ended")
         for number in [number for number in self._jobs if number not in self._tasks][:-KEPT]:
             del self._jobs[number]

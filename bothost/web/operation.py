@@ -105,7 +105,8 @@ class Operation:
 
     async def models(self, request: Request) -> Response:
         self._operator(request)
-        return JSONResponse({"strategies": await asyncio.to_thread(self._models)})
+        found = await asyncio.to_thread(self._models)
+        return JSONResponse({"strategies": [{**of, "job": self._jobs.running(_gate(of["strategy"]))} for of in found]})
 
     def _models(self) -> list[Json]:
         found = []
@@ -163,7 +164,7 @@ class Operation:
             raise UsageError("a match has 1 to 100,000 deals")
         self._audit(request, "gate", **msgspec.to_builtins(wanted))
         words = ["model", "promote", f"{wanted.strategy}:{wanted.version}", "--deals", str(wanted.deals)]
-        job = self._jobs.start(f"gate {wanted.strategy}", [words])
+        job = self._jobs.start(_gate(wanted.strategy), [words])
         return JSONResponse({"job": job.id})
 
     def _folders(self) -> dict[str, Path]:
@@ -222,6 +223,11 @@ class Operation:
         answer = await asyncio.to_thread(ask, folder, command, ANSWER_S, **arguments)
         self._audit(request, command, **arguments)
         return JSONResponse(answer)
+
+
+def _gate(strategy: str) -> str:
+    """The name of the job in which a version of this strategy plays for the championship."""
+    return f"gate {strategy}"
 
 
 def _number(value: Any) -> float | None:

@@ -187,7 +187,12 @@ def test_a_clone_is_trained_measured_and_seated_in_the_browser(page, served, sit
     assert train.is_disabled()
     page.get_by_label("A strategy may be trained").check()
     train.click()
+    page.get_by_role("progressbar", name="clone 小明").wait_for()
+    page.reload()
+    page.get_by_role("progressbar", name="clone 小明").wait_for()
+    assert train.is_disabled()
     page.wait_for_selector("text=your clones", timeout=180_000)
+    assert train.is_enabled()
     assert consent.recorded(site.store)[LOBBY, "小明"].granted
     (made,) = Registry(site.store, site.settings.host.data_dir / "models").versions("fm-clone")
     training = made.lineage["training"]

@@ -376,6 +376,21 @@ def test_a_table_says_when_no_move_is_in_the_log(page, served, logged, played):
     page.wait_for_selector(".othello")
 
 
+@pytest.mark.parametrize("watched", [True, False])
+def test_a_table_whose_hand_is_over_shows_its_end(page, served, logged, played, watched):
+    rows = played("mahjong", lambda n, legal: legal[-1], started_us=now_us())
+    logged(rows[:6] if watched else rows)
+    page.goto(f"{served}/table/{rows[0].game_id.hex()}-0")
+    if watched:
+        page.wait_for_selector(".mahjong .tile.back")
+        logged(rows[6:])
+    page.wait_for_selector("text=The hand is over.")
+    page.wait_for_selector(".mahjong .win")
+    assert page.locator(".mahjong .tile.back").count() == page.locator(".seat.turn").count() == 0
+    scores = [f"{score:+g}".replace("-", "−").replace("+0", "0") for score in json.loads(rows[-1].scores)]
+    assert page.locator(".panel:has-text('Result') td").all_inner_texts() == scores
+
+
 @pytest.mark.parametrize("web_settings", [WebSettings(port=0, password=Secret("s3cret", "a test"), spectators=True)])
 def test_spectators_see_the_backs_of_every_hand_of_mahjong(page, served, logged, played):
     rows = played("mahjong", lambda n, legal: legal[0], started_us=now_us())

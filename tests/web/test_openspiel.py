@@ -47,6 +47,18 @@ def test_a_live_table_of_chess_shows_the_board_not_only_its_fen(page, served, lo
     assert shown[0] == "8 r n b q k b n r" and shown[4] == "4 . . . . . . . ." and shown[8] == "  a b c d e f g h"
 
 
+def test_the_board_lists_the_moves_and_marks_who_has_the_turn(page, served, logged, played):
+    rows = played("openspiel:backgammon", lambda number, legal: legal[0], seed=1)
+    logged(rows)
+    page.goto(f"{served}/hand/{rows[0].game_id.hex()}-0?at=3")
+    page.wait_for_selector(".board.generic tr:has-text('moves')")
+    (position,) = page.locator(".steps [role=status]").all_inner_texts()
+    moves = page.locator(".board.generic tr:has-text('moves') td").inner_text().split(" · ")
+    assert len(moves) == 3 and position.endswith(f": {moves[-1]}") and not any("_" in move for move in moves)
+    assert page.locator(".board.generic .turn").count() == 1
+    assert page.locator(".board.generic th").all_inner_texts() == ["position", "Moves"]
+
+
 def test_moves_are_shown_in_the_words_of_their_position(page, served, logged, played):
     """OpenSpiel's numbers of actions mean nothing to people."""
     rows = played("openspiel:tic_tac_toe", lambda number, legal: legal[0])

@@ -13,3 +13,9 @@ export function Scores({ names, scores }) {
   return html`<table class="list scores"><tbody>${names.map((name, seat) => html`<tr><th scope="row">${name}</th>
     <td class="number"><${Score} score=${scores[seat]} /></td></tr>`)}</tbody></table>`;
 }
+
+/** How a logged hand ended. */
+export function Result({ hand, names, t, children }) {
+  return html`<section class="panel"><h2>${t("Result")}</h2>${hand.state !== "normal" && html`<p>${t(hand.state)}</p>`}
+    ${hand.scores && html`<${Scores} names=${names} scores=${hand.scores} />`}${children}</section>`;
+}

@@ -13,16 +13,34 @@ function text(value) {
 }
 const plain = (value) => (value !== null && typeof value === "object" ? JSON.stringify(value) : String(value));
 
+const LEFT_OUT = new Set(["format", "labels", "seat", "started", "to_act"]); // for programs, or shown elsewhere
+const words = (notation) => notation.replaceAll("_", " ");
+
 /** `views`: those of the position in which the action is legal. */
-export const describe = (notation, t, views = []) => views.map((view) => view.labels?.[notation]).find(Boolean) ?? notation;
+export const describe = (notation, t, views = []) => words(views.map((view) => view.labels?.[notation]).find(Boolean) ?? notation);
+
+/** The moves of a view that lists them as [seat, …, notation]; null where it does not. The moves of chance have no seat. */
+function movesOf({ history }) {
+  const isMove = (entry) => Array.isArray(entry) && Number.isInteger(entry[0]) && typeof entry.at(-1) === "string";
+  return Array.isArray(history) && history.every(isMove) ? history.filter(([seat]) => seat >= 0).map((entry) => [entry[0], entry.at(-1)]) : null;
+}
+
+/** What the others did since this seat moved last: [seat, notation]. */
+export function recent(view) {
+  const moves = movesOf(view) ?? [];
+  return moves.slice(moves.findLastIndex(([seat]) => seat === view.seat) + 1);
+}
 
 export function Board({ position, legal, onAct, t }) {
   const { view, views, seat, players } = position;
   const shown = views?.[seat] ?? view;
+  const moves = movesOf(shown);
+  const rows = Object.entries(shown).filter(([key]) => !LEFT_OUT.has(key))
+    .map(([key, value]) => (key === "history" && moves ? [t("Moves"), moves.map(([, notation]) => words(notation)).join(" · ")] : [key, text(value)]));
   return html`<div class="board generic">
-    <p>${t("Seat")} ${seat}: <strong>${players[seat]}</strong></p>
+    ${players.map((player, i) => html`<p class=${[shown.to_act].flat().includes(i) ? "turn" : ""}>${t("Seat")} ${i}${t(": ")}<strong>${player}</strong></p>`)}
     <div class="scroll"><table class="view"><tbody>
-      ${Object.entries(shown).filter(([key]) => key !== "format" && key !== "labels").map(([key, value]) => html`<tr key=${key}><th scope="row">${key}</th><td>${text(value)}</td></tr>`)}
+      ${rows.map(([key, value]) => html`<tr key=${key}><th scope="row">${key}</th><td>${value}</td></tr>`)}
     </tbody></table></div>
     ${onAct && legal?.length ? html`<div class="actions">${legal.map((action) => html`<button type="button" class="act" onClick=${() => onAct(action)}>${describe(action.notation, t, [shown])}</button>`)}</div>` : null}
   </div>`;

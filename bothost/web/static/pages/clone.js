@@ -32,13 +32,14 @@ export function Page({ t }) {
   const [problem, setProblem] = useState("");
   const load = () => get("/api/clone").then((about) => {
     setFound(about);
+    if (about.job) setJob(about.job); // one that has ended goes on showing its result
     setGame((old) => old || Object.entries(about.hands ?? {}).sort(([, a], [, b]) => b - a)[0]?.[0] || "");
   }, (error) => setProblem(explained(error)));
   useEffect(() => { load(); }, []);
   const train = (event) => {
     event.preventDefault();
     setProblem("");
-    post("/api/clone", { game, consents: agreed, tempo }).then((started) => setJob(started.job), (error) => setProblem(explained(error)));
+    post("/api/clone", { game, consents: agreed, tempo }).then((started) => { setJob(started.job); return load(); }, (error) => setProblem(explained(error)));
   };
   const revoke = () => {
     if (!confirm(t("Take back your consent? No strategy is trained to imitate you from then on. Clones that exist stay."))) return;
@@ -56,7 +57,7 @@ export function Page({ t }) {
         <progress value=${Math.min(hands, found.needed)} max=${found.needed} aria-label=${t("Hands played")}></progress></p>
       ${!found.consents && html`<label class="check"><input type="checkbox" checked=${agreed} onChange=${(event) => setAgreed(event.target.checked)} /> ${t("A strategy may be trained to imitate me. I can take this back.")}</label>`}
       <label class="check"><input type="checkbox" checked=${tempo} onChange=${(event) => setTempo(event.target.checked)} /> ${t("It also takes as long for its moves as I do.")}</label>
-      <div class="actions"><button class="act primary" disabled=${!enough || !(found.consents || agreed)}>${t("Train a clone")}</button>
+      <div class="actions"><button class="act primary" disabled=${found.job || !enough || !(found.consents || agreed)}>${t("Train a clone")}</button>
         ${found.consents && html`<button type="button" class="act" onClick=${revoke}>${t("Take back my consent")}</button>`}</div>
       ${problem && html`<p class="notice bad" role="alert">${problem}</p>`}
     </form>

@@ -8,7 +8,7 @@ import { Curve } from "../curve.js";
 import { gameName, playerNames, strategyName } from "../names.js";
 import { Judgement, ReviewPanel, Severity, mistakes, useReview } from "../review.js";
 import { save } from "../save.js";
-import { Scores } from "../scores.js";
+import { Result } from "../scores.js";
 
 /** The lines of the curve: each seat's own values, else those of the reviewer. */
 function linesOf(hand, review, decisions) {
@@ -82,9 +82,7 @@ function Hand({ hand, board, path, search, go, t }) {
         : t("No decision is logged here: at this position somebody else moves. This is the log of {player}. Step on to one of its moves to see what it considered.", { player: hand.names[hand.seat] })}</p>`}
       ${judged && html`<${Judgement} judged=${judged} address=${review.address} describe=${here} t=${t} />`}
       <${ReviewPanel} hand=${hand} review=${review} describe=${describe} at=${at} onMove=${move} t=${t} />
-      <section class="panel"><h2>${t("Result")}</h2>${hand.state !== "normal" && html`<p>${t(hand.state)}</p>`}
-        ${hand.scores && html`<${Scores} names=${hand.names} scores=${hand.scores} />`}
-        ${hand.away.length > 0 && html`<p class="count">${t("{players}: away. The lobby may have moved for them.", { players: hand.away.map((seat) => hand.names[seat]).join(t(", ")) })}</p>`}</section>
+      <${Result} hand=${hand} names=${hand.names} t=${t}>${hand.away.length > 0 && html`<p class="count">${t("{players}: away. The lobby may have moved for them.", { players: hand.away.map((seat) => hand.names[seat]).join(t(", ")) })}</p>`}<//>
       <${Said} lines=${hand.chat} t=${t} />
     </aside></div>`;
 }
