@@ -227,6 +227,9 @@ class VecEnv(Protocol):
     def encode_actions(self, block: str, out: FloatArray, rows: npt.NDArray[np.int64] | None = None) -> None:
         """Write the action block of every legal action (of ``rows``), shape (len(legal_ids), *shape)."""
 
+    def encode_oracle(self, block: str, out: FloatArray, rows: npt.NDArray[np.int64] | None = None) -> None:
+        """Write what every asked seat does not know, shape (n, *shape). For critics in training alone."""
+
     def legal_mask(self, out: npt.NDArray[np.bool_]) -> None:
         """Dense mask (n, num_actions); only for games of at most 512 actions."""
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import zipfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
@@ -30,7 +30,7 @@ from bothost.training.loop import Count, Iteration, Learner, Outcome, Positive, 
 from bothost.training.ppo import clip_gradients, masked_log_probs
 from bothost.training.rollout import draw
 from bothost_phase_ppo.encode import ACTIONS, CANDIDATE, POSITION, WIN_POINTS, Symmetries, encode
-from bothost_phase_ppo.model import CandidateNet
+from bothost_phase_ppo.model import CandidateNet, begin_with, listed
 
 HELD_OUT = 1
 """The first iterations, whose choices are not learned from: they measure the network."""
@@ -133,9 +133,7 @@ class Memory:
     def batch(self, index: Tensor) -> Batch:
         """The choices at ``index`` (n,)."""
         chosen = self.all
-        legal = chosen.legal[index]
-        rows, actions = legal.nonzero(as_tuple=True)
-        at = self.begin[index][rows] + (legal.cumsum(dim=1) - 1)[rows, actions]
+        rows, actions, at = listed(chosen.legal, self.begin, index)
         return Batch(
             chosen.positions[index].float(),
             chosen.values[index],
@@ -153,16 +151,27 @@ class ExpertLearner(Learner):
     model: CandidateNet
     plotted: ClassVar[tuple[str, ...]] = ("gain", "learned_gain", "divergence", "entropy")
 
-    def __init__(self, options: ImproveOptions, game: Game, out: Path, seed: int) -> None:
+    def __init__(
+        self,
+        options: ImproveOptions,
+        game: Game,
+        out: Path,
+        seed: int,
+        build: Callable[[], CandidateNet] = CandidateNet,
+    ) -> None:
         torch.set_num_threads(1)
         torch.manual_seed(seed)
         self.options, self.game = options, game
-        self.model, self.first = CandidateNet(), CandidateNet()
+        self.model, self.first = build(), build()
         self.optimizer = torch.optim.Adam(self.model.parameters(), lr=options.learning_rate, eps=1e-5, fused=True)
         self.symmetries, self.rotations = Symmetries(24), Symmetries(4)
         self.folder = out / "choices" if options.choices is None else Path(options.choices)
         self.collecting = options.collecting if options.choices is None else 0.0
         self.memory: tuple[Memory, Memory] | None = None
+
+    def load_start(self, file: Path) -> None:
+        """Begin with a network that may be smaller."""
+        begin_with(file, self.model)
 
     def iterate(self, iteration: Iteration) -> Outcome:
         """Collect in the first part of the training, learn in the rest."""

@@ -7,6 +7,8 @@ One iteration draws an opponent from past versions, plays a rollout, computes ad
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -18,10 +20,11 @@ from bothost import LoggedGames, Model, ReportProgress, Trainer, TrainingRun
 from bothost.errors import UsageError
 from bothost.rules import game
 from bothost.training import fleet, ppo
-from bothost.training.checkpoint import Progress
+from bothost.training.checkpoint import Progress, parameters_of
 from bothost.training.loop import (
     Clock,
     Iteration,
+    Learner,
     Levels,
     NotNegative,
     Outcome,
@@ -43,12 +46,13 @@ from bothost.training.rollout import (
     SelfPlayOptions,
     rollout_figures,
 )
-from bothost_phase_ppo.encode import BLOCKS, REWARD_SCALE, TURNS
+from bothost_phase_ppo.encode import BLOCKS, REWARD_SCALE, TURNS, VERSION
 from bothost_phase_ppo.improve import ExpertLearner, ImproveOptions
-from bothost_phase_ppo.model import NETWORKS, graph
+from bothost_phase_ppo.model import HIDDEN, UNITS, ActorCritic, CandidateNet, PhaseNet, graph, sizes
+from bothost_phase_ppo.oracle import OracleLearner, OracleOptions
 
 DEFAULT_MINUTES = 20.0
-GENERATION = "v7"
+GENERATION = "v8"
 """Prefix of the versions' names. A name stands for one model for good."""
 
 
@@ -74,10 +78,16 @@ class Options(fleet.FleetOptions, frozen=True, kw_only=True, forbid_unknown_fiel
     """Points added to the final lead of a hand that was won, and taken from one that was lost."""
     skip_forced: bool = True
     """Learn from choices only: a third of the decisions have one legal action."""
-    method: Literal["ppo", "improve"] = "ppo"
-    """``improve`` imitates decisions that playouts improved, from ``start`` on (``bothost_phase_ppo.improve``). It
-    trains ``candidates`` alone."""
+    hidden: Annotated[tuple[Annotated[int, Meta(ge=16, le=8192, multiple_of=16)], ...], Meta(min_length=1)] = HIDDEN
+    """Sizes of the hidden layers of ``candidates``. A retraining keeps those of its champion."""
+    units: Annotated[int, Meta(ge=16, le=2048, multiple_of=16)] = UNITS
+    """Hidden units of the scorer of ``candidates``."""
+    method: Literal["ppo", "improve", "oracle"] = "ppo"
+    """``improve`` imitates decisions that playouts improved, from ``start`` on (``bothost_phase_ppo.improve``).
+    ``oracle`` is PPO with a critic that sees all cards (``bothost_phase_ppo.oracle``). Both train ``candidates`` alone.
+    """
     improve: ImproveOptions = ImproveOptions()
+    oracle: OracleOptions = OracleOptions()
     logged_share: NotNegative = 0.25
     """In a retraining: logged samples for each sample of self-play."""
 
@@ -85,15 +95,27 @@ class Options(fleet.FleetOptions, frozen=True, kw_only=True, forbid_unknown_fiel
         super().__post_init__()
         game("pairing", preset=self.preset)  # raises ValueError for an unknown one
         check_levels(self.levels)
-        if self.method == "improve" and self.network != "candidates":
-            raise ValueError("method improve trains the network candidates alone")
-        if self.method == "improve" and (self.workers or self.runner != "local"):
-            raise ValueError("method improve plays in this process: leave out workers and runner")
+        if self.method != "ppo" and self.network != "candidates":
+            raise ValueError(f"method {self.method} trains the network candidates alone")
+        if self.method != "ppo" and (self.workers or self.runner != "local"):
+            raise ValueError(f"method {self.method} plays in this process: leave out workers and runner")
+        if self.network != "candidates" and (self.hidden != HIDDEN or self.units != UNITS):
+            raise ValueError("hidden and units are sizes of the network candidates")
 
     @property
     def version(self) -> int:
         """Encoder version of the network."""
         return 1 if self.network == "source" else 2
+
+    @property
+    def candidates(self) -> Callable[[], CandidateNet]:
+        """Makes the network ``candidates`` with fresh parameters."""
+        return partial(CandidateNet, self.hidden, self.units)
+
+    @property
+    def build(self) -> Callable[[], PhaseNet]:
+        """Makes the network with fresh parameters."""
+        return PhaseNet if self.network == "source" else self.candidates
 
     @property
     def task(self) -> RolloutTask:
@@ -184,19 +206,25 @@ class PhasePpoTrainer(Trainer):
     def train(self, run: TrainingRun, report: ReportProgress) -> dict[str, Any]:
         options: Options = self.options
         run = limited(run, options, DEFAULT_MINUTES)
-        network, version = NETWORKS[options.version], options.version
-        start = parameters_file(run.start, version)
-        if options.method == "improve":
-            learner = ExpertLearner(options.improve, options.task.game, run.out, run.seed)
-            progress = TrainerLoop(options, run, version, learner, report, start=start).train()
+        start = parameters_file(run.start, options.version)
+        trained: PhaseNet | ActorCritic = options.build()
+        if options.method == "ppo":
+            progress = train(options, options.task, options.build, run, report, version=options.version, start=start)
         else:
-            progress = train(options, options.task, network, run, report, version=version, start=start)
-        model, play = network(), _play(options.playouts)
+            learner: Learner
+            if options.method == "improve":
+                learner = ExpertLearner(options.improve, options.task.game, run.out, run.seed, options.candidates)
+            else:
+                learner = OracleLearner(options, options.oracle, options.task, run.seed, options.candidates)
+                trained = learner.copy()
+            progress = TrainerLoop(options, run, options.version, learner, report, start=start).train()
+        play = _play(options.playouts)
 
         def write(folder: Path, last: bool) -> Version:
-            return write_version(folder, model, graph(version), version, play if last else None)
+            model = trained.actor if isinstance(trained, ActorCritic) else trained
+            return write_version(folder, model, graph(model), options.version, play if last else None)
 
-        levels = publish_levels(run, progress, options.levels, GENERATION, model, write, version)
+        levels = publish_levels(run, progress, options.levels, GENERATION, trained, write, options.version)
         return {"out": str(run.out), **progress.figures(), "levels": levels}
 
     def retrain(
@@ -207,17 +235,18 @@ class PhasePpoTrainer(Trainer):
         The new version keeps the options of play of ``start``, so the gate compares networks only.
         """
         options: Options = self.options
-        if options.method == "improve":
-            raise UsageError("a retraining learns by PPO, not by method improve", advice="leave out the option method")
+        if options.method != "ppo":
+            problem = f"a retraining learns by PPO, not by method {options.method}"
+            raise UsageError(problem, advice="leave out the option method")
         run = limited(run, options, DEFAULT_MINUTES)
         if start is not None:
-            options = msgspec.structs.replace(options, network="source" if start.encoder_version == 1 else "candidates")
-        version, network = options.version, NETWORKS[options.version]
+            options = like(options, start)
+        version = options.version
         hands, held_out = LoggedHands.of_splits(run.out.parent / "encoded", LeadEncoder(options.task), games)
         extra = hands.extra_batch(options.logged_share)
         begin = parameters_file(start, version)
-        progress = train(options, options.task, network, run, report, version=version, start=begin, extra=extra)
-        model = network()
+        progress = train(options, options.task, options.build, run, report, version=version, start=begin, extra=extra)
+        model = options.build()
         evaluation = held_out.evaluation(ModelPool(run.out / "pool"), model)
         play = _play(options.playouts) if start is None else play_options(start)
         figures = {
@@ -227,8 +256,17 @@ class PhasePpoTrainer(Trainer):
             "left_out_hands": hands.left_out,
             "evaluation": evaluation,
         }
-        publish_one(run, progress, model, graph(version), version, figures, play)
+        publish_one(run, progress, model, graph(model), version, figures, play)
         return figures
+
+
+def like(options: Options, start: Model) -> Options:
+    """The options with the kind and the sizes of the network of ``start``."""
+    if start.encoder_version == 1:
+        return msgspec.structs.replace(options, network="source", hidden=HIDDEN, units=UNITS)
+    file = parameters_file(start, VERSION)
+    hidden, units = (options.hidden, options.units) if file is None else sizes(parameters_of(file))
+    return msgspec.structs.replace(options, network="candidates", hidden=hidden, units=units)
 
 
 def _play(playouts: int) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from bothost.rules.pairing import rule_returns
 from bothost.training.publish import write_version
 from bothost_phase_ppo.decide import PhasePpo, PlayOptions, improved
 from bothost_phase_ppo.encode import ACTIONS, CANDIDATE, POSITION, SIZES, Symmetries, encode
-from bothost_phase_ppo.model import NETWORKS, graph
+from bothost_phase_ppo.model import CandidateNet, PhaseNet, graph
 from bothost_phase_ppo.train import PhasePpoTrainer
 
 GAME = rules.game("pairing")
@@ -59,13 +59,15 @@ def test_every_level_comes_with_its_verified_files_and_the_champion_is_the_last(
     assert all(safetensors.torch.load_file(f"{model.path}/model.safetensors").keys() for model in models)
 
 
-@pytest.mark.parametrize("version", [1, 2])
-def test_live_play_computes_what_was_trained(version, tmp_path):
+@pytest.mark.parametrize(
+    ("version", "build"), [(1, PhaseNet), (2, CandidateNet), (2, lambda: CandidateNet((48, 32, 64), 16))]
+)
+def test_live_play_computes_what_was_trained(version, build, tmp_path):
     torch.manual_seed(version)
-    net = NETWORKS[version]()
+    net = build()
     for parameter in net.parameters():
         torch.nn.init.normal_(parameter, std=0.1)
-    made = write_version(tmp_path, net, graph(version), version)
+    made = write_version(tmp_path, net, graph(net), version)
     model = Model("phase-ppo", "v", "0" * 64, str(tmp_path), made.files, version)
     views = positions(1)
     with torch.no_grad():
@@ -315,6 +317,13 @@ def test_it_refuses_to_play_without_a_model_or_with_nonsense():
         {"levels": [0.5, 1.5]},
         {"levels": [0.5, 0.2]},
         {"method": "improve", "workers": 2},
+        {"method": "oracle", "workers": 2},
+        {"method": "oracle", "network": "source"},
+        {"oracle": {"critic": []}},
+        {"network": "source", "hidden": [64]},
+        {"hidden": []},
+        {"hidden": [100]},
+        {"units": 8},
         {"playouts": 10_001},
         {"rule_share": -0.1},
         {"logged_share": -1.0},

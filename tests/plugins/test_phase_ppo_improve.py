@@ -35,7 +35,7 @@ def train(out, improve=SMALL, iterations=5, until=None):
             PhasePpoTrainer(chosen).train(run, report)
         run = TrainingRun(out=out, seed=2, resume=True)
     PhasePpoTrainer(chosen).train(run, lambda *_: None)
-    return (out / "weights/v7-level-1/model.safetensors").read_bytes()
+    return (out / "weights/v8-level-1/model.safetensors").read_bytes()
 
 
 @pytest.fixture(scope="module")

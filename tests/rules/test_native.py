@@ -240,6 +240,14 @@ def test_encoders_of_a_batch_equal_those_of_views(game: rules.Game):
         assert np.array_equal(hand[i], view.encode("hand"))
         assert np.array_equal(kind[rows], view.encode_actions("kind", view.legal()))
         assert np.flatnonzero(mask[i]).tolist() == view.legal().tolist()
+    hands = np.empty((6, *game.blocks["hands"].shape), np.float32)
+    env.encode_oracle("hands", hands)
+    for i, state in enumerate(states):
+        assert np.array_equal(hands[i], rules.Oracle(state, int(env.seat[i])).encode("hands"))
+    with pytest.raises(ValueError, match="hand"):
+        env.encode("hands", hands)
+    with pytest.raises(ValueError, match="hand"):
+        env.encode_oracle("hand", hand)
     some = np.array([4, 1], np.int64)
     of_some = np.concatenate([np.arange(env.legal_offsets[i], env.legal_offsets[i + 1]) for i in some])
     hand_of_some, kind_of_some = np.empty((2, 8), np.float32), np.empty((len(of_some), 11), np.float32)

@@ -102,6 +102,7 @@ void encode(VecEnv& self, std::string_view name, nb::handle out, const std::opti
   nb::gil_scoped_release release;
   if constexpr (kind == Block::Of::view) self.env->encode(floats.block, rows, floats.data);
   if constexpr (kind == Block::Of::action) self.env->encode_actions(floats.block, rows, floats.data);
+  if constexpr (kind == Block::Of::oracle) self.env->encode_oracle(floats.block, rows, floats.data);
 }
 
 nb::object deal(VecEnv& self, nb::handle index) {
@@ -148,6 +149,8 @@ void bind_vec_env(nb::module_& m) {
       .def("encode", &encode<Block::Of::view>, nb::arg("block"), nb::arg("out"),
            nb::arg("rows").noconvert() = nb::none())
       .def("encode_actions", &encode<Block::Of::action>, nb::arg("block"), nb::arg("out"),
+           nb::arg("rows").noconvert() = nb::none())
+      .def("encode_oracle", &encode<Block::Of::oracle>, nb::arg("block"), nb::arg("out"),
            nb::arg("rows").noconvert() = nb::none())
       .def("legal_mask", &legal_mask, nb::arg("out").noconvert())
       .def("deal", &deal, nb::arg("index"))

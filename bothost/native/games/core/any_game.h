@@ -116,6 +116,8 @@ class AnyVecEnv {
   using Rows = std::span<const std::int64_t>;
   virtual void encode(int block, Rows rows, float* out) const = 0;
   virtual void encode_actions(int block, Rows rows, float* out) const = 0;
+  /// What the asked seats do not know: an oracle block.
+  virtual void encode_oracle(int block, Rows rows, float* out) const = 0;
   /// (n, num_actions), row by row.
   virtual void legal_mask(bool* out) const = 0;
   virtual Json deal(std::size_t index) const = 0;

@@ -75,6 +75,13 @@ class VecEnvOf final : public AnyVecEnv {
     }
   }
 
+  void encode_oracle(int block, Rows rows, float* out) const override {
+    for (const auto row : rows) {
+      G::encode_oracle(states_[at(row)], seat_[at(row)], block, out);
+      out += G::blocks()[at(block)].size();
+    }
+  }
+
   void legal_mask(bool* out) const override {
     const auto width = at(rules_.num_actions());
     std::memset(out, 0, states_.size() * width * sizeof(bool));
