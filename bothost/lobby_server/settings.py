@@ -99,7 +99,7 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Frames that may wait for a slow client before it is disconnected."""
     queue_bytes: int = 8_388_608
     idle_s: float = 900.0
-    """A table at which no player said anything for so long is given up."""
+    """A table at which no player acted or came back for so long is given up."""
     wait_s: float = 86_400.0
     """A waiting table that does not fill is closed after this time."""
     remembered: int = 1_024

@@ -35,7 +35,7 @@ class ServerTable:
         self._last: ServerHand | None = None
         """The hand before this one, for those who missed its end."""
         self._active = now
-        """When a player last said something."""
+        """When a player last acted, or came back."""
         self._next_hand_at: float | None = None
         self._silent_hands = 0
         """Hands in a row in which the server moved for players, and no player said anything."""
@@ -165,8 +165,7 @@ class ServerTable:
             self.hand.resume(player, known, now)
 
     def sync(self, player: str, known: wire.Known, now: float) -> None:
-        """A connected client asks for its position."""
-        self._active = now
+        """A connected client asks for its position. A host does so for ever, so this keeps no table alive."""
         self.catch_up(player, known)
         if self.hand is not None:
             self.hand.snapshot(player, now)

@@ -128,16 +128,19 @@ def table_rules(settings: ServerSettings, game: Game, attributes: wire.Attribute
     for name in ("private", "accept", "robots"):
         if not isinstance(attributes.get(name, False), bool):
             raise BadWish("bad_attributes", f"`{name}` is true or false", f"$.attributes.{name}")
+    grant_ms = whole_number(attributes, "grant_ms", settings.grant_ms, 0, 3_600_000)
+    bank_ms = whole_number(attributes, "bank_ms", settings.bank_ms, 0, 86_400_000)
+    slowest_s = (grant_ms + bank_ms) / 1000.0 if grant_ms else 0.0
     return TableRules(
         game=game,
         attributes=attributes,
-        grant_ms=whole_number(attributes, "grant_ms", settings.grant_ms, 0, 3_600_000),
-        bank_ms=whole_number(attributes, "bank_ms", settings.bank_ms, 0, 86_400_000),
+        grant_ms=grant_ms,
+        bank_ms=bank_ms,
         lag_ms=settings.lag_ms,
         hands=whole_number(attributes, "hands", settings.hands, 1, settings.max_hands),
         pause_ms=settings.pause_ms,
         max_rejects=settings.max_rejects,
-        idle_s=settings.idle_s,
+        idle_s=max(settings.idle_s, 2 * slowest_s),  # the server moves for who is late before it gives the table up
     )
 
 

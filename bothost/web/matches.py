@@ -38,6 +38,8 @@ MAX_MATCHES = 4
 """Games at once: each has a process of its own."""
 AWAY_S = 600.0
 """A player who has not looked for this long gives up the seat when another player finds no room for a game."""
+THINKING_S = 86_400.0
+"""How long a person without a clock may think, as long as there is room for others."""
 START_S = 60.0
 """How long the bots may take to sit down."""
 KEPT_S = 600.0
@@ -278,7 +280,8 @@ class Matches:
     async def _opened(self) -> LobbyServer:
         """The lobby; it starts with the first game, and only the players of these games have an account."""
         if self._lobby is None:
-            settings = ServerSettings(tokens={NOBODY: secrets.token_urlsafe(32)}, port=0, wait_s=START_S)
+            nobody = {NOBODY: secrets.token_urlsafe(32)}
+            settings = ServerSettings(tokens=nobody, port=0, wait_s=START_S, idle_s=THINKING_S)
             self._lobby = await self._open.enter_async_context(serve(settings))
         return self._lobby
 

@@ -202,6 +202,25 @@ def test_a_table_where_nobody_plays_is_given_up():
     assert len(lobby.core.timers) == 0
 
 
+def test_a_program_that_asks_for_its_position_keeps_no_table_alive():
+    """A host asks at tables that are silent for long."""
+    lobby, players, table = started(attributes={"grant_ms": 0}, idle_s=60.0)
+    for _ in range(7):
+        lobby.sleep(10.0)
+        players[0].shell.do(m.Resync(table.name))
+        lobby.run()
+    assert table.ended and table.ended.reason == "aborted"
+
+
+def test_a_player_with_a_clock_may_think_longer_than_a_silent_table_lasts():
+    lobby, players, table = started(attributes={"grant_ms": 100_000, "bank_ms": 0}, idle_s=60.0)
+    lobby.sleep(90.0)
+    assert table.ended is None and table.hand.questions.open
+    asked(players).answer(table.name)
+    lobby.sleep(110.0)
+    assert table.hand.played_for
+
+
 # ------------------------------------------------------------------------------------------------- lost connections
 
 
