@@ -157,6 +157,7 @@ def forget(
     from bothost.retrain.forget import forget as forget_in_job
     from bothost.store import Store, consent, erase, notes, ratings
     from bothost.store.forget import check_ended, delete_hands, hands_of
+    from bothost.store.query import HandQuery
 
     logs.configure(level="error")
     settings = options.settings(config)
@@ -168,6 +169,11 @@ def forget(
             erase.replay_spool(settings.store, data_dir)
         found = list(hands_of(store, player))
         ids = {hand.game.game_id for hand in found}
+        if not found:
+            try:
+                hands.check_players(store, settings, HandQuery(players=(player,)))
+            except UsageError as error:  # there may be consent and notes
+                output.warn(f"{error}; {error.advice}")
         if yes:
             check_ended(found)
             games = [hand.game for hand in found]

@@ -94,7 +94,8 @@ def _worker(worker: dict[str, Any]) -> str:
     restarts = f", restarted {output.counted(worker['restarts'], 'time')}" if worker["restarts"] else ""
     head = f"worker {worker['worker']} (process {worker['pid'] or 'none'}{restarts})"
     if worker["status"] is None:
-        return f"{head}: does not answer; last exit code {worker.get('code')}"
+        ended = "" if worker.get("code") is None else f"; its last process ended with exit code {worker['code']}"
+        return f"{head}: does not answer{ended}"
     return f"{head}\n{as_text(worker['status'])}"
 
 

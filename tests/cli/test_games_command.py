@@ -305,9 +305,13 @@ def test_a_player_is_forgotten_in_the_log_and_in_exports(config, hands, capsys, 
     player = json.loads(hands[0][0].players)[1]["player"]
     mine = {rows[0].game_id.hex() for rows in hands if player in rows[0].players}
     capsys.readouterr()
+    assert main(["games", "forget", f"{player}x", "--json"]) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["hands"] == 0 and f"did you mean {player!r}?" in printed.err
     assert main(["games", "forget", player, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["hands"] == len(mine) >= 1 and not found["deleted"]
+    printed = capsys.readouterr()
+    found = json.loads(printed.out)
+    assert found["hands"] == len(mine) >= 1 and not found["deleted"] and not printed.err
     assert main(["games", "forget", player, "--exports", str(out), "--yes", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["deleted"] and found["rows_in_exports"][str(out)] > 0
