@@ -1,5 +1,8 @@
 """Method oracle of phase-ppo: self-play on a device, and a critic that sees all cards."""
 
+import json
+from pathlib import Path
+
 import msgspec
 import numpy as np
 import pytest
@@ -208,7 +211,9 @@ def test_a_rollout_that_is_too_short_says_so(tmp_path):
         train(tmp_path, horizon=1)
 
 
-def test_level_5_is_what_its_lineage_says():
+def test_level_5_has_the_sizes_that_its_lineage_says():
     found = weights.find(PhasePpo, "level-5")
-    hidden, units = sizes(parameters_of(f"{found.path}/model.safetensors"))
-    assert like(Options(), found).hidden == hidden and like(Options(), found).units == units
+    folder = Path(found.path)
+    options = json.loads((folder.parent / "lineage.json").read_text())[folder.name]["options"]
+    own = like(Options(), found)
+    assert (list(own.hidden), own.units) == (options["hidden"], options["units"])
