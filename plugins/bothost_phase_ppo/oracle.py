@@ -25,7 +25,7 @@ from bothost.training.loop import Count, Iteration, Learner, Outcome, set_learni
 from bothost.training.model_pool import ModelPool
 from bothost.training.rollout import RolloutTask, SelfPlayOptions
 from bothost_phase_ppo.model import ActorCritic, CandidateNet, Critic, begin_with, listed
-from bothost_phase_ppo.selfplay import Samples, SelfPlay
+from bothost_phase_ppo.selfplay import DeviceSelfPlay, Samples
 
 
 class OracleOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -63,7 +63,7 @@ class OracleLearner(Learner):
         self.device = torch.device(own.device)
         self.model = ActorCritic(build(), Critic(own.critic)).to(self.device)
         self.optimizer = torch.optim.Adam(self.model.parameters(), lr=options.learning_rate, eps=1e-5, fused=True)
-        self.self_play = SelfPlay(task, options, own.threads, self.device)
+        self.self_play = DeviceSelfPlay(task, options, own.threads, self.device)
         self.opponents: dict[int, CandidateNet] = {}
 
     def load_start(self, file: Path) -> None:

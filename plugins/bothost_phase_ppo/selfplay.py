@@ -152,7 +152,7 @@ class Inputs(NamedTuple):
         return chosen, log_probs.gather(1, chosen[:, None])[:, 0]
 
 
-class SelfPlay:
+class DeviceSelfPlay:
     """Plays hands with networks on a device."""
 
     def __init__(self, task: RolloutTask, options: SelfPlayOptions, threads: int, device: torch.device) -> None:

@@ -18,7 +18,7 @@ from bothost.training.ppo import PpoOptions
 from bothost_phase_ppo.decide import PhasePpo, PlayOptions
 from bothost_phase_ppo.model import ActorCritic, CandidateNet, Critic, begin_with, listed, sizes
 from bothost_phase_ppo.oracle import OracleOptions
-from bothost_phase_ppo.selfplay import SelfPlay, Step, advantages
+from bothost_phase_ppo.selfplay import DeviceSelfPlay, Step, advantages
 from bothost_phase_ppo.train import Options, PhasePpoTrainer, like
 
 GAME = rules.game("pairing")
@@ -45,7 +45,7 @@ def follow(seed, actions, hands=6, horizon=90):
 
 def test_samples_are_the_choices_of_both_seats_with_what_they_saw_and_how_their_hands_counted():
     model = networks(1)
-    samples, leads = SelfPlay(OPTIONS.task, OPTIONS, 1, CPU).play(model, [None], [3])
+    samples, leads = DeviceSelfPlay(OPTIONS.task, OPTIONS, 1, CPU).play(model, [None], [3])
     seen, hidden, scores = (np.empty((6, width), np.float32) for width in (400 + 58 * 32, 104, 2))
     positions, cards, owners, began, counts = [], [], [], [], {}
     numbers, turn_leads, ends = np.zeros(6, int), {}, []
@@ -97,7 +97,7 @@ def test_against_an_opponent_only_the_own_choices_are_samples_and_the_opponent_p
         def policy(self, positions, rows, actions, candidates):
             return torch.full((len(positions), 58), -1e9).index_put((rows, actions), -1e6 * actions), None
 
-    samples, leads = SelfPlay(OPTIONS.task, OPTIONS, 1, CPU).play(model, [First()], [5])
+    samples, leads = DeviceSelfPlay(OPTIONS.task, OPTIONS, 1, CPU).play(model, [First()], [5])
     env, taken, ends = rules.vec_env(GAME, 6, 5), iter(samples.actions.tolist()), []
     for _ in range(90):
         choice = np.diff(env.legal_offsets) > 1
