@@ -216,6 +216,17 @@ def test_a_chosen_card_of_the_pairing_game_is_seen_whole(page, served):
     }""")
 
 
+def test_with_large_text_the_board_of_pairing_fits_a_phone_and_counts_what_is_hidden(page, served):
+    view = {"hands": [["g1"], ["?"] * 10], "pool": [], "deck": [], "libraries": [[], []], "selected": []}
+    view |= {"scores": [0, 0], "charges": [[0, 0], [0, 0]], "to_move": 0, "seat": 0}
+    page.set_viewport_size({"width": 360, "height": 740})
+    page.goto(f"{served}/")
+    page.evaluate(DRAW, {"module": "pairing", "view": view})
+    page.evaluate("document.documentElement.style.fontSize = '200%'")
+    assert page.get_by_role("img", name="10 cards").bounding_box()["height"] > 100  # two rows
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
 def test_the_board_of_pairing_says_what_to_choose(page, served):
     view = {"hands": [["g1", "r2"], ["?"]], "pool": ["g5"], "deck": [], "libraries": [[], []], "selected": []}
     view |= {"scores": [0, 0], "charges": [[0, 0], [0, 0]], "to_move": 0}

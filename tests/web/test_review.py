@@ -290,6 +290,20 @@ def test_a_reviewer_that_rates_nothing_lists_the_moves_that_differ(page, served,
     assert page.locator("#where").inner_text().startswith(f"{min(PLANTED)} / ")
 
 
+def test_with_large_text_the_candidates_fit_a_phone(page, served):
+    page.set_viewport_size({"width": 360, "height": 740})
+    page.goto(f"{served}/")
+    page.evaluate("""async () => {
+        const [{ render, html }, { Bars }, { t }] = await Promise.all(
+            ["html", "candidates", "i18n"].map((name) => import(`/static/${name}.js`)));
+        const actions = [{ action: 1, notation: "10 J Q K A", probability: 0.5, value: -12.5, visits: 7915 }];
+        document.documentElement.style.fontSize = "200%";
+        render(html`<${Bars} actions=${actions} describe=${(notation) => notation} t=${t} />`, document.body);
+    }""")
+    assert page.locator(".candidates .figure").count() == 3
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
 def test_a_saved_hand_needs_no_server(page, served, rows, tmp_path):
     page.goto(f"{served}/hand/{name_of(rows)}?at=4")
     with page.expect_download() as download:

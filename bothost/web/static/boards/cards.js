@@ -19,9 +19,11 @@ export function Hand({ cards, label, small, selected, enabled, onToggle }) {
   </div>`;
 }
 
+export const counted = (count, t) => `${count} ${t(count === 1 ? "card" : "cards")}`;
+
 /** `count` cards face down. */
-export function Backs({ count, label }) {
-  return html`<div class="hand small" role="img" aria-label=${label}>
+export function Backs({ count, t }) {
+  return html`<div class="hand small" role="img" aria-label=${counted(count, t)}>
     ${Array.from({ length: count }, (_, i) => html`<${Card} key=${i} back small />`)}
   </div>`;
 }

@@ -1,7 +1,7 @@
 // Dou Dizhu: own hand below, the next player to the right, the previous one to the left.
 import { html, useReducer, useEffect, useRef } from "../html.js";
 import { capital } from "../i18n.js";
-import { Backs, Card, Hand } from "./cards.js";
+import { Backs, Hand, counted } from "./cards.js";
 
 const RANKS = "3456789TJQKA2BR";
 const NAMES = { T: "10", B: "☆", R: "★" };
@@ -17,8 +17,6 @@ export function cardsOf(text, t) {
 }
 
 const sorted = (text) => [...text].sort((a, b) => RANKS.indexOf(a) - RANKS.indexOf(b)).join("");
-
-const counted = (count, t) => `${count} ${t(count === 1 ? "card" : "cards")}`;
 
 /** The last play of each seat since it last had the turn, or its last bid before the first play: seat → notation. */
 function lastPlays(view) {
@@ -46,7 +44,7 @@ function Seat({ seat, place, position, t }) {
   const known = views?.[seat]?.hand;
   return html`<section class=${`seat ${place}${view.turn === seat ? " turn" : ""}`} aria-label=${players[seat]}>
     <${Head} seat=${seat} position=${position} t=${t} />
-    ${known !== undefined ? html`<${Hand} cards=${cardsOf(known, t)} small label=${t("hand")} />` : html`<${Backs} count=${view.counts[seat]} label=${counted(view.counts[seat], t)} />`}
+    ${known !== undefined ? html`<${Hand} cards=${cardsOf(known, t)} small label=${t("hand")} />` : html`<${Backs} count=${view.counts[seat]} t=${t} />`}
     <${Play} text=${lastPlays(view)[seat]} t=${t} />
   </section>`;
 }
@@ -104,7 +102,7 @@ export function Board({ position, legal, onAct, t }) {
   return html`<div class="board doudizhu">
     <div class="middle">
       <span>${t("Bottom cards")}</span>
-      ${view.bottom ? html`<${Hand} cards=${cardsOf(view.bottom, t)} small label=${t("Bottom cards")} />` : html`<${Backs} count=${3} label="3" />`}
+      ${view.bottom ? html`<${Hand} cards=${cardsOf(view.bottom, t)} small label=${t("Bottom cards")} />` : html`<${Backs} count=${3} t=${t} />`}
       ${view.stake ? html`<span class="count">${t("Stake")} × ${view.stake}${view.bombs ? ` · ${t("bombs")} ${view.bombs}` : ""}</span>` : null}
     </div>
     <${Seat} seat=${previous} place="left" position=${position} t=${t} />
@@ -113,7 +111,7 @@ export function Board({ position, legal, onAct, t }) {
       <${Play} text=${lastPlays(view)[seat]} t=${t} />
       <${Head} seat=${seat} position=${position} t=${t} />
       ${legal && own && view.phase !== "end" ? html`<${Chooser} hand=${own} legal=${legal} onAct=${onAct} t=${t} />`
-        : own ? html`<${Hand} cards=${cardsOf(own, t)} label=${t("hand")} />` : html`<${Backs} count=${view.counts[seat]} label=${t("hand")} />`}
+        : own ? html`<${Hand} cards=${cardsOf(own, t)} label=${t("hand")} />` : html`<${Backs} count=${view.counts[seat]} t=${t} />`}
     </section>
   </div>`;
 }

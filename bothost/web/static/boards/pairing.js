@@ -66,7 +66,7 @@ export function Board({ position, legal, onAct, t }) {
   const act = onAct && legal?.length ? onAct : undefined;
   return html`<div class="board pairing">
     <${Person} seat=${other} position=${position} t=${t} place="across">
-      ${hidden(hands[other]) ? html`<${Backs} count=${hands[other].length} label=${t("hand")} />`
+      ${hidden(hands[other]) ? html`<${Backs} count=${hands[other].length} t=${t} />`
         : html`<${Cards} names=${hands[other]} small moves=${new Map()} label=${t("hand")} t=${t} />`}
     <//>
     <div class="middle"><span>${t("Pool")} · ${t("deck")} ${view.deck.length}</span>
@@ -74,7 +74,7 @@ export function Board({ position, legal, onAct, t }) {
     <${Person} seat=${seat} position=${position} t=${t} place="own">
       ${act && CHOOSE[view.phase] && html`<p>${t(CHOOSE[view.phase])}</p>`}
       ${phases.length && act ? html`<div class="actions">${phases.map((action) => html`<button type="button" class="act primary" onClick=${() => act(action)}>${capital(describe(action.notation, t))}</button>`)}</div>` : null}
-      ${hidden(hands[seat]) ? html`<${Backs} count=${hands[seat].length} label=${t("hand")} />`
+      ${hidden(hands[seat]) ? html`<${Backs} count=${hands[seat].length} t=${t} />`
         : html`<${Cards} names=${hands[seat]} moves=${moves} selected=${view.selected} onAct=${act} label=${t(legal ? "Your hand" : "hand")} t=${t} />`}
     <//>
   </div>`;

@@ -33,18 +33,18 @@ export function Page({ here, onTitle, t }) {
   useEffect(() => { if (title) onTitle(title); }, [title]);
   if (gone) return html`<h1>${t("Table")}</h1><p class="notice bad" role="alert">${gone}</p><p><a href="/">${t("Go to the tables.")}</a></p>`;
   if (!table) return html`<p class="dim">…</p>`;
-  const over = table.over && html`<p class="notice" role="status">${t("The hand is over.")}${t(" ")}<a href=${`/hand/${name}`}>${t("Replay it.")}</a>${t(" ")}<a href="/">${t("Go to the tables.")}</a></p>`;
+  const over = table.over && html`<p class="notice" role="status">${t("The hand is over.")}${t(" ")}<a href=${`/hand/${name}`}>${t("Replay it.")}</a> · <a href="/">${t("Go to the tables.")}</a></p>`;
   if (!shown.game) return html`<h1>${t("Live")}</h1>${over}`;
   const Board = board?.Board;
   const last = ended?.positions.at(-1);
   const position = last ? { seat: ended.seat, view: last.views[ended.seat], views: last.views } : table;
   return html`<h1>${gameName(shown.game, t)} <span class="count about"><bdi>${t("lobby")} ${shown.lobby}</bdi> · <bdi>${t("table")} ${shown.table}</bdi></span> ${table.over ? null : html`<${Clock} leftMs=${table.left_ms} t=${t} />`}</h1>
     ${over}
-    ${ended && html`<${Result} hand=${ended} names=${names} t=${t} />`}
     ${!connected && !table.over && html`<p class="notice bad" role="status">${t("The connection is lost. Trying again.")}</p>`}
     ${table.view && table.moved_us && !table.over && html`<p class="dim">${t("Seen from the seat of {player}. The board is brought up to date when this seat moves.", { player: names[table.seat] ?? table.account })}</p>`}
     ${!table.moved_us && !table.over ? html`<p class="notice">${t("No move of this hand is in the log yet.")}</p>` : position.view && Board
       ? html`<${Board} position=${{ ...position, players: names }} t=${t} />`
       : table.over ? null : html`<p class="notice">${t("What is on this table is not public before the hand ends.")}</p>`}
+    ${ended && html`<${Result} hand=${ended} names=${names} t=${t} />`}
     <${Said} lines=${shown.chat ?? []} t=${t} />`;
 }
