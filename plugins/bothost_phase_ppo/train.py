@@ -46,11 +46,13 @@ from bothost.training.rollout import (
     SelfPlayOptions,
     rollout_figures,
 )
-from bothost_phase_ppo.encode import BLOCKS, REWARD_SCALE, TURNS, VERSION
+from bothost_phase_ppo.encode import BLOCKS, REWARD_SCALE, TURNS
 from bothost_phase_ppo.improve import ExpertLearner, ImproveOptions
 from bothost_phase_ppo.model import HIDDEN, UNITS, ActorCritic, CandidateNet, PhaseNet, graph, sizes
 from bothost_phase_ppo.oracle import OracleLearner, OracleOptions
 
+Width = Annotated[int, Meta(ge=16, le=8192, multiple_of=16)]
+"""A size that the native network computes."""
 DEFAULT_MINUTES = 20.0
 GENERATION = "v8"
 """Prefix of the versions' names. A name stands for one model for good."""
@@ -78,10 +80,10 @@ class Options(fleet.FleetOptions, frozen=True, kw_only=True, forbid_unknown_fiel
     """Points added to the final lead of a hand that was won, and taken from one that was lost."""
     skip_forced: bool = True
     """Learn from choices only: a third of the decisions have one legal action."""
-    hidden: Annotated[tuple[Annotated[int, Meta(ge=16, le=8192, multiple_of=16)], ...], Meta(min_length=1)] = HIDDEN
-    """Sizes of the hidden layers of ``candidates``. A retraining keeps those of its champion."""
-    units: Annotated[int, Meta(ge=16, le=2048, multiple_of=16)] = UNITS
-    """Hidden units of the scorer of ``candidates``."""
+    hidden: Annotated[tuple[Width, ...], Meta(min_length=1)] | None = None
+    """Sizes of the hidden layers of ``candidates``. None: those of the version to begin with, or 256 and 256."""
+    units: Width | None = None
+    """Hidden units of the scorer of ``candidates``. None: as many as that version has, or 32."""
     method: Literal["ppo", "improve", "oracle"] = "ppo"
     """``improve`` imitates decisions that playouts improved, from ``start`` on (``bothost_phase_ppo.improve``).
     ``oracle`` is PPO with a critic that sees all cards (``bothost_phase_ppo.oracle``). Both train ``candidates`` alone.
@@ -99,7 +101,7 @@ class Options(fleet.FleetOptions, frozen=True, kw_only=True, forbid_unknown_fiel
             raise ValueError(f"method {self.method} trains the network candidates alone")
         if self.method != "ppo" and (self.workers or self.runner != "local"):
             raise ValueError(f"method {self.method} plays in this process: leave out workers and runner")
-        if self.network != "candidates" and (self.hidden != HIDDEN or self.units != UNITS):
+        if self.network != "candidates" and (self.hidden or self.units):
             raise ValueError("hidden and units are sizes of the network candidates")
 
     @property
@@ -110,7 +112,7 @@ class Options(fleet.FleetOptions, frozen=True, kw_only=True, forbid_unknown_fiel
     @property
     def candidates(self) -> Callable[[], CandidateNet]:
         """Makes the network ``candidates`` with fresh parameters."""
-        return partial(CandidateNet, self.hidden, self.units)
+        return partial(CandidateNet, self.hidden or HIDDEN, self.units or UNITS)
 
     @property
     def build(self) -> Callable[[], PhaseNet]:
@@ -207,6 +209,7 @@ class PhasePpoTrainer(Trainer):
         options: Options = self.options
         run = limited(run, options, DEFAULT_MINUTES)
         start = parameters_file(run.start, options.version)
+        options = sized(options, start)
         trained: PhaseNet | ActorCritic = options.build()
         if options.method == "ppo":
             progress = train(options, options.task, options.build, run, report, version=options.version, start=start)
@@ -240,11 +243,13 @@ class PhasePpoTrainer(Trainer):
             raise UsageError(problem, advice="leave out the option method")
         run = limited(run, options, DEFAULT_MINUTES)
         if start is not None:
-            options = like(options, start)
+            network = "source" if start.encoder_version == 1 else "candidates"
+            options = msgspec.structs.replace(options, network=network, hidden=None, units=None)
         version = options.version
+        begin = parameters_file(start, version)
+        options = sized(options, begin)
         hands, held_out = LoggedHands.of_splits(run.out.parent / "encoded", LeadEncoder(options.task), games)
         extra = hands.extra_batch(options.logged_share)
-        begin = parameters_file(start, version)
         progress = train(options, options.task, options.build, run, report, version=version, start=begin, extra=extra)
         model = options.build()
         evaluation = held_out.evaluation(ModelPool(run.out / "pool"), model)
@@ -260,13 +265,12 @@ class PhasePpoTrainer(Trainer):
         return figures
 
 
-def like(options: Options, start: Model) -> Options:
-    """The options with the kind and the sizes of the network of ``start``."""
-    if start.encoder_version == 1:
-        return msgspec.structs.replace(options, network="source", hidden=HIDDEN, units=UNITS)
-    file = parameters_file(start, VERSION)
-    hidden, units = (options.hidden, options.units) if file is None else sizes(parameters_of(file))
-    return msgspec.structs.replace(options, network="candidates", hidden=hidden, units=units)
+def sized(options: Options, start: Path | None) -> Options:
+    """The options with the sizes of the network to begin with, where they have none."""
+    if start is None or options.network == "source":
+        return options
+    hidden, units = sizes(parameters_of(start))
+    return msgspec.structs.replace(options, hidden=options.hidden or hidden, units=options.units or units)
 
 
 def _play(playouts: int) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from bothost_phase_ppo.decide import PhasePpo, PlayOptions
 from bothost_phase_ppo.model import ActorCritic, CandidateNet, Critic, begin_with, listed, sizes
 from bothost_phase_ppo.oracle import OracleOptions
 from bothost_phase_ppo.selfplay import DeviceSelfPlay, Step, advantages
-from bothost_phase_ppo.train import Options, PhasePpoTrainer, like
+from bothost_phase_ppo.train import Options, PhasePpoTrainer, sized
 
 GAME = rules.game("pairing")
 CPU = torch.device("cpu")
@@ -195,8 +195,6 @@ def test_a_training_that_was_interrupted_ends_with_the_same_network_and_its_leve
     view = state.view(state.to_act[0])
     policy, _ = PhasePpo(PlayOptions(), model).infer([view], [view.legal()])
     assert policy[0][view.legal()].sum() == pytest.approx(1.0, abs=1e-5)
-    assert like(Options(), model).hidden == (32, 32, 32)
-    assert like(Options(), model).units == 16
 
 
 def test_a_critic_learns_to_tell_how_hands_end(tmp_path):
@@ -211,9 +209,17 @@ def test_a_rollout_that_is_too_short_says_so(tmp_path):
         train(tmp_path, horizon=1)
 
 
-def test_level_5_has_the_sizes_that_its_lineage_says():
+def test_a_training_has_the_sizes_of_the_version_to_begin_with_unless_it_says_others(tmp_path):
     found = weights.find(PhasePpo, "level-5")
     folder = Path(found.path)
-    options = json.loads((folder.parent / "lineage.json").read_text())[folder.name]["options"]
-    own = like(Options(), found)
-    assert (list(own.hidden), own.units) == (options["hidden"], options["units"])
+    made = json.loads((folder.parent / "lineage.json").read_text())[folder.name]["options"]
+    file = folder / "model.safetensors"
+    taken = sized(Options(), file)
+    assert (list(taken.hidden), taken.units) == (made["hidden"], made["units"])
+    assert sized(Options(hidden=(1024,), units=512), file) == Options(hidden=(1024,), units=512)
+    assert sized(Options(), None) == Options() and sized(Options(network="source"), file) == Options(network="source")
+    own = OracleOptions(critic=(16,), warm_up=1)
+    short = Options(method="oracle", iterations=1, environments=4, horizon=40, levels=(1.0,), oracle=own)
+    PhasePpoTrainer(short).train(TrainingRun(out=tmp_path, seed=1, start=found), lambda *_: None)
+    again, level = (parameters_of(path) for path in (tmp_path / "weights/v8-level-1/model.safetensors", file))
+    assert all(torch.equal(again[name], tensor.float()) for name, tensor in level.items())
