@@ -57,7 +57,7 @@ export const RULES = {
 };
 
 /** Game → how it is played. */
-export const HOW = {
+const HOW = {
   doudizhu: [
     "One landlord plays against two peasants. The side of the player who gets rid of all cards first wins.",
     "Beat the last play by a higher one of the same kind and length, or pass. Four of a kind are a bomb: it beats everything but a higher bomb and the rocket, which is both jokers.",
@@ -73,6 +73,11 @@ export const HOW = {
     "Before that you may swap a hand card with the deck, and pair any two cards whatever their colour, once each. If nothing matches, discard.",
   ],
 };
+
+/** How a game is played; nothing where that is not known here. */
+export function HowToPlay({ game, t }) {
+  return HOW[game] && html`<details><summary>${t("How to play")}</summary>${HOW[game].map((sentences) => html`<p>${t(sentences)}</p>`)}</details>`;
+}
 
 const options = (labels, chosen, t) => Object.entries(labels).map(([value, label]) => html`<option value=${value} selected=${value === chosen}>${t(label)}</option>`);
 

@@ -7,7 +7,7 @@ import { Bars } from "../candidates.js";
 import { Said } from "../chat.js";
 import { Clock } from "../clock.js";
 import { PREFERRED, addresses, gameName, playerNames, preferred, strategyName } from "../names.js";
-import { HOW, Preset, Rule, rulesOf } from "../rules.js";
+import { HowToPlay, Preset, Rule, rulesOf } from "../rules.js";
 import { Scores } from "../scores.js";
 import { keep, kept } from "../storage.js";
 
@@ -57,7 +57,7 @@ function Setup({ t, go }) {
         ${known.map((address) => html`<option value=${address} selected=${address === opponent(i)}>${strategyName(address, t)}</option>`)}</select></label>`)}
       <label>${t("Clock")}<select name="clock">${CLOCKS.map(([ms, label]) => html`<option value=${ms} selected=${ms === (last.grant_ms ?? 60_000)}>${t(label)}</option>`)}</select></label>
       <${Preset} key=${`${game.game} preset`} game=${game.game} presets=${game.presets} value=${preset} onChange=${setRules} t=${t} />
-      ${HOW[game.game] && html`<details><summary>${t("How to play")}</summary>${HOW[game.game].map((sentences) => html`<p>${t(sentences)}</p>`)}</details>`}
+      <${HowToPlay} game=${game.game} t=${t} />
       <details key=${`${game.game} ${preset}`}><summary>${t("Individual rules")}</summary><div class="rules">${Object.entries(options).map(([name, value]) => html`<${Rule} key=${name} game=${game.game} name=${name} value=${value} t=${t} />`)}</div></details>
       <label class="check"><input type="checkbox" name="consents" /> ${t("A strategy may be trained to imitate me from my games. I can take this back.")}</label>
       <div class="actions"><button class="act primary" disabled=${busy}>${t(busy ? "One moment" : "Start")}</button></div>
@@ -167,6 +167,7 @@ function Game({ id, onTitle, t }) {
       <div class="place" ref=${place} tabindex="-1">${shown.view && html`<${Board} position=${{ seat: shown.seat, view: shown.view, views: shown.views ?? undefined, players: names }} legal=${legal} onAct=${legal?.length ? act : undefined} t=${t} />`}</div></div>
       <aside>${over ? html`<${Over} shown=${shown} names=${names} t=${t} />`
         : html`${shown.view && html`<${Hint} id=${id} game=${shown.game} ask=${shown.ask} describe=${(notation) => board.describe(notation, t, [shown.view])} t=${t} />`}
+          <${HowToPlay} game=${shown.game} t=${t} />
           <div class="actions"><button class="act" onClick=${leave}>${t("Leave")}</button></div>`}
         <${Said} lines=${shown.chat ?? []} t=${t} /></aside></div>`;
 }
