@@ -220,6 +220,22 @@ def test_links_lead_somewhere(path: Path) -> None:
         assert not anchor or anchor in anchors(page), f"{target}#{anchor}"
 
 
+def test_the_layers_of_the_architecture_are_those_that_the_linter_checks() -> None:
+    page = (ROOT / "docs" / "reference" / "architecture.md").read_text()
+    table = page.partition("\n## Layers\n")[2].partition("\n## ")[0]
+    shown = [re.findall(r"`(\w+)`", cell) for cell in re.findall(r"^\| (`.*?) \|", table, flags=re.M)]
+    linter = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    assert shown == [re.findall(r"\w+", layer) for layer in linter["contracts"][0]["layers"]]
+
+
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/reference/architecture.md"])
+def test_files_that_a_contributor_is_sent_to_exist(page: str) -> None:
+    text = (ROOT / page).read_text()
+    named = re.findall(r"`((?:bothost|plugins|tests|docs|benchmarks|experiments|migrations|deploy)/[^`]*)`", text)
+    assert named
+    assert [name for name in named if not re.search(r"NAME|NOUN", name) and not (ROOT / name).exists()] == []
+
+
 def test_every_package_that_an_extra_names_is_pinned() -> None:
     def normalized(name: str) -> str:
         return re.sub(r"[-_.]+", "-", name).lower()
