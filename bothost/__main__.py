@@ -1,10 +1,8 @@
 """``python -m bothost`` and the script ``bothost``: the command line."""
 
 import gc
-import logging
 import os
 import sys
-import threading
 
 
 def main() -> int:
@@ -19,9 +17,12 @@ def main() -> int:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
     try:
         from bothost.cli import main as run
-    except KeyboardInterrupt:  # this early Python would print a traceback
+    except KeyboardInterrupt:  # Python would print a traceback: what is imported before this takes a few milliseconds
         return 130
     code = run()
+    import logging
+    import threading
+
     if any(thread.daemon for thread in threading.enumerate() if thread is not threading.current_thread()):
         logging.shutdown()
         sys.stdout.flush()

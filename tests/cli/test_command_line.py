@@ -65,6 +65,23 @@ def test_importing_bothost_imports_neither_torch_nor_the_command_line() -> None:
     assert done.stdout.strip() == "[]", done.stderr
 
 
+def test_before_it_can_catch_ctrl_c_the_command_imports_next_to_nothing() -> None:
+    """Until then Ctrl-C prints Python's traceback."""
+    slow = ("numpy", "msgspec", "pluggy", "logging", "threading", "bothost.errors", "bothost.native")
+    done = python("-c", f"import sys, bothost.__main__; print([m for m in {slow} if m in sys.modules])")
+    assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_the_public_names_are_those_that_are_listed() -> None:
+    code = """
+import bothost, bothost.errors, bothost.hookspecs, bothost.strategy
+print([name for name in bothost.__all__ if getattr(bothost, name) is None or name not in dir(bothost)])
+print(bothost.rules.__name__, bothost.strategy.Decision is bothost.Decision, hasattr(bothost, "Decison"))
+"""
+    done = python("-c", code)
+    assert done.stdout.split("\n")[:2] == ["[]", "bothost.rules True False"], done.stderr
+
+
 def test_a_host_imports_only_what_it_plays_with(tmp_path: Path) -> None:
     """A host that was killed must be back soon, and imports are nearly all of its start."""
     idle = (
