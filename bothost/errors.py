@@ -9,12 +9,13 @@
     ├── AuthError                 77  a lobby refused our credentials
     ├── LobbyUnreachable          75  a lobby cannot be reached
     ├── PluginError               a plugin failed to load or broke its contract
-    │   └── StrategyNotFound
+    │   ├── StrategyNotFound      2
+    │   └── GameNotPlayed             found out at the table
     ├── ModelError                a model file is missing, corrupt, or made for another encoder
     │   └── VersionNotFound       2   the strategy has no such version or level
     ├── StoreError                the database
-    │   ├── SchemaOutdated        the schema is of another version: run ``bothost db upgrade``
-    │   └── StoreUnavailable      cannot be reached now
+    │   ├── SchemaOutdated        78  the schema is of another version: run ``bothost db upgrade``
+    │   └── StoreUnavailable      75  cannot be reached now
     └── ProtocolError             a peer (lobby, exec program) sent something invalid
 
 Errors hold data in attributes. ``str()`` says what happened; ``advice`` says what to do.
@@ -150,6 +151,10 @@ class StrategyNotFound(PluginError):
     def __init__(self, strategy: str, *, advice: str = "") -> None:
         BothostError.__init__(self, f"there is no strategy {strategy!r}", advice=advice)
         self.plugin = strategy
+
+
+class GameNotPlayed(PluginError):
+    """A strategy does not play a game, which shows only when it is asked to: a program says so when it starts."""
 
 
 class ModelError(BothostError):

@@ -28,16 +28,22 @@ class Message(msgspec.Struct, frozen=True, gc=False):
 
 
 class SocketOpened(Message, frozen=True, gc=False):
+    """The socket is open; frames can be sent."""
+
     conn: int
     """The number that ``OpenSocket`` gave this socket."""
 
 
 class Frame(Message, frozen=True, gc=False):
+    """The lobby sent a text or a binary frame."""
+
     conn: int
     data: str | bytes
 
 
 class SocketClosed(Message, frozen=True, gc=False):
+    """The lobby closed the socket, or the connection broke. Not sent for a socket that the adapter closed."""
+
     conn: int
     code: int
     """Close code; 1006 if the connection broke."""
@@ -62,6 +68,8 @@ class HttpResult(Message, frozen=True, gc=False):
 
 
 class TimerFired(Message, frozen=True, gc=False):
+    """A timer of ``SetTimer`` is due."""
+
     name: str
 
 
@@ -86,6 +94,8 @@ class Authenticate(Message, frozen=True):
 
 
 class ListTables(Message, frozen=True):
+    """Ask which tables there are, at this game if one is named; answered by ``Tables``."""
+
     game: str | None = None
 
 
@@ -98,15 +108,21 @@ class Seek(Message, frozen=True):
 
 
 class CancelSeek(Message, frozen=True):
+    """Withdraw a seek. A ``Seated`` that was on its way may still come."""
+
     seek: str
 
 
 class Create(Message, frozen=True):
+    """Open a new table. For other shells: the host sends ``Seek``."""
+
     seek: str
     wish: Wish
 
 
 class Join(Message, frozen=True):
+    """Take a seat at a given table. For other shells: the host sends ``Seek``."""
+
     seek: str
     table: str
     attributes: Json = {}
@@ -120,14 +136,20 @@ class Accept(Message, frozen=True):
 
 
 class Decline(Message, frozen=True):
+    """Decline an ``Invitation``."""
+
     invitation: str
 
 
 class Ready(Message, frozen=True):
+    """Say that we are ready. For other shells: under a host, the adapter itself says so when it is time."""
+
     table: str
 
 
 class Start(Message, frozen=True):
+    """Start the hand at a table of ours. For other shells, as ``Ready``."""
+
     table: str
 
 
@@ -140,10 +162,14 @@ class Act(Message, frozen=True, gc=False):
 
 
 class Resign(Message, frozen=True):
+    """Give up the hand. For other shells: a host never resigns."""
+
     table: str
 
 
 class Leave(Message, frozen=True):
+    """Give up the seat."""
+
     table: str
 
 
@@ -204,23 +230,31 @@ Input = SocketOpened | Frame | SocketClosed | SocketFailed | HttpResult | TimerF
 
 
 class OpenSocket(Message, frozen=True):
+    """Open a websocket. ``conn`` is the adapter's number for it, which it never uses again."""
+
     conn: int
     url: str
     headers: tuple[tuple[str, str], ...] = ()
 
 
 class SendFrame(Message, frozen=True, gc=False):
+    """Send a text (str) or a binary (bytes) frame."""
+
     conn: int
     data: str | bytes
 
 
 class CloseSocket(Message, frozen=True):
+    """Close a socket, also one that is still opening. No ``SocketClosed`` or ``SocketFailed`` follows."""
+
     conn: int
     code: int = 1000
     reason: str = ""
 
 
 class HttpRequest(Message, frozen=True):
+    """Make an HTTP call; ``HttpResult`` with the same ``request`` follows."""
+
     request: int
     method: Literal["GET", "POST", "PUT", "DELETE"]
     url: str
@@ -238,6 +272,8 @@ class SetTimer(Message, frozen=True):
 
 
 class CancelTimer(Message, frozen=True):
+    """Stop a timer, if it is set."""
+
     name: str
 
 
@@ -284,6 +320,8 @@ class Superseded(Message, frozen=True):
 
 
 class Throttled(Message, frozen=True):
+    """The lobby wants fewer frames. The host sends none for so long, at most 60 s, and then limits their rate."""
+
     retry_after_s: float
 
 
@@ -317,6 +355,8 @@ class Chat(Message, frozen=True):
 
 
 class TableInfo(Message, frozen=True):
+    """A table in the lobby's list, or the one of an invitation."""
+
     table: str
     game: str
     rules: Json = {}
@@ -331,10 +371,15 @@ class Tables(Message, frozen=True):
 
 
 class PlayerInfo(Message, frozen=True):
+    """A player at a table."""
+
     player: str
+    """The lobby's id of the player."""
     seat: int | None = None
     name: str = ""
+    """The name to show, if it differs from the id."""
     bot: bool | None = None
+    """None: the lobby does not say."""
     consents: bool = False
     """Whether this player agreed that a strategy may be trained to imitate them."""
 
@@ -411,6 +456,8 @@ class Presence(Message, frozen=True):
 
 
 class HandEnded(Message, frozen=True):
+    """A hand ended."""
+
     table: str
     hand: str
     scores: tuple[float, ...] | None
@@ -450,12 +497,16 @@ class ActionRequest(Message, frozen=True, gc=False):
 
 
 class RequestWithdrawn(Message, frozen=True):
+    """A request needs no answer any more, or our answer did not count: another claim overtook it."""
+
     table: str
     request_id: str
     reason: str = ""
 
 
 class MoveAcknowledged(Message, frozen=True, gc=False):
+    """The lobby took our answer to this request."""
+
     table: str
     request_id: str
 

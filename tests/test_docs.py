@@ -6,6 +6,7 @@ import ast
 import importlib.util
 import inspect
 import json
+import pkgutil
 import re
 import shlex
 import tomllib
@@ -76,6 +77,15 @@ def test_the_public_api_is_documented(name: str) -> None:
     for member, value in vars(thing).items():
         if not member.startswith("_") and inspect.isfunction(value):
             assert inspect.getdoc(value), f"{name}.{member} has no docstring"
+
+
+def test_the_page_of_the_python_api_has_the_whole_public_api() -> None:
+    shown = re.findall(r"^::: (\S+)$", (ROOT / "docs" / "reference" / "api.md").read_text(), flags=re.M)
+    for path in shown:
+        pkgutil.resolve_name(path)
+    names = {path.rpartition(".")[2] for path in shown}
+    elsewhere = {"API_VERSION", "__version__", "hookimpl"} | set(vars(bothost.errors))
+    assert set(bothost.__all__) - elsewhere <= names
 
 
 def test_every_noun_and_verb_has_a_line_of_help() -> None:

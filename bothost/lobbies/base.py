@@ -35,21 +35,34 @@ class Capabilities(msgspec.Struct, frozen=True, kw_only=True):
     """What a lobby can do. Tests check each value against a fake of the lobby."""
 
     games: tuple[str, ...]
+    """Names of the games that it plays; ``("*",)``: any."""
     tables_per_connection: int | None = None
     """None: the lobby sets no limit."""
     connections_per_identity: int = 1
+    """Connections that an account may have at once. The database has as many leases for it."""
     acks_moves: bool
+    """Whether the adapter sends ``MoveAcknowledged``. Otherwise the echo of our move in a ``Delta`` counts as one."""
     rejects_illegal: Literal["error", "silence", "resend"]
+    """What the lobby does with an illegal move: report an error, nothing, or ask the same again."""
     sends_turn: bool
+    """Whether the lobby says who must act. Otherwise the adapter follows the rules."""
     sends_legal_actions: bool = False
+    """Whether requests list the legal actions (``ActionRequest.legal``)."""
     takes_composites: bool = False
+    """Whether one answer holds all actions of a move: ``Act.actions`` may then have several."""
     clock: Literal["none", "per_move", "bank_and_step"]
+    """``per_move``: requests have ``grant_ms``; ``bank_and_step``: also ``bank_ms``."""
     resume: Literal["none", "identity", "token", "game_id"]
+    """What brings a lost connection back to its tables: the login alone, or with a token or the id of the game. The
+    adapter stores the last two with ``Remember``."""
     resume_delivers: Literal["nothing", "snapshot", "log", "delta"]
+    """What the lobby then sends: the position, the whole history, or the events that were missed."""
     heartbeat: Literal["none", "app", "protocol"] = "none"
+    """How the host checks that a session is alive: ``app`` by ``Ping``, otherwise by websocket pings."""
     messages_per_second: float | None = None
-    """The lobby's limit. The host sends at most half as many."""
+    """The lobby's limit. The host sends at most half as many. None: no limit is known."""
     on_rate_limit: Literal["close", "error", "drop", "none"] = "none"
+    """What the lobby does above its limit."""
     plays_for_us: bool = False
     """Whether the lobby moves for a player who does not answer in time."""
     transport: Literal["websocket", "long_poll"] = "websocket"
@@ -76,6 +89,7 @@ class LobbyAdapter(ABC):
     """Base class of adapters; register with the hook ``bothost_lobbies``."""
 
     name: ClassVar[str]
+    """What ``adapter`` in config.toml names; unique among the plugins."""
     capabilities: ClassVar[Capabilities]
     Options: ClassVar[type[msgspec.Struct]] = NoOptions
     """Schema of ``[lobby.options]`` in config.toml."""
@@ -90,7 +104,10 @@ class LobbyAdapter(ABC):
 
     @abstractmethod
     def feed(self, item: Input) -> list[Output]:
-        """Process one input or command. Returns effects and events in the order in which they must happen."""
+        """Process one input or command. Returns effects and events in the order in which they must happen.
+
+        An exception is a bug: the host logs ``adapter_failed`` and ends the connection.
+        """
 
 
 class AdapterFault(TypeError):

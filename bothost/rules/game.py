@@ -36,13 +36,20 @@ class Block(Protocol):
     @property
     def name(self) -> str: ...
     @property
-    def shape(self) -> tuple[int, ...]: ...
+    def shape(self) -> tuple[int, ...]:
+        """Of one view, or of one action; a batch has another axis in front."""
+
     @property
-    def version(self) -> int: ...
+    def version(self) -> int:
+        """Raised when any value changes for any position."""
+
     @property
-    def of(self) -> Literal["view", "action", "oracle"]: ...
+    def of(self) -> Literal["view", "action", "oracle"]:
+        """What it describes: a view, one of its actions, or what the seat does not know (for training only)."""
+
     @property
-    def doc(self) -> str: ...
+    def doc(self) -> str:
+        """The meaning of each cell."""
 
 
 @runtime_checkable
@@ -66,14 +73,19 @@ class View(Protocol):
         """The seat whose turn it publicly is; None if there is none (claims, the end)."""
 
     @property
-    def terminal(self) -> bool: ...
+    def terminal(self) -> bool:
+        """Whether the hand is over."""
+
     @property
-    def phase(self) -> str: ...
+    def phase(self) -> str:
+        """The game's word for what is decided now, such as ``play`` or ``bid``."""
 
     def legal(self) -> ActionArray:
         """Legal actions of this seat, ascending, int32; empty unless asked."""
 
-    def is_legal(self, action: int) -> bool: ...
+    def is_legal(self, action: int) -> bool:
+        """Whether ``legal`` holds the action. False for one that does not exist."""
+
     def observe(self, event: str) -> None:
         """Fold one event. If it raises ValueError, the view is unchanged."""
 
@@ -83,10 +95,12 @@ class View(Protocol):
     def apply(self, action: int) -> None:
         """Fold the events that an action of this seat certainly causes, for lobbies with composite moves.
 
-        A claim is folded as if no other seat beats it, so apply it to a clone.
+        A claim is folded as if no other seat beats it, so apply it to a clone. Raises ValueError if it is not legal.
         """
 
-    def notation(self, action: int) -> str: ...
+    def notation(self, action: int) -> str:
+        """The word of an action. Raises ValueError if there is no such action."""
+
     def parse(self, text: str) -> int:
         """Action id of a notation. Raises ValueError."""
 
@@ -97,15 +111,21 @@ class View(Protocol):
         """The whole hand as arguments of ``Game.replay``, once the deal is revealed at its end; None before."""
 
     def encode(self, block: str, out: FloatArray | None = None) -> FloatArray:
-        """Write a view block into ``out``, or into a new array, and return it."""
+        """Write a view block into ``out``, or into a new array, and return it: float32, the block's shape.
+
+        Raises ValueError for a name that is no view block and for an ``out`` of another shape, TypeError for an ``out``
+        that is not float32 in C order.
+        """
 
     def encode_actions(self, block: str, actions: ActionArray, out: FloatArray | None = None) -> FloatArray:
-        """Write an action block, shape (len(actions), *shape)."""
+        """Write an action block, shape (len(actions), *shape). ``actions``: int32. Raises as ``encode`` does."""
 
     def to_bytes(self) -> bytes:
         """Versioned bytes, canonical: equal views have equal bytes."""
 
-    def to_json(self) -> Json: ...
+    def to_json(self) -> Json:
+        """What the seat knows, with ``format``, the version; for people, logs and programs."""
+
     def hash(self) -> int:
         """Signed 64-bit FNV-1a of ``to_bytes()``."""
 
@@ -128,8 +148,12 @@ class State(Protocol):
         """Score of the hand per seat. Raises ValueError before the end."""
 
     @property
-    def deal(self) -> Json: ...
-    def legal(self, seat: int) -> ActionArray: ...
+    def deal(self) -> Json:
+        """All that chance decided, for ``Game.state_from_deal``."""
+
+    def legal(self, seat: int) -> ActionArray:
+        """Legal actions of a seat, ascending, int32; empty if it may not act. Raises ValueError for no seat."""
+
     def apply(self, seat: int, action: int) -> None:
         """Apply an action. Raises ValueError if it is illegal; the state is then unchanged."""
 
@@ -140,7 +164,9 @@ class State(Protocol):
     def actions(self) -> list[tuple[int, int]]:
         """Every (seat, action) so far, in order. With ``deal`` it is the whole hand (``Game.replay``)."""
 
-    def view(self, seat: int) -> View: ...
+    def view(self, seat: int) -> View:
+        """What the seat may know now. Raises ValueError for no seat."""
+
     def clone(self) -> State: ...
 
 
@@ -163,24 +189,35 @@ class Game(Protocol):
         """Version of view bytes and view JSON."""
 
     @property
-    def blocks(self) -> Mapping[str, Block]: ...
-    def new_state(self, seed: int) -> State: ...
-    def state_from_deal(self, deal: Json) -> State: ...
+    def blocks(self) -> Mapping[str, Block]:
+        """Its encoder blocks by name."""
+
+    def new_state(self, seed: int) -> State:
+        """A new hand. Equal seeds give equal deals."""
+
+    def state_from_deal(self, deal: Json) -> State:
+        """A new hand with this deal. Raises ValueError for a deal that is none of this game."""
+
     def new_view(self, seat: int) -> View:
         """A seat's view before its first event."""
 
     def view_from_bytes(self, data: bytes) -> View:
         """Inverse of ``View.to_bytes``. Raises ValueError on anything else."""
 
-    def view_from_json(self, data: Json) -> View: ...
+    def view_from_json(self, data: Json) -> View:
+        """Inverse of ``View.to_json``. Raises ValueError on anything else."""
+
     def view_from_snapshot(self, data: Json) -> View:
-        """A view from a lobby's snapshot after a reconnect. Absent fields are unknown."""
+        """A view from a lobby's snapshot after a reconnect. Absent fields are unknown. Raises ValueError."""
 
     def replay(self, deal: Json, actions: Sequence[tuple[int, int]]) -> State:
         """The state after these actions. Raises ValueError if one is illegal."""
 
-    def notation(self, action: int) -> str: ...
-    def parse(self, text: str) -> int: ...
+    def notation(self, action: int) -> str:
+        """The word of an action, in no particular position. Raises ValueError if there is no such action."""
+
+    def parse(self, text: str) -> int:
+        """Inverse of ``notation``. Raises ValueError."""
 
 
 class VecEnv(Protocol):
@@ -203,7 +240,9 @@ class VecEnv(Protocol):
         """Shape (n + 1,): environment i may do ``legal_ids[legal_offsets[i]:legal_offsets[i + 1]]``."""
 
     @property
-    def legal_ids(self) -> ActionArray: ...
+    def legal_ids(self) -> ActionArray:
+        """The legal actions of all environments, int32, one after another."""
+
     @property
     def returns(self) -> npt.NDArray[np.float32]:
         """Shape (n, seats): the score of the hand that ended in the last step, else 0."""
@@ -221,7 +260,8 @@ class VecEnv(Protocol):
     def encode(self, block: str, out: FloatArray, rows: npt.NDArray[np.int64] | None = None) -> None:
         """Write the view block of every asked seat into ``out``, shape (n, *shape).
 
-        ``rows``, here and below: indices of environments, in order; None: all.
+        ``rows``, here and below: indices of environments, in order; None: all. Raises ValueError for another block or
+        shape, or for an index out of range.
         """
 
     def encode_actions(self, block: str, out: FloatArray, rows: npt.NDArray[np.int64] | None = None) -> None:
@@ -231,7 +271,7 @@ class VecEnv(Protocol):
         """Write what every asked seat does not know, shape (n, *shape). For critics in training alone."""
 
     def legal_mask(self, out: npt.NDArray[np.bool_]) -> None:
-        """Dense mask (n, num_actions); only for games of at most 512 actions."""
+        """Write the dense mask (n, num_actions). Raises ValueError for games of more than 512 actions."""
 
     def deal(self, index: int) -> Json:
         """The current deal of environment ``index``, for ``Game.state_from_deal``."""
