@@ -1,6 +1,7 @@
 // A long command that the server runs: its progress while it runs, then what came of it.
 import { html, useEffect, useState } from "./html.js";
 import { explained, stream } from "./api.js";
+import { Problem } from "./problem.js";
 
 /** `children`: what to show of the results once it is done, a function of them. */
 export function Job({ id, onDone = () => {}, children, t }) {
@@ -13,7 +14,7 @@ export function Job({ id, onDone = () => {}, children, t }) {
     return stop;
   }, [id]);
   if (!job) return html`<p class="dim">…</p>`;
-  if (job.state === "failed") return html`<p class="notice bad" role="alert">${job.problem}</p>`;
+  if (job.state === "failed") return html`<${Problem} text=${job.problem} />`;
   if (job.state === "done") return html`<div role="status">${children(job.results)}</div>`;
   const { done = 0, total, note } = job.progress;
   return html`<p class="count" role="status">${total ? `${done} / ${total}` : t("One moment")} ${note}</p>

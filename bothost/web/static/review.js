@@ -3,6 +3,7 @@ import { html, useEffect, useRef, useState } from "./html.js";
 import { explained, stream } from "./api.js";
 import { Bars, figure } from "./candidates.js";
 import { addresses, preferred, strategyName } from "./names.js";
+import { Problem } from "./problem.js";
 
 export const SEVERITIES = ["blunder", "mistake", "inaccuracy"];
 
@@ -61,7 +62,7 @@ export function ReviewPanel({ hand, review, describe, at, onMove, t }) {
       <button class="act primary" disabled=${review.running}>${t("Review")}</button></form>
     ${review.of !== null && html`<p class="count" role="status">${review.done} / ${review.of} ${t("decisions")} · ${strategyName(review.address, t)}</p>
       <progress value=${review.done} max=${review.of || 1} aria-label=${t("Review")}></progress>`}
-    ${review.problem && html`<p class="notice bad" role="alert">${t(review.problem)}</p>`}
+    <${Problem} text=${t(review.problem)} />
     ${rated.length > 0 && unrated && html`<p class="notice">${t("This strategy does not rate its actions.")}${t(" ")}${t("Moves that differ are listed without a loss.")}</p>`}
     ${review.of !== null && !review.running && !review.problem && html`<p>${!unrated && SEVERITIES.map((name) => html`<${Severity} severity=${name} t=${t} /> ${found.filter((judged) => judged.severity === name).length} · `)} ${t("same move")} ${rated.filter((judged) => judged.best === judged.played).length} / ${rated.length}</p>`}
     ${found.length > 0 && html`<ol class="mistakes">${found.map((judged) => html`<li key=${judged.position}>

@@ -1,6 +1,8 @@
 // Which board shows which game. A plugin brings its own: `/api/boards` names the module of each.
-import { html, useErrorBoundary } from "../html.js";
+import { html, useEffect, useErrorBoundary, useState } from "../html.js";
 import { get } from "../api.js";
+import { gameName, playerNames } from "../names.js";
+import { Problem } from "../problem.js";
 import * as generic from "./generic.js";
 
 const BUILT_IN = { doudizhu: "./doudizhu.js", mahjong: "./mahjong.js", othello: "./othello.js", pairing: "./pairing.js" };
@@ -12,7 +14,7 @@ function guarded(module) {
   const Board = (props) => {
     const [error] = useErrorBoundary();
     if (!error) return html`<${module.Board} ...${props} />`;
-    return html`<p class="notice bad" role="alert">${props.t("The board of this game has failed.")}${props.t(" ")}${String(error.message ?? error)}</p><${generic.Board} ...${props} />`;
+    return html`<${Problem} text=${props.t("The board of this game has failed.")}>${props.t(" ")}${String(error.message ?? error)}<//><${generic.Board} ...${props} />`;
   };
   const describe = (notation, t) => {
     try { return module.describe?.(notation, t) ?? notation; } catch { return notation; }
@@ -34,4 +36,15 @@ async function load(game) {
 export function boardOf(game) {
   if (!loaded.has(game)) loaded.set(game, load(game));
   return loaded.get(game);
+}
+
+/** The board of a table, once it is loaded, and the names of its players. The page's title names game and players. */
+export function useTable(table, onTitle, t) {
+  const [board, setBoard] = useState(null);
+  const game = table?.game;
+  useEffect(() => { if (game) boardOf(game).then((module) => setBoard(() => module)); }, [game]);
+  const names = playerNames(table?.names ?? [], table?.lobby, t);
+  const title = game && [gameName(game, t), names.join(t(", "))].filter(Boolean).join(t(": "));
+  useEffect(() => { if (title) onTitle(title); }, [title]);
+  return { board, names };
 }

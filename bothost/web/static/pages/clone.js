@@ -4,6 +4,7 @@ import { explained, get, post } from "../api.js";
 import { Curve } from "../curve.js";
 import { Job } from "../job.js";
 import { gameName } from "../names.js";
+import { Problem } from "../problem.js";
 
 const percent = (share) => `${(100 * share).toFixed(0)} %`;
 
@@ -46,7 +47,7 @@ export function Page({ t }) {
     setAgreed(false);
     post("/api/clone/revoke").then(load, (error) => setProblem(explained(error)));
   };
-  if (!found) return html`<h1>${t("Clone me")}</h1><p class="dim">${problem || "…"}</p>`;
+  if (!found) return html`<h1>${t("Clone me")}</h1>${problem ? html`<${Problem} text=${problem} />` : html`<p class="dim">…</p>`}`;
   if (!found.player) return html`<h1>${t("Clone me")}</h1><p class="notice">${t("Play a hand first: then this page knows you.")}${t(" ")}<a href="/play">${t("Play a game")}</a></p>`;
   const [hands, enough] = [found.hands[game], found.hands[game] >= found.needed];
   return html`<h1>${t("Clone me")} <span class="count">${found.player}</span></h1>
@@ -59,7 +60,7 @@ export function Page({ t }) {
       <label class="check"><input type="checkbox" checked=${tempo} onChange=${(event) => setTempo(event.target.checked)} /> ${t("It also takes as long for its moves as I do.")}</label>
       <div class="actions"><button class="act primary" disabled=${found.job || !enough || !(found.consents || agreed)}>${t("Train a clone")}</button>
         ${found.consents && html`<button type="button" class="act" onClick=${revoke}>${t("Take back my consent")}</button>`}</div>
-      ${problem && html`<p class="notice bad" role="alert">${problem}</p>`}
+      <${Problem} text=${problem} />
     </form>
     ${job && html`<section class="panel"><${Job} key=${job} id=${job} onDone=${load} t=${t}>${(results) => html`<p class="notice">${results.at(-1).version}</p>`}<//></section>`}
     ${found.clones.length > 0 && html`<h2>${t("Your clones")}</h2>${found.clones.map((clone) => html`<${Clone} key=${clone.version} clone=${clone} t=${t} />`)}`}`;

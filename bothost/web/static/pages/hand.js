@@ -1,11 +1,12 @@
 // A logged hand: step through it, see what was considered at each decision, and let another strategy review it.
 import { html, useEffect, useMemo, useState } from "../html.js";
 import { explained, get } from "../api.js";
-import { boardOf } from "../boards/index.js";
+import { useTable } from "../boards/index.js";
 import { Logged } from "../candidates.js";
 import { Said } from "../chat.js";
 import { Curve } from "../curve.js";
-import { gameName, playerNames, strategyName } from "../names.js";
+import { gameName, strategyName } from "../names.js";
+import { Gone } from "../problem.js";
 import { Judgement, ReviewPanel, Severity, mistakes, useReview } from "../review.js";
 import { save } from "../save.js";
 import { Result } from "../scores.js";
@@ -91,14 +92,10 @@ export function Page({ here, onTitle, t, go }) {
   const [path, search] = here.split("?");
   const name = path.slice("/hand/".length);
   const [found, setFound] = useState(null);
-  const [board, setBoard] = useState(null);
   const [problem, setProblem] = useState("");
   useEffect(() => { get(`/api/hands/${name}`).then(setFound, (error) => setProblem(explained(error))); }, [name]);
-  useEffect(() => { if (found) boardOf(found.game).then((module) => setBoard(() => module)); }, [found?.game]);
-  const hand = found && { ...found, names: playerNames(found.names, found.lobby, t) };
-  const title = hand && `${gameName(hand.game, t)}${t(": ")}${hand.names.join(t(", "))}`;
-  useEffect(() => { if (title) onTitle(title); }, [title]);
-  if (problem) return html`<h1>${t("Hand")}</h1><p class="notice bad" role="alert">${problem}</p><p><a href="/hands">${t("Go to the hands.")}</a></p>`;
-  if (!hand || !board) return html`<p class="dim">…</p>`;
-  return html`<${Hand} key=${name} hand=${hand} board=${board} path=${path} search=${search} go=${go} t=${t} />`;
+  const { board, names } = useTable(found, onTitle, t);
+  if (problem) return html`<${Gone} title=${t("Hand")} text=${problem} href="/hands" link=${t("Go to the hands.")} />`;
+  if (!found || !board) return html`<p class="dim">…</p>`;
+  return html`<${Hand} key=${name} hand=${{ ...found, names }} board=${board} path=${path} search=${search} go=${go} t=${t} />`;
 }

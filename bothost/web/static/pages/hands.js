@@ -2,6 +2,7 @@
 import { html, useEffect, useRef, useState } from "../html.js";
 import { explained, get } from "../api.js";
 import { PREFERRED, gameName, playerNames } from "../names.js";
+import { Problem } from "../problem.js";
 import { Score } from "../scores.js";
 
 const PAGE = 50;
@@ -111,7 +112,7 @@ export function Page({ here, t, go }) {
       <label>${t("Until")}<input type="date" name="until" defaultValue=${query.until ?? ""} /></label>
       <label class="check"><input type="checkbox" name="fallbacks" value="1" defaultChecked=${Boolean(query.fallbacks)} /> ${t("Only with fallbacks")}</label>
       <button class="act">${t("Search")}</button></form>
-    ${found.problem && html`<p class="notice bad" role="alert">${found.problem}</p>`}
+    <${Problem} text=${found.problem} />
     ${!found.searching && !found.problem && !found.next && !found.hands.length && html`<p class="notice">${Object.keys(query).length ? t("No hand matches.")
       : html`${t("No hand is logged yet.")} <code>bothost demo</code> ${t("starts some.")}`}</p>`}
     ${found.hands.length ? html`<div class="panel scroll"><table class="list stack">

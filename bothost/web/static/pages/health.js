@@ -2,6 +2,7 @@
 import { html, useEffect, useState } from "../html.js";
 import { explained, get, post } from "../api.js";
 import { capital, said } from "../i18n.js";
+import { Problem } from "../problem.js";
 
 const REFRESH_MS = 2000;
 const STAGES = { fold: "Take in what the lobby says", decide: "Choose a move", durable: "Save the decision", send: "Send the move" };
@@ -18,7 +19,7 @@ function Host({ status, change, t }) {
     ["Decisions a second", (status.decisions / Math.max(1, status.uptime_s)).toFixed(1)], ["Hands", t("{hands} ({aborted} aborted)", status)],
     ["Fallbacks", Object.entries(status.fallbacks).map(([reason, count]) => `${t(`because ${reason}`)}${t(": ")}${count}`).join(t(", ")) || "0"],
     ["Rows that wait for the database", t("{queue} in memory, {spool} on the disk", status.log)], ["Memory", status.rss_bytes === null ? "" : `${Math.round(status.rss_bytes / 2 ** 20)} MiB`]];
-  return html`${status.health.map((problem) => html`<p class="notice bad" role="alert">${problem}</p>`)}
+  return html`${status.health.map((problem) => html`<${Problem} text=${problem} />`)}
     <section class="panel"><table class="list"><tbody>${rows.map(([label, value]) => html`<tr><th scope="row">${t(label)}</th><td>${value}</td></tr>`)}</tbody></table></section>
     <section class="panel scroll"><h2>${t("Latency")}</h2><p class="count">${t("From the lobby's question to our answer, by stage. Half of all take less than p50, 99 of 100 less than p99.")}</p><table class="list"><thead><tr><th>${t("Stage")}</th><th class="number">p50 ms</th><th class="number">p99 ms</th></tr></thead><tbody>
       ${Object.entries(status.stages).map(([name, stage]) => html`<tr><td>${t(STAGES[name] ?? name)}</td><td class="number">${stage.p50_ms ?? ""}</td><td class="number">${stage.p99_ms ?? ""}</td></tr>`)}</tbody></table></section>
@@ -51,7 +52,7 @@ export function Page({ t }) {
     if (confirm(question)) post(path, body).then(() => { setProblem(""); return load(); }, (error) => setProblem(explained(error)));
   };
   const hosts = found?.status ? (found.status.workers ?? [found]).map((worker) => worker.status).filter(Boolean) : [];
-  return html`<h1>${t("Health")}</h1><p class="dim">${t("What the running host does now. Pausing an account or draining the host never breaks off a hand.")}</p>${[lost, problem].map((text) => text && html`<p class="notice bad" role="alert">${text}</p>`)}
+  return html`<h1>${t("Health")}</h1><p class="dim">${t("What the running host does now. Pausing an account or draining the host never breaks off a hand.")}</p><${Problem} text=${lost} /><${Problem} text=${problem} />
     ${found === null ? !lost && html`<p class="dim">…</p>` : found.problem ? html`<p class="notice">${[found.problem, found.advice].map((text) => `${capital(said(text))}${t(".")}`).join(t(" "))}</p>` : html`
       ${hosts.map((status) => html`<${Host} key=${status.host} status=${status} change=${change} t=${t} />`)}
       <div class="actions"><button class="act danger" onClick=${() => change("/api/drain", {}, t("Let the host finish its tables and end?"))}>${t("Drain")}</button></div>`}`;

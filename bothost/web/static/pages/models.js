@@ -2,6 +2,7 @@
 import { html, useEffect, useState } from "../html.js";
 import { explained, get, post } from "../api.js";
 import { Job } from "../job.js";
+import { Problem } from "../problem.js";
 
 const when = (us) => (us ? new Date(us / 1000).toLocaleString() : "");
 
@@ -36,7 +37,7 @@ function Strategy({ found, reload, t }) {
       <button class="act" disabled=${isThere}>${t(alias === "champion" ? "Promote without a match" : "Promote")}</button>
       <button type="button" class="act danger" disabled=${!promotions} onClick=${() => change("/api/models/rollback", { strategy: found.strategy, alias }, `${t("Roll back")} ${found.strategy}:${alias}?`)}>${t("Roll back")}</button></form>
     ${job && html`<${Job} key=${job} id=${job} onDone=${reload} t=${t}>${([moved]) => html`<p class="notice">${moved.strategy}:${moved.alias} → ${moved.version}. ${moved.reason}</p>`}<//>`}
-    ${problem && html`<p class="notice bad" role="alert">${problem}</p>`}</section>`;
+    <${Problem} text=${problem} /></section>`;
 }
 
 export function Page({ t }) {
@@ -45,7 +46,7 @@ export function Page({ t }) {
   const load = () => get("/api/models").then(({ strategies }) => setFound(strategies), (error) => setProblem(explained(error)));
   useEffect(() => { load(); }, []);
   return html`<h1>${t("Models")}</h1><p class="dim">${t("Versions of each strategy's model. An alias names the version that plays; running hosts follow within seconds.")}${t(" ")}${t("The champion plays by default. “Play for it” plays a match on duplicate deals against the champion and promotes the version if it is shown to be better.")}</p>
-    ${problem && html`<p class="notice bad" role="alert">${problem}</p>`}
+    <${Problem} text=${problem} />
     ${found === null ? !problem && html`<p class="dim">…</p>` : found.map((item) => html`
       ${item.problem && html`<p class="notice bad">${item.strategy}${t(": ")}${item.problem}</p>`}
       ${item.versions.length > 0 && html`<${Strategy} key=${item.strategy} found=${item} reload=${load} t=${t} />`}`)}`;

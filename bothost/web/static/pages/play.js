@@ -2,11 +2,12 @@
 import { html, useEffect, useMemo, useRef, useState } from "../html.js";
 import { explained, get, post, stream } from "../api.js";
 import { said } from "../i18n.js";
-import { boardOf } from "../boards/index.js";
+import { useTable } from "../boards/index.js";
 import { Bars } from "../candidates.js";
 import { Said } from "../chat.js";
 import { Clock } from "../clock.js";
-import { PREFERRED, addresses, gameName, playerNames, preferred, strategyName } from "../names.js";
+import { PREFERRED, addresses, gameName, preferred, strategyName } from "../names.js";
+import { Gone, Problem } from "../problem.js";
 import { HowToPlay, Preset, Rule, rulesOf } from "../rules.js";
 import { Scores } from "../scores.js";
 import { keep, kept } from "../storage.js";
@@ -27,7 +28,7 @@ function Setup({ t, go }) {
   const [problem, setProblem] = useState("");
   const [busy, setBusy] = useState(false);
   useEffect(() => { get("/api/play").then(setOffer, (error) => setProblem(explained(error))); }, []);
-  if (!offer) return problem ? html`<h1>${t("Play a game")}</h1><p class="notice bad" role="alert">${problem}</p>` : html`<p class="dim">…</p>`;
+  if (!offer) return problem ? html`<h1>${t("Play a game")}</h1><${Problem} text=${problem} />` : html`<p class="dim">…</p>`;
   const game = offer.games.find((item) => item.game === chosen) ?? offer.games[0];
   const [usual] = Object.keys(game.presets);
   const preset = rules in game.presets ? rules : usual;
@@ -61,7 +62,7 @@ function Setup({ t, go }) {
       <details key=${`${game.game} ${preset}`}><summary>${t("Individual rules")}</summary><div class="rules">${Object.entries(options).map(([name, value]) => html`<${Rule} key=${name} game=${game.game} name=${name} value=${value} t=${t} />`)}</div></details>
       <label class="check"><input type="checkbox" name="consents" /> ${t("A strategy may be trained to imitate me from my games. I can take this back.")}</label>
       <div class="actions"><button class="act primary" disabled=${busy}>${t(busy ? "One moment" : "Start")}</button></div>
-      ${problem && html`<p class="notice bad" role="alert">${problem}</p>`}
+      <${Problem} text=${problem} />
     </form>
     ${offer.name && html`<p><a href="/clone">${t("Clone me")}</a>${t(": ")}${t("train a bot that plays as you do, from your own hands.")}</p>`}`;
 }
@@ -87,7 +88,7 @@ function Hint({ id, game, ask, describe, t }) {
   return html`<section class="panel hint"><h2>${t("Hint")}</h2><div class="actions">
       <select aria-label=${t("Strategy")} value=${address} onChange=${(event) => setChosen(event.target.value)}>${offer.map((name) => html`<option value=${name}>${strategyName(name, t)}</option>`)}</select>
       <button class="act" disabled=${!ask || !address || busy} onClick=${request}>${t(busy ? "One moment" : "Hint")}</button></div>
-    ${problem && html`<p class="notice bad" role="alert">${problem}</p>`}
+    <${Problem} text=${problem} />
     ${best && html`<p role="status">${strategyName(hint.address, t)} ${t("would play")} <strong>${describe(best.notation, t)}</strong>${hint.reason ? `${t(": ")}${hint.reason}` : t(".")}</p>
       <${Bars} actions=${hint.actions} describe=${describe} mark="" t=${t} />`}</section>`;
 }
@@ -118,7 +119,6 @@ function Over({ shown, names, t }) {
 
 function Game({ id, onTitle, t }) {
   const [shown, setShown] = useState(null);
-  const [board, setBoard] = useState(null);
   const [problem, setProblem] = useState("");
   const [sent, setSent] = useState("");
   const [gone, setGone] = useState("");
@@ -137,11 +137,8 @@ function Game({ id, onTitle, t }) {
     });
     return stop;
   }, [id]);
-  useEffect(() => { if (shown?.game) boardOf(shown.game).then((module) => setBoard(() => module)); }, [shown?.game]);
-  const names = playerNames(shown?.names ?? [], "browser", t);
-  const title = shown?.game && [gameName(shown.game, t), names.join(t(", "))].filter(Boolean).join(t(": "));
-  useEffect(() => { if (title) onTitle(title); }, [title]);
-  if (gone) return html`<h1>${t("Play a game")}</h1><p class="notice bad" role="alert">${gone}</p><p><a href="/play">${t("Play another game.")}</a></p>`;
+  const { board, names } = useTable(shown && { ...shown, lobby: "browser" }, onTitle, t);
+  if (gone) return html`<${Gone} title=${t("Play a game")} text=${gone} href="/play" link=${t("Play another game.")} />`;
   if (!shown || !board) return html`<p class="dim">${problem || "…"}</p>`;
   const act = (action) => {
     if (sent === shown.ask) return; // a second click on the way
@@ -158,7 +155,7 @@ function Game({ id, onTitle, t }) {
   const turn = over ? t(outcome(shown)) : legal.length ? t("Your turn.") : shown.state === "playing" ? t("The others are thinking.") : "";
   return html`<h1>${gameName(shown.game, t)}</h1>
     ${shown.state === "waiting" || shown.state === "connecting" ? html`<p class="notice" role="status">${t("Your opponents are sitting down.")}</p>` : null}
-    ${problem && shown.state !== "over" && html`<p class="notice bad" role="alert">${problem}</p>`}
+    <${Problem} text=${shown.state === "over" ? "" : problem} />
     ${shown.notice && !shown.left && html`<p class="notice" role="status">${said(shown.notice)}</p>`}
     ${shown.acted && !shown.left && html`<p class="notice" role="status">${t(shown.acted.reason === "timeout" ? "Your time ran out. The lobby chose" : "The lobby refused your moves. It chose")} <strong>${board.describe(shown.acted.action, t)}</strong>${t(".")}</p>`}
     <div class="columns"><div>

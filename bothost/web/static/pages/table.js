@@ -1,17 +1,17 @@
 // One live table, as this viewer may see it.
 import { html, useEffect, useState } from "../html.js";
 import { explained, get, stream } from "../api.js";
-import { boardOf } from "../boards/index.js";
+import { useTable } from "../boards/index.js";
 import { Said } from "../chat.js";
 import { Clock } from "../clock.js";
-import { gameName, playerNames } from "../names.js";
+import { gameName } from "../names.js";
+import { Gone } from "../problem.js";
 import { Result } from "../scores.js";
 
 export function Page({ here, onTitle, t }) {
   const name = here.split("?")[0].slice("/table/".length);
   const [table, setTable] = useState(null);
   const [ended, setEnded] = useState(null); // the hand in the log, once it is over
-  const [board, setBoard] = useState(null);
   const [connected, setConnected] = useState(true);
   const [gone, setGone] = useState("");
   useEffect(() => {
@@ -27,11 +27,8 @@ export function Page({ here, onTitle, t }) {
     return stop;
   }, [name]);
   const shown = ended ?? table;
-  useEffect(() => { if (shown?.game) boardOf(shown.game).then((module) => setBoard(() => module)); }, [shown?.game]);
-  const names = playerNames(shown?.names ?? [], shown?.lobby, t);
-  const title = shown?.game && `${gameName(shown.game, t)}${t(": ")}${names.join(t(", "))}`;
-  useEffect(() => { if (title) onTitle(title); }, [title]);
-  if (gone) return html`<h1>${t("Table")}</h1><p class="notice bad" role="alert">${gone}</p><p><a href="/">${t("Go to the tables.")}</a></p>`;
+  const { board, names } = useTable(shown, onTitle, t);
+  if (gone) return html`<${Gone} title=${t("Table")} text=${gone} href="/" link=${t("Go to the tables.")} />`;
   if (!table) return html`<p class="dim">…</p>`;
   const over = table.over && html`<p class="notice" role="status">${t("The hand is over.")}${t(" ")}<a href=${`/hand/${name}`}>${t("Replay it.")}</a> · <a href="/">${t("Go to the tables.")}</a></p>`;
   if (!shown.game) return html`<h1>${t("Live")}</h1>${over}`;

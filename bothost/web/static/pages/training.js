@@ -2,6 +2,7 @@
 import { html, useEffect, useState } from "../html.js";
 import { explained, get } from "../api.js";
 import { Curve } from "../curve.js";
+import { Problem } from "../problem.js";
 
 const REFRESH_MS = 5000;
 
@@ -20,7 +21,7 @@ export function Page({ here, t, go }) {
     const timer = setInterval(load, REFRESH_MS);
     return () => { left = true; clearInterval(timer); };
   }, [name]);
-  const notice = problem && html`<p class="notice bad" role="alert">${problem}</p>`;
+  const notice = problem && html`<${Problem} text=${problem} />`;
   if (!list) return html`<h1>${t("Training")}</h1>${notice || html`<p class="dim">…</p>`}`;
   const { iteration = [], ...figures } = curves ?? {};
   const pointsOf = (values) => new Map(values.map((value, i) => [iteration[i] ?? i, value]).filter(([, value]) => value !== null));

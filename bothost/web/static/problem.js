@@ -1,0 +1,10 @@
+// What went wrong, as pages show it.
+import { html } from "./html.js";
+
+/** A problem, and in `children` what to do about it. Nothing where `text` is empty. */
+export const Problem = ({ text, children }) => (text ? html`<p class="notice bad" role="alert">${text}${children}</p>` : null);
+
+/** A page of which nothing but its problem can be shown. `link`: where to go from here. */
+export function Gone({ title, text, href, link }) {
+  return html`<h1>${title}</h1><${Problem} text=${text} /><p><a href=${href}>${link}</a></p>`;
+}
