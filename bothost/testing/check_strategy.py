@@ -25,7 +25,7 @@ from typing import Any
 import msgspec
 
 from bothost import BothostError, rules
-from bothost.errors import ANY_FAILURE, described
+from bothost.errors import ANY_FAILURE, GameNotPlayed, described
 from bothost.exec_protocol import START_S
 from bothost.plugins import Plugins, Resolved
 from bothost.rules import Game
@@ -85,16 +85,23 @@ def check_strategy(
 ) -> Report:
     """Check a strategy (an address, a class, or a resolved address) in ``hands`` hands of each game.
 
-    ``games``: default all games that the strategy declares, with their default rules. Raises as ``Plugins.resolve``
+    ``games``: default all games that the strategy declares, with their default rules; of a program, those that it says
+    it plays. Raises as ``Plugins.resolve``
     does. The report contains the strategy's own errors.
     """
     resolved = _resolved(strategy, options, plugins)
     findings = [_finding("options schema", "", laws.options_schema, resolved.strategy)]
+    not_played: list[Finding] = []
     total = Run(budget_ms)
     for game in _games(resolved.strategy, games, findings):
         run = Run(budget_ms)
-        findings += _check_game(resolved, game, hands, seed, run)
+        try:
+            findings += _check_game(resolved, game, hands, seed, run)
+        except GameNotPlayed as error:
+            not_played.append(Finding("plays the game", game.name, False, str(error), error.advice))
         total.add(run)
+    if games or not total.decisions:
+        findings += not_played
     mean_us = total.seconds / total.decisions * 1e6 if total.decisions else 0.0
     return Report(
         resolved.address,

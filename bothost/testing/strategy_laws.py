@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from bothost import Budget, Decision, Evaluator, Player, Request, Strategy, Table
 from bothost.children import resident_bytes
-from bothost.errors import BothostError, described, raised_at
+from bothost.errors import BothostError, GameNotPlayed, described, raised_at
 from bothost.plugins import Resolved
 from bothost.rules import ActionArray, Game, View
 from bothost.strategy import MAX_STATS_BYTES, decide_all
@@ -75,10 +75,12 @@ class Run:
         self.slowest = max(self.slowest, other.slowest)
 
     def call(self, what: str, function: Callable[..., Any], *arguments: Any) -> Any:
-        """``function(*arguments)``; an exception is a broken law, with the line that raised it."""
+        """``function(*arguments)``; an exception is a broken law, with the line that raised it, or GameNotPlayed."""
         self.calling, self.call_started = what, time.monotonic()
         try:
             return function(*arguments)
+        except GameNotPlayed:
+            raise
         except BothostError as error:  # it says what is wrong, and where
             raise Broken(f"{what}: {error}", error.advice or _GIVEN_UP) from error
         except BaseException as error:  # also what a panic of a Rust extension raises

@@ -16,7 +16,7 @@ import msgspec
 
 from bothost import PluginError, ProtocolError, __version__, children
 from bothost import exec_protocol as protocol
-from bothost.errors import printable
+from bothost.errors import GameNotPlayed, printable
 from bothost.strategy import plays
 from bothost_exec.options import Options
 
@@ -206,7 +206,7 @@ class Program:
         if not self._plays(table):
             game = table.game
             message = f"{self.name} does not play {game}; it plays {', '.join(self._games) or 'nothing'}"
-            raise PluginError("exec", message, advice="route the game to another strategy")
+            raise GameNotPlayed("exec", message, advice="route the game to another strategy")
 
     def _die(self, reason: str, *, quiet: bool = False) -> None:
         """Kill the process. Every open request fails with ``reason``."""

@@ -266,6 +266,22 @@ def test_a_program_may_play_a_family_of_games(start: Callable[..., Exec]) -> Non
     assert decide(Request(player, view, view.legal(), Budget(math.inf))).action in view.legal()
 
 
+def test_a_check_without_a_game_plays_those_that_the_program_names(tmp_path: Path) -> None:
+    bot = tmp_path / "bot.py"
+
+    def check(played: str, *games: str) -> tuple[set[str], list[str]]:
+        bot.write_text(BOT.format(act="pass", games=played))
+        report = check_strategy(f"exec:{sys.executable} {bot}", games=games, hands=1)
+        failed = [finding.detail for finding in report.findings if not finding.ok]
+        return {finding.game for finding in report.findings if finding.game}, failed
+
+    assert check('["othello"]') == ({"othello"}, [])
+    games, failed = check('["chess"]', "othello")
+    assert games == {"othello"} and "does not play othello; it plays chess" in failed[0]
+    games, failed = check('["chess"]')
+    assert len(games) == len(failed) > 3
+
+
 def test_a_game_that_a_shared_program_does_not_play_fails_alone(start: Callable[..., Exec]) -> None:
     strategy = start("if m['table'] == '1' and decisions == 3: sys.exit(1)", games='["claims"]', pool=1)
     one, game = request(strategy), rules.game("pairing")
