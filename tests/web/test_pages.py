@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from bothost.config import Secret, WebSettings
+from bothost.store import DecisionRecord
 
 STATIC = Path(__file__).parents[2] / "bothost/web/static"
 AXE = Path(__file__).parent / "vendor/axe.min.js"
@@ -384,3 +385,37 @@ def test_the_cells_of_othello_are_even_and_hold_their_discs(page, served, hands,
     assert len(discs) > 20
     for cell, disc in discs:
         assert cell[0] < disc[0] and cell[1] < disc[1] and disc[2] < cell[2] and disc[3] < cell[3]
+
+
+def imported(*modules):
+    """All modules that these import before they run."""
+    found, left = set(), [STATIC / module for module in modules]
+    while left:
+        module = left.pop()
+        names = re.findall(r"""^(?:import|export) [^;]*?from "([^"]+)";""", module.read_text(), re.M)
+        new = {(module.parent / name).resolve() for name in names} - found
+        found |= new
+        left += new
+    return {f"/static/{module.relative_to(STATIC)}" for module in found}
+
+
+def test_a_slow_network_is_asked_early_for_what_every_page_needs():
+    preloaded = re.findall(r'rel="modulepreload" href="([^"]+)"', (STATIC / "index.html").read_text())
+    assert set(preloaded) == imported("app.js") and len(preloaded) == len(set(preloaded))
+    assert not any("uplot" in module for module in imported("pages/hand.js", "pages/training.js"))  # it is large
+
+
+def test_a_page_is_shown_before_its_curves_come(page, served, logged, played):
+    rows = played("othello", lambda number, legal: legal[0])
+    for row in rows:
+        if isinstance(row, DecisionRecord):
+            row.value = 0.5
+    logged(rows)
+    held = []
+    page.route("**/uplot.mjs", lambda route: held.append(route))
+    page.goto(f"{served}/hand/{rows[0].game_id.hex()}-0")
+    page.wait_for_selector(".steps")
+    page.wait_for_selector(".curve")
+    assert page.locator("canvas").count() == 0
+    held[0].continue_()
+    page.wait_for_selector(".curve canvas")

@@ -128,4 +128,6 @@ if (kept("theme")) document.documentElement.dataset.theme = kept("theme");
 document.documentElement.lang = currentLanguage();
 const place = document.getElementById("app");
 place.replaceChildren();
+const first = pageOf(location.pathname);
+if (first) import(first.module).catch(() => {}); // while the session is asked for
 render(html`<${App} />`, place);

@@ -1,12 +1,14 @@
 // The value of a hand over its positions, or the figures of a training over its iterations.
 import { html, useEffect, useRef } from "./html.js";
-import uPlot from "./vendor/uplot.mjs";
 
 const VALUE = "Value over the hand";
 const WHOLE = [1, 10, 100, 1e3, 1e4, 1e5, 1e6, 1e7].flatMap((step) => [step, 2 * step, 5 * step]);
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const stroke = (name) => () => colour(name); // asked at each drawing: the theme may have changed
 const DARK = matchMedia("(prefers-color-scheme: dark)");
+
+/** uPlot is half of all code, so a page is drawn before it comes. */
+const loaded = () => import("./vendor/uplot.mjs").then((module) => module.default);
 
 /** The vertical line at the position that is shown. */
 function marker(at) {
@@ -33,8 +35,7 @@ export function Curve({ lines, last, at = null, onMove, title = VALUE, t }) {
   move.current = onMove; // it may be another one than when the curve was drawn
   const given = lines.filter((line) => line.points.size > 1);
   const key = JSON.stringify(given.map((line) => [line.label, line.points.size, [...line.points.values()].at(-1)]));
-  useEffect(() => {
-    if (!given.length || !place.current) return undefined; // the page may have gone before it was drawn
+  const draw = (uPlot) => {
     const xs = onMove ? Array.from({ length: last + 1 }, (_, i) => i) : [...new Set(given.flatMap((line) => [...line.points.keys()]))].sort((a, b) => a - b);
     const { format } = new Intl.NumberFormat(document.documentElement.lang, { notation: "compact", maximumSignificantDigits: 4 });
     const strokes = ["--accent", "--suit-blue", "--suit-gold", "--suit-red", "--dim"];
@@ -56,6 +57,12 @@ export function Curve({ lines, last, at = null, onMove, title = VALUE, t }) {
     DARK.addEventListener("change", redraw);
     plot.current = made;
     return () => { DARK.removeEventListener("change", redraw); theme.disconnect(); resize.disconnect(); made.destroy(); plot.current = null; };
+  };
+  useEffect(() => {
+    if (!given.length) return undefined;
+    let [gone, clear] = [false, () => {}];
+    loaded().then((uPlot) => { if (!gone && place.current) clear = draw(uPlot); }, () => {}); // without it there is no curve
+    return () => { gone = true; clear(); };
   }, [key, last]);
   useEffect(() => { here.current = at; plot.current?.redraw(); }, [at]);
   if (!given.length) return null;
