@@ -34,7 +34,7 @@ class WorkerPools:
     def home(self, loaded: Loaded, actor: Actor) -> Worker:
         """The worker of this hand. It is always the same, so that only one thread calls a player."""
         if loaded.execution == "inline":
-            return self.own.get(loaded, self.inline) if self.own else self.inline
+            return self._inline_of(loaded)
         if actor.slot < 0:
             self._turn += 1
             actor.slot = self._turn
@@ -44,7 +44,7 @@ class WorkerPools:
     def of(self, loaded: Loaded) -> Sequence[Worker]:
         """The workers that may play the strategy."""
         if loaded.execution == "inline":
-            return [self.inline]
+            return [self._inline_of(loaded)]
         if loaded.execution != "process":
             return self._search if loaded.search else self._pool
         pool = self._processes.get(loaded)
@@ -52,6 +52,9 @@ class WorkerPools:
             pool = [self._start(f"process-{loaded.name}-{n}") for n in range(self._processes_each)]
             self._processes[loaded] = pool
         return pool
+
+    def _inline_of(self, loaded: Loaded) -> Worker:
+        return self.own.get(loaded, self.inline) if self.own else self.inline
 
     def warm(self, loaded: Loaded) -> None:
         """Make the instances before the first table needs them."""

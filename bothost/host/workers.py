@@ -144,9 +144,9 @@ class Workers:
         inline = self.pools.inline
         call = inline.call
         if call is not None and now - inline.busy_since > HOLD_S and inline.others_wait(call.loaded):
-            _log.warning(
-                "strategy_slow", strategy=call.loaded.address, advice='set its execution to "thread" or "process"'
-            )
+            if call.tasks:  # else it is only being made
+                advice = 'set its execution to "thread" or "process"'
+                _log.warning("strategy_slow", strategy=call.loaded.address, advice=advice)
             self.pools.separate(call.loaded)
         if any(worker.call is not None for worker in self.pools) and not self._stopped:
             self._looking = True

@@ -7,6 +7,7 @@ import pytest
 from table_seat import Seat
 
 from bothost.host.worker import QueuedJob, Worker
+from bothost.host.worker_pools import WorkerPools
 from bothost.plugins.address import Resolved
 from bothost.strategy import Decision, Table
 from bothost.tables.actor import Actor, Loaded, Plan
@@ -137,3 +138,27 @@ def test_a_request_that_a_batch_reports_as_failed_is_not_asked_again(error, reas
     bad, good = posted
     assert (bad.decision, bad.error, bad.cause) == (None, reason, error)
     assert good.decision is not None and good.error is None
+
+
+def test_a_slow_strategy_keeps_its_worker_and_its_instance_when_it_is_warmed_again():
+    """A reload warms every strategy: a second instance would hold up the others, and cost as much memory again."""
+    made = []
+
+    def make(loaded):
+        made.append(loaded)
+        return RandomStrategy(None, None)
+
+    def start(name):
+        return Worker(name, lambda _, results: None, lambda _: None, make=make)
+
+    pools = WorkerPools(start, threads=1, search_threads=1, processes=1)
+    slow = Loaded(Resolved("slow", RandomStrategy, None))
+    pools.warm(slow)
+    own = pools.inline
+    pools.separate(slow)
+    pools.warm(slow)
+    assert pools.of(slow) == [own] and pools.inline is not own
+    for worker in pools:
+        worker.stop()
+        worker.join(10)
+    assert made == [slow]
