@@ -10,7 +10,7 @@ import pkgutil
 import re
 import shlex
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +100,29 @@ def test_every_option_has_help() -> None:
         for parameter in command.params:
             undocumented = not getattr(parameter, "help", "x") and parameter.name not in ("help",)
             assert not undocumented, f"bothost {words}: {parameter.name} has no help"
+
+
+def options_of(struct: type[msgspec.Struct], name: str) -> Iterator[tuple[str, str]]:
+    """(name, explanation) of every option, also of the structs in it."""
+    notes = config.field_notes(struct)
+    for field in msgspec.structs.fields(struct):
+        if inspect.isclass(field.type) and issubclass(field.type, msgspec.Struct):
+            yield from options_of(field.type, f"{name} {field.name}")
+        else:
+            yield f"{name} {field.name}", notes.get(field.name, "")
+
+
+def test_every_option_of_a_strategy_a_trainer_and_an_adapter_is_explained() -> None:
+    found = Plugins.load()
+    brought = {**found.strategies, **found.lobbies}
+    for strategy in found.strategies.values():
+        trainer = strategy.trainer()
+        trainers = trainer if isinstance(trainer, Mapping) else {"": trainer} if trainer else {}
+        brought |= {f"train {strategy.name} {stage}": made for stage, made in trainers.items()}
+    unexplained = [
+        option for name, each in brought.items() for option, note in options_of(each.Options, name) if not note
+    ]
+    assert set(unexplained) <= {"train phase-ppo  improve minibatch"}
 
 
 def shown_commands() -> list[tuple[str, str]]:

@@ -139,7 +139,11 @@ def _print_version(wanted: bool) -> None:
 
 
 @app.callback()
-def _root(version: bool = typer.Option(False, "--version", callback=_print_version, is_eager=True)) -> None:
+def _root(
+    version: bool = typer.Option(
+        False, "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+    ),
+) -> None:
     """A host for game bots: you write decide(), it does everything else."""
     gc.enable()  # `bothost.__main__` disables it for the imports, which are done now
 

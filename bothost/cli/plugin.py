@@ -36,7 +36,7 @@ def list_plugins(
     others = _others(plugins)
     if name is not None:
         strategies = [s for s in strategies if name in (s["name"], s["plugin"])]
-        others = [o for o in others if name in (o["name"], o["plugin"])]
+        others = [_whole(plugins, o) for o in others if name in (o["name"], o["plugin"])]
         failures = [f for f in failures if f.plugin == name]
         if not (strategies or others or failures):
             from bothost.plugins.address import why_missing
@@ -92,6 +92,15 @@ def _others(plugins: Plugins) -> list[dict[str, Any]]:
     ]
 
 
+def _whole(plugins: Plugins, other: dict[str, Any]) -> dict[str, Any]:
+    """All that there is to say: of a lobby adapter, its ``[lobby.options]`` too."""
+    from bothost import config
+
+    if other["kind"] != "lobby":
+        return other
+    return {**other, "options": config.describe(plugins.lobbies[other["name"]].Options)}
+
+
 def _listing(strategies: list[dict[str, Any]], others: list[Any], failures: list[Failure], *, whole: bool) -> str:
     parts: list[str] = []
     if whole:
@@ -106,6 +115,7 @@ def _listing(strategies: list[dict[str, Any]], others: list[Any], failures: list
     if others:
         rows_ = [(o["kind"], o["name"], o["plugin"]) for o in others]
         parts.append(output.table(rows_, ("KIND", "NAME", "PLUGIN")))
+        parts += [f"[lobby.options] of {o['name']}:{_options(o)}" for o in others if "options" in o]
     if failures:
         lines = ["failed:"]
         for failure in failures:
@@ -126,21 +136,26 @@ def _details(strategy: dict[str, Any]) -> str:
     for model, about in strategy["models"].items():
         if about:
             models.setdefault(about, f"{strategy['name']}:{model}")
-    defaults = [
+    parts = [
+        f"{strategy['name']} {strategy['version']}: {strategy['about']}",
+        output.table(facts),
+        output.table([(name, about) for about, name in models.items()]),
+        f"options:{_options(strategy)}",
+    ]
+    return "\n\n".join(filter(None, parts))
+
+
+def _options(owner: dict[str, Any]) -> str:
+    """The options of a strategy or an adapter, a line for each."""
+    rows = [
         (
             option["name"],
             f"{option['type']}, " + ("required" if option["required"] else f"default {option['default']!r}"),
             option["about"].replace("``", ""),
         )
-        for option in strategy["options"]
+        for option in owner["options"]
     ]
-    parts = [
-        f"{strategy['name']} {strategy['version']}: {strategy['about']}",
-        output.table(facts),
-        output.table([(name, about) for about, name in models.items()]),
-        "options:" + (f"\n{output.table(defaults)}" if defaults else " none"),
-    ]
-    return "\n\n".join(filter(None, parts))
+    return f"\n{output.table(rows)}" if rows else " none"
 
 
 @app.command()

@@ -319,7 +319,7 @@ class LobbySettings(Section, frozen=True):
     user_agent: Annotated[str, Meta(pattern=r"^[ -~]+$", max_length=200)] = "bothost"
     """HTTP header that identifies this client."""
     options: dict[str, Any] = {}
-    """Checked against the adapter's own schema."""
+    """Options of the adapter; ``bothost plugin list ADAPTER`` shows them."""
     accounts: tuple[AccountSettings, ...] = msgspec.field(default=(), name="account")
 
 
@@ -339,7 +339,7 @@ class RouteSettings(Section, frozen=True):
     level: Annotated[int, Meta(ge=1, le=99)] | Annotated[str, Meta(min_length=1)] | None = None
     """Level of the strategy. 3 stands for the alias ``level-3``; ``"table"`` follows the table's wish."""
     options: dict[str, Any] = {}
-    """Checked against the strategy's own schema."""
+    """Options of the strategy; ``bothost plugin list STRATEGY`` shows them."""
     fallback: str | None = None
     """Address of the fallback strategy. Default: the game's rule player."""
 

@@ -27,11 +27,13 @@ class SteeringOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     kl_target: Annotated[float, Meta(ge=0)] = 0.01
     """Mean approximate KL divergence of an update."""
     entropy_rate: Annotated[float, Meta(ge=0)] = 0.002
-    """c₁"""
+    """c₁: how fast the weight of the entropy follows its target."""
     kl_rate: Annotated[float, Meta(ge=0)] = 0.5
-    """c₂"""
+    """c₂: how fast the weight of the KL divergence follows its target."""
     entropy_range: tuple[float, float] = (0.0, 0.1)
+    """Least and greatest weight of the entropy."""
     kl_range: tuple[float, float] = (0.0, 5.0)
+    """Least and greatest weight of the KL divergence."""
     literal: bool = False
     """Use the rule for δ as the source prints it."""
 

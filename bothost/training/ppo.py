@@ -31,6 +31,7 @@ class PpoOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     gamma: Annotated[float, Meta(ge=0, le=1)] = 1.0
     """Discount per decision."""
     gae_lambda: Annotated[float, Meta(ge=0, le=1)] = 0.95
+    """λ of generalized advantages. 1: Monte-Carlo returns; less: the value estimates count more."""
     epochs: Annotated[int, Meta(ge=1)] = 3
     """Passes over each batch."""
     minibatch: Annotated[int, Meta(ge=1)] = 1024
@@ -43,12 +44,15 @@ class PpoOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     clip: Annotated[float, Meta(gt=0)] = 0.2
     """ε: the probability ratio counts within [1 − ε, 1 + ε]."""
     value_coef: Annotated[float, Meta(ge=0)] = 0.5
+    """Weight of the value loss."""
     entropy_coef: Annotated[float, Meta(ge=0)] = 0.005
+    """Weight of the policy's entropy, which keeps it from becoming certain too soon."""
     entropy_final: Annotated[float, Meta(ge=0)] | None = None
     """Weight of the entropy at the training's end; it changes linearly from ``entropy_coef``. None: it stays."""
     kl_coef: Annotated[float, Meta(ge=0)] = 0.0
     """Weight of the approximate KL divergence as a penalty. 0: plain PPO."""
     max_grad_norm: Annotated[float, Meta(gt=0)] = 0.5
+    """Largest norm of the gradients of a step."""
     target_kl: Annotated[float, Meta(gt=0)] | None = 0.05
     """Stop the epochs of an update once the approximate KL divergence exceeds this."""
 

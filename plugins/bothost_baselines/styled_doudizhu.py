@@ -64,6 +64,7 @@ class Options(StyleOptions, frozen=True, forbid_unknown_fields=True):
     block: Weight = None
     """Per rank above 9 of a lead with which an enemy with one or two cards may go out."""
     bombs_from: Annotated[int, msgspec.Meta(ge=0, le=20)] | None = None
+    """``bombs`` counts while every enemy has more cards than this. Default: 2."""
     bid: Annotated[float, msgspec.Meta(ge=-1, le=1)] | None = None
     """Added to its estimated chance of winning when it bids."""
     sees_wins: bool | None = None

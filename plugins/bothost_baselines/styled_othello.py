@@ -40,6 +40,7 @@ class Options(StyleOptions, frozen=True, forbid_unknown_fields=True):
     frontier: Weight = None
     """Penalty for the share of discs beside empty squares."""
     corners: Weight = None
+    """Weight of own corners, less the enemy's."""
     stability: Weight = None
     """Weight of edge discs that can never be flipped."""
     danger: Weight = None

@@ -34,6 +34,7 @@ class Sizes(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     bidder_trunk: tuple[int, ...] = (64, 32)
     """As ``trunk``, for the network of the calls, which has less to learn."""
     bidder_head: tuple[int, ...] = (32, 16)
+    """As ``head``, for that network."""
 
     def __post_init__(self) -> None:
         parts = (self.trunk, self.head, self.bidder_trunk, self.bidder_head)

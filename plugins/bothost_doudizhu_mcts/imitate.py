@@ -49,6 +49,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     held_out: Annotated[float, Meta(gt=0, lt=1)] = 0.02
     """Share of the positions, the last ones, that are held out for measurements."""
     epochs: Count = 3
+    """Passes over the positions."""
     batch: Count = 512
     """Positions of a gradient step."""
     learning_rate: Positive = 3e-3

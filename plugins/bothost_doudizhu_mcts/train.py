@@ -58,6 +58,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Initial learning rate. It falls linearly to 0 at the end. None: 0.002 from random parameters, and 0.0002 from a
     version's, so that it forgets little."""
     weight_decay: NotNegative = 0.01
+    """That of AdamW."""
     held_out: Annotated[float, Meta(gt=0, lt=1)] = 0.05
     """Share of the deals that are held out for measurements."""
     measured: Count = 3000

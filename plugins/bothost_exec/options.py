@@ -41,5 +41,6 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_restarts: Annotated[int, Meta(ge=0, le=1000)] = 3
     """Most restarts within ``restart_window_s``. After that the strategy fails at once."""
     restart_window_s: Annotated[float, Meta(gt=0, le=86400)] = 60.0
+    """See ``max_restarts``."""
     max_line_bytes: Annotated[int, Meta(ge=4096, le=1 << 28)] = 1 << 20
     """The program is killed if it writes a longer line, or leaves as much input unread."""

@@ -43,12 +43,13 @@ class TrainOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """Options of the training."""
 
     game: Literal["doudizhu", "othello", "mahjong"] = "doudizhu"
+    """The game that the clone plays."""
     crowd: Literal["package", "log", "none"] | None = None
     """Start of a clone. package: the package's crowd, or in a retraining the champion. log: a crowd trained on all
     other consenting players in the log. none: nothing, the player's own hands alone. None: package for a player, log
     without one."""
     hands: Annotated[int, Meta(ge=1)] | None = None
-    """Learn from the first ``hands`` hands of the player. None: all."""
+    """Learn from so many hands of the player, the first ones. None: all."""
     curve: bool = False
     """Whether to also fit the player on the first 5, 10, 20, 50 … hands, and measure each on the held-out hands."""
     tempo: bool = False

@@ -35,7 +35,8 @@ class BranchOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     share: Annotated[float, Meta(gt=0, le=1)] = 1.0
     """Share of the other decisions that branch."""
     continuation: Teacher = "discerning"
-    """The player that continues in all seats."""
+    """The player that continues in all seats. rule: ``rule-mahjong``. discerning: the stronger one, with the
+    acceptance-weighted look-ahead."""
     draws: Annotated[int, Meta(ge=0)] = 0
     """Draws after which the critic of ``mahjong.luck`` values a branch. 0: it is played to the end of the hand."""
 

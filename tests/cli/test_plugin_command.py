@@ -33,6 +33,11 @@ def test_list_shows_strategies_and_failures_with_their_cause(
     code, out, _ = run("plugin", "list", "exec")
     assert re.search(r"^hang_ms +float \(>= 1, .*default 5000\.0 +If the program writes nothing", out, flags=re.M)
     assert re.search(r"^command .*required +The program and its arguments", out, flags=re.M)
+    code, out, _ = run("plugin", "list", "mailgyc")
+    assert code == 0 and re.search(r"^lobby +mailgyc +lobbies$", out, flags=re.M)
+    assert re.search(r"^stall_s +float \(>= 0\), default 120\.0 +Leave a table", out, flags=re.M)
+    (said,) = json.loads(run("plugin", "list", "mailgyc", "--json")[1])["others"]
+    assert {"level", "stall_s"} <= {option["name"] for option in said["options"]}
     code, _, err = run("plugin", "list", "randm")
     assert code == 2 and "'random'" in err
 

@@ -35,6 +35,7 @@ class OpenMahjongOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     tourist: bool = False
     """Log in as a guest, without a password. A guest who loses the connection cannot return to the game."""
     release_version: int = wire.RELEASE_VERSION
+    """Version of the lobby's own client. The lobby refuses other versions than its own."""
     room_name: str = "bots"
     """Name of rooms that we open."""
     create: bool = True

@@ -19,6 +19,7 @@ class OthelloPlatformOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=
     register: bool = False
     """Register an account that the lobby does not know."""
     api_path: str = "/api/v1"
+    """Path of the REST interface on the lobby's host."""
     wait_s: PositiveSeconds = 300.0
     """How long a room may wait for an opponent."""
     start_s: PositiveSeconds = 30.0
