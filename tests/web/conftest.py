@@ -6,7 +6,7 @@ import shutil
 import textwrap
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,7 @@ from bothost.config import HostSettings, Settings, StoreSettings, WebSettings
 from bothost.plugins import Plugins
 from bothost.store import DecisionLog, DecisionRecord, EventsRecord, GameEndRecord, Store
 from bothost.testing.sample_rows import sample_decision, sample_game
+from bothost.web.jobs import Jobs
 from bothost.web.server import serving
 from bothost.web.site import Site
 
@@ -142,6 +143,18 @@ def served(site: Site, web_settings: WebSettings) -> Iterator[str]:
     loop.call_soon_threadsafe(stop.set)
     thread.join(20)
     loop.close()
+
+
+@pytest.fixture
+def held_jobs(monkeypatch):
+    """Commands of jobs wait. The function that this gives ends them with a result."""
+    result: Future[dict] = Future()
+
+    async def command(self, job, words):
+        job.results.append(await asyncio.wrap_future(result))
+
+    monkeypatch.setattr(Jobs, "_command", command)
+    return result.set_result
 
 
 @pytest.fixture(scope="module")

@@ -244,15 +244,27 @@ def test_a_promotion_in_the_browser_shows_what_the_gate_measured(page, served, s
         assert panel.get_by_role("button", name=name).is_disabled()
     panel.get_by_label("version").select_option(level)
     panel.get_by_role("button", name="play for it").click()
-    panel.get_by_role("progressbar", name="gate phase-ppo").wait_for()
-    page.reload()
-    panel.get_by_role("progressbar", name="gate phase-ppo").wait_for()
-    panel.get_by_label("version").select_option(level)
-    assert panel.get_by_role("button", name="play for it").is_disabled()
     verdict = panel.get_by_role("alert")
     verdict.wait_for(timeout=120_000)
     assert "not promoted" in verdict.inner_text() and "2 deals, it won" in verdict.inner_text()
     assert audited(site) == [("gate", ANY)] and audited(site)[0][1].items() >= {"version": level, "deals": 2}.items()
+
+
+def test_a_match_is_followed_after_a_reload(page, served, site, held_jobs):
+    aliases = weights.manifest(site.plugins.strategies["phase-ppo"]).aliases
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.goto(f"{served}/models")
+    panel = page.locator("section.panel", has_text="phase-ppo")
+    play = panel.get_by_role("button", name="play for it")
+    for press in (play.click, page.reload):
+        panel.get_by_label("version").select_option(aliases["level-1"])
+        press()
+        panel.get_by_role("progressbar", name="gate phase-ppo").wait_for()
+    panel.get_by_label("version").select_option(aliases["level-1"])
+    assert play.is_disabled()
+    held_jobs({"strategy": "phase-ppo", "alias": "champion", "version": aliases["level-1"], "reason": "it won"})
+    panel.get_by_text("it won").wait_for()
+    play.and_(page.locator(":enabled")).wait_for()
 
 
 def test_an_alias_can_be_rolled_back_where_a_promotion_is_left_to_undo(page, served, site):
