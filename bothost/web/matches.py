@@ -24,6 +24,7 @@ from bothost.rules.game import Game, Json
 from bothost.store.query import HandQuery
 from bothost.store.reader import latest_hands
 from bothost.strategy import Table
+from bothost.web.cloning import GAMES as CLONABLE
 from bothost.web.hands import name_of
 from bothost.web.hints import Adviser
 from bothost.web.opponents import LOBBY, bots_of, running
@@ -102,6 +103,7 @@ class Match:
                     "review": self.review,
                     "left": self.left,
                     "ended": ended,
+                    "clonable": self.seat.game.name in CLONABLE,
                 }
                 if ended:
                     return

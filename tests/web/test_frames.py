@@ -27,7 +27,7 @@ FRAME_KEYS = {
 }
 PLAY_KEYS = {
     *("state", "game", "table", "seat", "names", "view", "views", "legal", "ask", "left_ms", "scores", "notice", "id"),
-    *("review", "left", "ended", "chat", "acted"),
+    *("review", "left", "ended", "chat", "acted", "clonable"),
 }
 
 

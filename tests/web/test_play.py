@@ -501,6 +501,7 @@ def test_a_whole_hand_by_clicking(page, served, site, game, monkeypatch):
     play_out(page, game)
     assert page.locator(".turn-note").inner_text() in ("You won.", "You lost.", "A draw.")
     assert page.locator(".board :is(.card, .tile).back").count() == 0  # nothing is hidden any more
+    assert page.get_by_role("link", name="clone me").count() == (game != "pairing")  # fm-clone does not play it
     page.get_by_role("link", name="review this hand").click(timeout=60_000)
     page.wait_for_selector(".steps")
     timeline = next(iter_timelines(site.store, iter_hands(site.store)))

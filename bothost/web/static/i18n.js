@@ -17,6 +17,7 @@ const ZH = {
   Fallbacks: "后备", decisions: "决策", Decisions: "决策", "Last move": "上一手", Live: "进行中", Theme: "主题", Light: "浅色", Dark: "深色", System: "跟随系统", Language: "语言", "Live tables": "进行中的牌桌", "No table is live.": "现在没有牌桌。", "More": "更多", Search: "搜索", "No hand matches.": "没有符合条件的牌局。",
   "All hands": "全部手牌", "Seat view": "座位视角", First: "开头", Previous: "上一步", Next: "下一步", Last: "结尾", value: "价值", Candidates: "候选动作", "Log in": "登录", Password: "密码",
   "played": "实战",
+  position: "局面",
   "visits": "访问次数",
   "legal moves": "可选动作",
   "This strategy does not rate its actions.": "这个策略不给动作打分。",

@@ -36,7 +36,7 @@ export function Board({ position, legal, onAct, t }) {
   const shown = views?.[seat] ?? view;
   const moves = movesOf(shown);
   const rows = Object.entries(shown).filter(([key]) => !LEFT_OUT.has(key))
-    .map(([key, value]) => (key === "history" && moves ? [t("Moves"), moves.map(([, notation]) => words(notation)).join(" · ")] : [key, text(value)]));
+    .map(([key, value]) => (key === "history" && moves ? [t("Moves"), moves.map(([, notation]) => words(notation)).join(" · ")] : [t(key), text(value)]));
   return html`<div class="board generic">
     ${players.map((player, i) => html`<p class=${[shown.to_act].flat().includes(i) ? "turn" : ""}>${t("Seat")} ${i}${t(": ")}<strong>${player}</strong></p>`)}
     <div class="scroll"><table class="view"><tbody>

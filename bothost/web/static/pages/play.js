@@ -114,7 +114,7 @@ function Over({ shown, names, t }) {
     ${shown.scores && html`<${Scores} names=${names} scores=${shown.scores} />`}
     <div class="actions">${shown.review ? html`<a class="act primary" href=${`/hand/${shown.review}?seat=${shown.seat}`}>${t("Review this hand")}</a>`
       : !shown.ended && html`<button class="act primary" disabled>${t("Review this hand")}</button>`}
-      <a class="act" href="/play">${t("Play again")}</a> <a class="act" href="/clone">${t("Clone me")}</a></div></section>`;
+      <a class="act" href="/play">${t("Play again")}</a> ${shown.clonable && html`<a class="act" href="/clone">${t("Clone me")}</a>`}</div></section>`;
 }
 
 function Game({ id, onTitle, t }) {
