@@ -78,7 +78,7 @@ def show(
     options.plugins(config)  # registers the games of plugins
     with Store.open(options.settings(config).store) as store:
         if not (found := hand_list.named(store, game)):
-            raise UsageError(f"no game starts with {game}", advice="see: bothost games list")
+            raise UsageError(f"no hand's id starts with {game}", advice="see: bothost games list")
         timelines = list(iter_timelines(store, iter(found)))
         reports = [report(timeline) for timeline in timelines]
         at_table = players_of(found[0].game.players)

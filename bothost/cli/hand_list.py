@@ -154,7 +154,7 @@ def named(store: Store, prefix: str) -> list[LoggedHand]:
         found.append(hand)
         if not is_same_hand(hand, found[0]):
             names = ", ".join(hand.game.game_id.hex() for hand in found)
-            raise UsageError(f"several games start with {prefix}: {names}, …", advice="give more of the id")
+            raise UsageError(f"the ids of several hands start with {prefix}: {names}, …", advice="give more of the id")
     return found
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def command(
-    what: Annotated[str | None, typer.Argument(help="Id of a decision or a game, or the beginning of one.")] = None,
+    what: Annotated[str | None, typer.Argument(help="Id of a decision or a hand, or the beginning of one.")] = None,
     model: Annotated[str | None, typer.Option(help="Use this model instead: NAME, NAME:VERSION or NAME:ALIAS.")] = None,
     all_since: Annotated[
         str | None, typer.Option(help="Replay all hands since then, and list where --model disagrees most.")
@@ -37,7 +37,7 @@ def command(
     from bothost.store.reader import iter_hands, iter_timelines
 
     if (what is None) == (all_since is None):
-        raise UsageError("name a decision or a game, or --all-since", advice="see bothost games list")
+        raise UsageError("name a decision or a hand, or --all-since", advice="see bothost games list")
     if all_since is not None and model is None:
         raise UsageError("--all-since needs --model", advice="as in --model phase-ppo:challenger")
     settings, plugins = options.settings(config), options.plugins(config)
@@ -73,7 +73,7 @@ def _of(store: Store, what: str, replayer: Any, model: str | None) -> list[Repla
         return [item for timeline in iter_timelines(store, iter(found)) for item in replayer.hand(timeline, model)]
     keys = decisions_within(store, *hands.ids_from(what), 3)
     if not keys:
-        raise UsageError(f"no game and no decision begins with {what}", advice="see bothost games list")
+        raise UsageError(f"no hand and no decision begins with {what}", advice="see bothost games list")
     if len(keys) > 1:
         names = ", ".join(key[0].hex() for key in keys[:2]) + (", …" if len(keys) > 2 else "")
         raise UsageError(f"several decisions begin with {what}: {names}", advice="give more characters of the id")

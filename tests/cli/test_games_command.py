@@ -246,7 +246,7 @@ def test_a_damaged_log_is_said_to_be_so(config, hands, capsys):
 
 
 @pytest.mark.parametrize(
-    ("prefix", "word"), [("ffff", "no game"), ("018", "several"), ("xyz", "not an id"), ("", "not an id")]
+    ("prefix", "word"), [("ffff", "no hand"), ("018", "several"), ("xyz", "not an id"), ("", "not an id")]
 )
 def test_ids_that_name_no_hand_or_several(config, capsys, prefix, word):
     assert main(["games", "show", prefix]) == 2
