@@ -133,6 +133,21 @@ def test_where_a_board_fails_the_generic_one_is_shown(chromium, served, plugin, 
     context.close()
 
 
+@pytest.mark.parametrize(
+    ("recent", "moves"),
+    [("return [[1, `take${view.moves.at(-1)}`]];", [[1, "take3"]]), ("throw new Error('no');", []), (None, [])],
+)
+def test_a_board_may_name_the_last_moves(page, served, plugin, recent, moves):
+    (plugin / "board/board.js").write_text(
+        f"export const Board = () => null; {f'export function recent(view) {{ {recent} }}' if recent else ''}"
+    )
+    page.goto(f"{served}/")
+    assert moves == page.evaluate("""async () => {
+        const { boardOf } = await import("/static/boards/index.js");
+        return (await boardOf("nim")).recent({ moves: [2, 3] });
+    }""")
+
+
 def test_a_board_reaches_no_other_server(chromium, served, plugin, hand):
     """What a hostile board tries with the policy of the pages: a request, an image, a script, a frame, a form."""
     (plugin / "board/board.js").write_text("""

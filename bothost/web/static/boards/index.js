@@ -16,10 +16,12 @@ function guarded(module) {
     if (!error) return html`<${module.Board} ...${props} />`;
     return html`<${Problem} text=${props.t("The board of this game has failed.")}>${props.t(" ")}${String(error.message ?? error)}<//><${generic.Board} ...${props} />`;
   };
-  const describe = (notation, t) => {
-    try { return module.describe?.(notation, t) ?? notation; } catch { return notation; }
+  const attempt = (call, otherwise) => {
+    try { return call() ?? otherwise; } catch { return otherwise; }
   };
-  return { Board, describe };
+  const describe = (notation, t) => attempt(() => module.describe?.(notation, t), notation);
+  const recent = (view) => attempt(() => module.recent?.(view), []);
+  return { Board, describe, recent };
 }
 
 /** A board that cannot be loaded: the generic one below the reason. */
@@ -32,7 +34,7 @@ async function load(game) {
   return BUILT_IN[game] ? import(BUILT_IN[game]) : generic;
 }
 
-/** The module of a game: {Board, describe}. */
+/** The module of a game: {Board, describe, recent}. */
 export function boardOf(game) {
   if (!loaded.has(game)) loaded.set(game, load(game));
   return loaded.get(game);

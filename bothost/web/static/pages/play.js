@@ -151,7 +151,7 @@ function Game({ id, onTitle, t }) {
   const Board = board.Board;
   const over = shown.scores || shown.state === "over";
   const legal = over ? undefined : shown.ask && sent !== shown.ask ? shown.legal : []; // a game may end with a question open
-  const news = over || !shown.view ? [] : (board.recent?.(shown.view) ?? []).filter(([seat]) => seat !== shown.seat);
+  const news = over || !shown.view ? [] : board.recent(shown.view).filter(([seat]) => seat !== shown.seat);
   const turn = over ? t(outcome(shown)) : legal.length ? t("Your turn.") : shown.state === "playing" ? t("The others are thinking.") : "";
   return html`<h1>${gameName(shown.game, t)}</h1>
     ${shown.state === "waiting" || shown.state === "connecting" ? html`<p class="notice" role="status">${t("Your opponents are sitting down.")}</p>` : null}
