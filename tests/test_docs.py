@@ -102,6 +102,26 @@ def test_every_option_has_help() -> None:
             assert not undocumented, f"bothost {words}: {parameter.name} has no help"
 
 
+LEVELS = ("warning", "error", "exception")
+
+
+def warnings_in(path: Path) -> Iterator[str]:
+    """The events of the log lines of the levels warning and error."""
+    for call in ast.walk(ast.parse(path.read_text())):
+        if not isinstance(call, ast.Call) or getattr(call.func, "attr", "") not in (*LEVELS, "log"):
+            continue
+        words = [argument.value for argument in call.args if isinstance(argument, ast.Constant)]
+        if getattr(call.func, "attr", "") in LEVELS or not set(words).isdisjoint(LEVELS):
+            yield from (word for word in words if word not in LEVELS)
+
+
+def test_an_operator_finds_what_a_line_of_the_log_means() -> None:
+    guide = "".join(path.read_text() for path in (ROOT / "docs" / "guide").glob("*.md"))
+    events = {event for path in (ROOT / "bothost" / "host").glob("*.py") for event in warnings_in(path)}
+    own_commands = {"account_paused", "quarantine_released"}
+    assert len(events) > 40 and {event for event in events if f"`{event}`" not in guide} <= own_commands
+
+
 def options_of(struct: type[msgspec.Struct], name: str) -> Iterator[tuple[str, str]]:
     """(name, explanation) of every option, also of the structs in it."""
     notes = config.field_notes(struct)
