@@ -284,7 +284,8 @@ def test_the_layers_of_the_architecture_are_those_that_the_linter_checks() -> No
 @pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/reference/architecture.md"])
 def test_files_that_a_contributor_is_sent_to_exist(page: str) -> None:
     text = (ROOT / page).read_text()
-    named = re.findall(r"`((?:bothost|plugins|tests|docs|benchmarks|experiments|migrations|deploy)/[^`]*)`", text)
+    folders = "bothost|plugins|tests|docs|benchmarks|experiments|migrations|deploy"
+    named = re.findall(rf"(?<![\w./-])((?:{folders})/[\w./-]+)", "\n".join(re.findall(r"`[^`\n]+`", text)))
     assert named
     assert [name for name in named if not re.search(r"NAME|NOUN", name) and not (ROOT / name).exists()] == []
 
