@@ -234,6 +234,13 @@ def test_every_setting_is_explained() -> None:
             assert f"| `{field.encode_name}` |" in text or f"{field.encode_name}]" in text
 
 
+def test_native_games_are_added_as_the_guide_says() -> None:
+    guide = (ROOT / "docs" / "guide" / "write-a-game.md").read_text()
+    (line,) = re.findall(r"the line `(.*)`", guide)
+    registry = (ROOT / "bothost" / "native" / "games" / "core" / "registry.cpp").read_text()
+    assert line.replace("Game", "Othello") in registry
+
+
 def test_the_strategy_in_the_guide_works_as_written(tmp_path: Path) -> None:
     text = (ROOT / "docs" / "guide" / "first-bot.md").read_text()
     plugin, test = re.findall(r"^```python\n(.*?)^```", text, flags=re.M | re.S)
