@@ -50,7 +50,7 @@ def resolve_routes(
     strategies: list[Found] = []
     fallbacks: list[Found] = []
     wrong: list[ConfigError] = []
-    for key, field, named, options in _addresses(routes):
+    for key, field, named, options in addresses(routes):
         try:
             found = named, options, _resolved(plugins, key, field, named, options)
         except ConfigError as error:
@@ -116,7 +116,7 @@ def _lines(file: str | None) -> dict[str, int]:
         return {}
 
 
-def _addresses(routes: Sequence[RouteSettings]) -> Iterator[tuple[str, str, str, Mapping[str, Any]]]:
+def addresses(routes: Sequence[RouteSettings]) -> Iterator[tuple[str, str, str, Mapping[str, Any]]]:
     """Yield the key of the route, "strategy" or "fallback", the address, and its options."""
     for index, route in enumerate(routes):
         key = f"route[{index}]"
@@ -130,7 +130,7 @@ def _routes(settings: Settings, plugins: Plugins) -> Iterator[ConfigError]:
         key = f"route[{index}]"
         if route.game is not None:
             yield from _game(f"{key}.game", route.game, {})
-        for _, field, named, options in _addresses([route]):
+        for _, field, named, options in addresses([route]):
             yield from _strategy(plugins, key, field, route, named, options)
 
 

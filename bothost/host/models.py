@@ -159,7 +159,7 @@ class ModelWatch:
             fresh = await self._fresh(address, options, loaded)
             if fresh is not None:
                 plans.replace(address, options, fresh)
-                self._retired.append(loaded)
+                self.retire(loaded)
                 _log.info("model_loaded", strategy=address, version=fresh.version, sha256=fresh.sha256)
         for name, options in {loaded.name: options for _, options, loaded in known}.items():
             if name not in self._withdrawing:
@@ -186,7 +186,7 @@ class ModelWatch:
             self._canaries[name] = fresh
             self.judge.begin(name)
         if now is not None:
-            self._retired.append(now)
+            self.retire(now)
         _log.info(f"{alias}_changed", strategy=name, version=fresh.version if fresh else None)
 
     async def _fresh(
@@ -229,13 +229,17 @@ class ModelWatch:
                 _log.error("model_refused", model=address, error=str(error), advice=advice)
             return None
 
+    def retire(self, loaded: Loaded) -> None:
+        """Close a strategy as soon as no open hand uses it."""
+        self._retired.append(loaded)
+
     def _tidy(self) -> None:
         """Close the strategies that no open hand uses any more."""
-        playing = self._host.runner.open_hands()
+        playing = self._host.runner.playing()
         for loaded in [loaded for loaded in self._retired if loaded not in playing]:
             self._retired.remove(loaded)
-            self._host.plans.forget(loaded)
-            self._host.runner.workers.pools.forget(loaded)
+            if self._host.plans.forget(loaded):
+                self._host.runner.workers.pools.forget(loaded)
 
     # ---------------------------------------------------------------------------------------------- canary and shadow
 
@@ -265,7 +269,7 @@ class ModelWatch:
             pointer, canary = self.shelf.pointers.get((name, CANARY)), self._canaries.pop(name, None)
             if pointer is not None and pointer.version is not None and canary is not None:
                 _log.error("canary_rolled_back", strategy=name, version=pointer.version, reason=why)
-                self._retired.append(canary)
+                self.retire(canary)
                 self._withdrawing[name] = pointer, why
         loop = asyncio.get_running_loop()
         for name, (pointer, why) in list(self._withdrawing.items()):  # repeated until the database has it

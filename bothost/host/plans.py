@@ -105,10 +105,21 @@ class Plans:
         """The strategy that is already loaded for this address and equal to this one; otherwise this one."""
         return self._loaded.get(_key(address, options, loaded), loaded)
 
-    def forget(self, loaded: Loaded) -> None:
-        """Drop a strategy that no hand uses, unless an address still resolves to it."""
-        if all(kept is not loaded for _, kept, _ in self._recent.values()):
-            self._loaded = {key: kept for key, kept in self._loaded.items() if kept is not loaded}
+    def drop(self, address: str, options: Mapping[str, Any]) -> Loaded | None:
+        """Forget what an address resolves to. Returns that strategy if no other address resolves to it."""
+        recent = self._recent.pop(_asked(address, options), None)
+        return None if recent is None or self._resolves(recent[1]) else recent[1]
+
+    def forget(self, loaded: Loaded) -> bool:
+        """Drop a strategy that no hand uses, unless an address still resolves to it. Returns whether it is dropped."""
+        if self._resolves(loaded):
+            return False
+        self._loaded = {key: kept for key, kept in self._loaded.items() if kept is not loaded}
+        return True
+
+    def _resolves(self, loaded: Loaded) -> bool:
+        """Whether an address resolves to this strategy."""
+        return any(kept is loaded for _, kept, _ in self._recent.values())
 
     def failed(self, loaded: Loaded, cause: str) -> None:
         """Count a failure. After too many in ``quarantine_s``, the strategy is quarantined."""

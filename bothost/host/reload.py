@@ -7,7 +7,7 @@ the log names them. An invalid configuration changes nothing.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -15,7 +15,7 @@ import structlog
 
 from bothost.config import Secret, Settings, config_hash
 from bothost.errors import ANY_FAILURE, BothostError, described
-from bothost.host.check import Found, check_wishes, resolve_routes
+from bothost.host.check import Found, addresses, check_wishes, resolve_routes
 from bothost.host.supervisor import Host
 from bothost.tables.router import Router
 
@@ -46,6 +46,7 @@ async def apply(host: Host, read: Callable[[], Settings]) -> bool:
         host.plans.load(*fallback)
     for strategy in strategies:
         host.runner.workers.pools.warm(host.plans.load(*strategy))
+    _retire(host, [(address, options) for address, options, _ in (*strategies, *fallbacks)])
     stays = sorted(needs_restart(host.settings, new))
     host.plans.reload(router, quarantine_after=new.limits.quarantine_after, quarantine_s=new.limits.quarantine_s)
     host.capacity.cap = new.limits.tables
@@ -56,6 +57,18 @@ async def apply(host: Host, read: Callable[[], Settings]) -> bool:
     if stays:
         _log.warning("config_needs_restart", keys=", ".join(stays), advice="drain and start again for these")
     return True
+
+
+def _retire(host: Host, named: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
+    """Let the strategies that only the old routes name end, with their models and programs.
+
+    ``named``: addresses and options of the new routes.
+    """
+    for _, _, address, options in addresses(host.plans.router.routes):
+        if (address, options) not in named:
+            loaded = host.plans.drop(address, options)
+            if loaded is not None and host.models is not None:
+                host.models.retire(loaded)
 
 
 def _prepared(host: Host, read: Callable[[], Settings]) -> tuple[Settings, Router, list[Found], list[Found]]:

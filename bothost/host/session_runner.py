@@ -309,6 +309,11 @@ class SessionRunner:
         """The strategies that play open hands, and how many each plays."""
         return Counter(hand.actor.plan.strategy for hand in self._sessions)
 
+    def playing(self) -> set[Loaded]:
+        """The strategies of open hands, and their fallbacks."""
+        plans = [hand.actor.plan for hand in self._sessions]
+        return {loaded for plan in plans for loaded in (plan.strategy, plan.fallback) if loaded is not None}
+
     def _expire(self, hand: Hand, now: float) -> None:
         if (session := self._sessions.get(hand)) is None:
             return

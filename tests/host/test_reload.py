@@ -161,6 +161,37 @@ def test_what_needs_a_restart_is_named_without_its_value(kit):
     assert "lobby home.account ada.token" in told and "something-else" not in str(told)
 
 
+async def test_a_strategy_that_no_route_names_any_more_ends_with_its_last_hand(kit):
+    """It may hold a model of gigabytes, or programs. A host that runs for months is reloaded often."""
+    ended = []
+
+    class Ends(FirstStrategy):
+        name = "test-ends"
+
+        def close(self):
+            ended.append(self)
+
+    async with kit.lobby():
+        settings = change(
+            kit.settings(), routes=(RouteSettings(strategy="test-ends"), RouteSettings(strategy="random"))
+        )
+        with_ends = Plugins.load(None, modules=[kit.module("ends", Ends)])
+        async with launch.opened(settings, with_ends) as host:
+            running = asyncio.create_task(host.run())
+            await kit.until(lambda: kit.count("games WHERE strategy = 'test-ends'") >= 2)
+            kept = change(settings, routes=(*reversed(settings.routes),))
+            assert await reload.apply(host, lambda: kept)
+            await asyncio.sleep(0.1)
+            assert "test-ends" in {loaded.name for loaded in host.plans.loaded} and not ended
+            without = change(settings, routes=settings.routes[1:])
+            assert await reload.apply(host, lambda: without)
+            await kit.until(lambda: ended)
+            assert {loaded.name for loaded in host.plans.loaded} == {"random", "rule-doudizhu"}
+            host.interrupt()
+            await asyncio.wait_for(running, 20)
+    assert len(ended) == 1
+
+
 async def test_the_signal_reloads(kit, monkeypatch):
     async with kit.lobby():
         settings = change(kit.settings(), routes=(RouteSettings(strategy="random"),))
