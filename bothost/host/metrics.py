@@ -55,7 +55,7 @@ class HostCollector(Collector):
     def _decisions(self) -> Iterator[Metric]:
         counters = self._host.runner.counters
         yield _counter("bothost_decisions", "Decisions made, fallbacks included.", counters.decisions)
-        hands = CounterMetricFamily("bothost_hands", "Hands that ended.", labels=["end"])
+        hands = CounterMetricFamily("bothost_hands", "Hands that ended: played or aborted.", labels=["end"])
         hands.add_metric(["played"], counters.hands - counters.aborted)
         hands.add_metric(["aborted"], counters.aborted)
         yield hands
@@ -65,7 +65,12 @@ class HostCollector(Collector):
         for reason, count in sorted(counters.fallbacks.items()):
             fallbacks.add_metric([reason], count)
         yield fallbacks
-        took = HistogramMetricFamily("bothost_stage_seconds", "Latency of the stages of a decision.", labels=["stage"])
+        took = HistogramMetricFamily(
+            "bothost_stage_seconds",
+            "Latency of the stages of a decision: fold (a frame's events into views), decide (from the request to the "
+            "strategy's answer), durable (its rows), send (the move).",
+            labels=["stage"],
+        )
         for name, latency in stages(self._host).items():
             bounds = [*map(str, BOUNDS_S), "+Inf"]
             took.add_metric([name], list(zip(bounds, latency.cumulative(), strict=True)), latency.sum_s)
