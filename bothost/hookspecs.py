@@ -48,24 +48,32 @@ class LazyClass(msgspec.Struct, frozen=True):
 
 
 class DecisionMade(msgspec.Struct, frozen=True):
-    """The event of ``bothost_decision_made``."""
+    """The event of ``bothost_decision_made``; a move of several decisions has one for each."""
 
     table: Table
     game_id: str
+    """Id of the hand in the log, hexadecimal."""
     seq: int
+    """Number of events that the seat had received."""
     request_id: str
     decision: Decision
     fallback: str | None
+    """Why the strategy did not decide: ``late``, ``error``, ``illegal``, ``quarantined`` or ``unavailable``. None: it
+    did."""
     elapsed_ms: float
+    """From the arrival of the request to the decision."""
 
 
 class TableClosed(msgspec.Struct, frozen=True):
-    """The event of ``bothost_table_closed``. ``scores``: one per seat; None when the table was aborted."""
+    """The event of ``bothost_table_closed``."""
 
     table: Table
     game_id: str
+    """Id of the hand in the log, hexadecimal."""
     reason: str
+    """How the hand ended, such as ``normal``, ``resigned`` or ``aborted``."""
     scores: tuple[float, ...] | None
+    """One per seat; None when the hand was void or the table was aborted."""
 
 
 class Board(msgspec.Struct, frozen=True):

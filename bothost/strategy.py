@@ -37,6 +37,7 @@ class Decision(msgspec.Struct, kw_only=True):
     """A player's decision. ``policy`` and ``values`` are aligned with the ``legal`` that ``decide`` received."""
 
     action: int
+    """One of ``legal``."""
     policy: Sequence[float] | None = None
     """Probability of each legal action."""
     values: Sequence[float] | None = None
@@ -48,7 +49,9 @@ class Decision(msgspec.Struct, kw_only=True):
     stats: Mapping[str, Any] | None = None
     """Search statistics or reasons, shown by ``bothost games show``. JSON values only, at most 1 MiB."""
     model_sha256: str | None = None
+    """Sha256 of the model that decided, for the log. None: the model of the table."""
     encoder_version: int | None = None
+    """Version of the encoder that the model sees, for the log."""
     wait_ms: float | None = None
     """The host sends the move no earlier than so long after it was asked, though always before the deadline: the tempo
     of a person. Matches in the arena ignore it."""
@@ -167,7 +170,9 @@ class Strategy(ABC):
     name: ClassVar[str]
     """Lower-case words joined by hyphens; unique among the plugins."""
     version: ClassVar[str]
+    """Of the strategy's code; the log and the journals of matches keep it. Raise it when decisions change."""
     games: ClassVar[tuple[str, ...]]
+    """Games that it plays: names, ``FAMILY:*`` for a family, or ``*`` for any."""
     levels: ClassVar[tuple[str, ...]] = ()
     """Levels that ``NAME:LEVEL`` and the table's ``level`` may name, weakest first."""
     execution: ClassVar[Execution] = "inline"
