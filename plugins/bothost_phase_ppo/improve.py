@@ -56,6 +56,7 @@ class ImproveOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     steps: Count = 100
     """Gradient steps in an iteration that learns."""
     minibatch: Count = 1024
+    """Choices in a gradient step."""
     learning_rate: Positive = 1e-3
     """When learning begins. It falls linearly to 0 at the end."""
 
