@@ -20,6 +20,7 @@ def main() -> int:
     except KeyboardInterrupt:  # Python would print a traceback: what is imported before this takes a few milliseconds
         return 130
     code = run()
+    gc.disable()  # else the interpreter searches all objects for garbage as it ends: with torch that takes seconds
     import logging
     import threading
 
@@ -28,7 +29,6 @@ def main() -> int:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
-    gc.disable()  # else the interpreter searches all objects for garbage as it ends: with torch that takes seconds
     gc.freeze()
     return code
 
