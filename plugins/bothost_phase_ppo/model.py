@@ -7,6 +7,7 @@ layers of 256; the other may have more and wider ones.
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -151,10 +152,13 @@ class ActorCritic(nn.Module):
 
 
 def sizes(parameters: Mapping[str, Tensor]) -> tuple[tuple[int, ...], int]:
-    """Sizes of the hidden layers, and hidden units of the scorer, of a ``CandidateNet`` with these parameters."""
-    layers = sorted(
-        int(name.split(".")[1]) for name in parameters if name.startswith("body.") and name.endswith("bias")
-    )
+    """Sizes of the hidden layers, and hidden units of the scorer, of a ``CandidateNet`` with these parameters.
+
+    Raises ModelError for those of another network.
+    """
+    layers = sorted(int(found[1]) for name in parameters if (found := re.fullmatch(r"body\.(\d{1,9})\.bias", name)))
+    if not layers or "score_out" not in parameters:
+        raise ModelError("the version to start with is of another network", advice="start with another version")
     return tuple(len(parameters[f"body.{layer}.bias"]) for layer in layers), len(parameters["score_out"])
 
 

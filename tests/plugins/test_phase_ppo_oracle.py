@@ -144,6 +144,10 @@ def test_a_larger_network_takes_what_a_smaller_one_computes(tmp_path):
     assert sizes(parameters_of(tmp_path / "large")) == ((64, 96, 96), 48)
     with pytest.raises(ModelError, match="larger"):
         begin_with(tmp_path / "large", small)
+    for foreign in ({"body.x.bias": torch.zeros(3)}, {"body.0.bias": torch.zeros(16), "score_out": torch.zeros(16)}):
+        save_tensors(foreign, tmp_path / "foreign")
+        with pytest.raises(ModelError, match="another network"):
+            begin_with(tmp_path / "foreign", large)
 
 
 def train(out, until=None, **changes):
