@@ -175,6 +175,8 @@ class Strategy(ABC):
     """Games that it plays: names, ``FAMILY:*`` for a family, or ``*`` for any."""
     levels: ClassVar[tuple[str, ...]] = ()
     """Levels that ``NAME:LEVEL`` and the table's ``level`` may name, weakest first."""
+    review_options: ClassVar[Mapping[str, Any]] = {}
+    """Options that reviews and hints in the browser add, as they have more time than a table."""
     execution: ClassVar[Execution] = "inline"
     api_version: ClassVar[int] = 1
     """The plugin API that the strategy was written for."""

@@ -17,7 +17,7 @@ import numpy as np
 
 from bothost.errors import ANY_FAILURE, BothostError, PluginError, StoreError, UsageError
 from bothost.host.process import START_S, ProcessLimits, ProcessStrategy
-from bothost.plugins import Plugins
+from bothost.plugins import Plugins, Resolved
 from bothost.rules.game import ActionArray, Game, Json, View
 from bothost.store.reader import Timeline, iter_views
 from bothost.store.rebuild import moves_of
@@ -147,9 +147,16 @@ def reviewed(site: Site, timeline: Timeline, address: str, seat: int | None) -> 
         yield {"over": True, "of": len(asked)}
 
 
+def reviewing(plugins: Plugins, address: str) -> Resolved:
+    """What the address of a reviewer or an adviser stands for, with the options that the strategy has for them."""
+    found = plugins.resolve(address)
+    more = found.strategy.review_options
+    return plugins.resolve(address, more) if more else found
+
+
 def adviser(site: Site, address: str) -> Strategy:
     """An instance of the strategy, in a process if that is how it runs: this process may be the host's."""
-    resolved = site.plugins.resolve(address)
+    resolved = reviewing(site.plugins, address)
     if resolved.strategy.execution != "process":
         return resolved.make()
     settings = site.settings

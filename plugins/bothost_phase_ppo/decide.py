@@ -89,6 +89,8 @@ class PhasePpo(Strategy):
     version = "1"
     games = ("pairing",)
     levels = ("level-1", "level-2", "level-3", "level-4", "level-5")
+    review_options: ClassVar[Mapping[str, Any]] = {"least_odds": 0.0}
+    """A move that the network rules out gets playouts, too: a review says how many points it costs."""
     execution = "thread"
     """Playouts take milliseconds, and release the GIL."""
     Options: ClassVar[type[msgspec.Struct]] = PlayOptions

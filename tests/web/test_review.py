@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
-from bothost import Decision, rules
+from bothost import Budget, Decision, Table, rules
 from bothost.errors import PluginError, UsageError
 from bothost.plugins import Plugins
 from bothost.store import DecisionRecord
@@ -163,6 +163,17 @@ def test_a_loss_is_measured_in_values_else_in_probability():
     assert value_lost(Decision(action=3, values=[1.0, 0.25, 0.0]), legal, 5) == ("value", 0.75)
     assert value_lost(Decision(action=9, policy=[0.25, 0.0, 0.75]), legal, 3) == ("probability", 0.5)
     assert value_lost(Decision(action=9), legal, 3) == (None, None)
+
+
+def test_a_review_of_pairing_says_how_many_points_each_move_costs(site):
+    """At a table, moves that the network rules out get no playouts, and then no move has a value."""
+    state = rules.game("pairing").new_state(1)
+    view = state.view(state.to_act[0])
+    reviewer = review.adviser(site, "phase-ppo")
+    table = Table(lobby="w", table="1", game=view.game, seat=view.seat, seed=1)
+    found = reviewer.player(table).decide(view, view.legal(), Budget(float("inf")))
+    assert value_lost(found, view.legal(), int(view.legal()[0]))[0] == "value"
+    reviewer.close()
 
 
 def test_severities_begin_at_their_thresholds():
