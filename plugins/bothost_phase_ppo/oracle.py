@@ -23,7 +23,7 @@ from bothost.training import ppo
 from bothost.training.devices import Device, check_device
 from bothost.training.loop import Count, Iteration, Learner, Outcome, set_learning_rate
 from bothost.training.model_pool import ModelPool
-from bothost.training.rollout import RolloutTask, SelfPlayOptions
+from bothost.training.rollout import RolloutTask, SelfPlayOptions, rollout_figures
 from bothost_phase_ppo.model import ActorCritic, CandidateNet, Critic, begin_with, listed
 from bothost_phase_ppo.selfplay import DeviceSelfPlay, Samples
 
@@ -84,11 +84,9 @@ class OracleLearner(Learner):
         samples, leads = self.self_play.play(
             self.model, opponents, [int(seed) for seed in rng.integers(2**63, size=threads)]
         )
-        figures = {
-            "start_lead": float(leads.mean()) if len(leads) else 0.0,
-            "start_win_rate": float((leads > 0).mean() + 0.5 * (leads == 0).mean()) if len(leads) else 0.5,
-            "rollout_s": time.monotonic() - began,
-        }
+        seconds = time.monotonic() - began
+        played = rollout_figures(leads, samples.actions.numel() / seconds)
+        figures = {"start_lead": played["mean_lead"], "start_win_rate": played["win_rate"], "rollout_s": seconds}
         return samples, figures
 
     def _opponent(self, version: int, pool: ModelPool) -> CandidateNet:
@@ -112,7 +110,7 @@ class OracleLearner(Learner):
         gains = samples.advantages[known]
         spread = samples.returns[known].var()
         figures["explained_variance"] = float(1.0 - gains.var() / spread)
-        samples = samples._replace(advantages=(samples.advantages - gains.mean()) / (gains.std() + 1e-8))
+        samples = samples._replace(advantages=samples.advantages.index_put((known,), ppo.normalized(gains)))
         counts = samples.legal.sum(dim=1)
         begin = counts.cumsum(0) - counts
         generator = torch.Generator(self.device).manual_seed(int(iteration.rng.integers(2**63)))
