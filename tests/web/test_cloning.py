@@ -210,7 +210,7 @@ def test_a_clone_is_trained_measured_and_seated_in_the_browser(page, served, sit
     curve = training["curve"]
     assert [point["hands"] for point in curve[:-1]] == [0, 5, 10, 20]
     assert curve[-1]["held_out_top1"] > 0.3
-    assert page.locator(".curve canvas").count() == 1
+    page.wait_for_selector(".curve canvas")
     assert not list((site.settings.host.data_dir / "clones").iterdir())
     page.get_by_role("link", name="play against it").click()
     page.wait_for_selector("select[name='opponent.0']")
