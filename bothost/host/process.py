@@ -20,6 +20,7 @@ import msgspec
 import structlog
 
 from bothost import children
+from bothost.host.last_words import LastWords
 from bothost.host.process_messages import (
     LENGTH,
     MOST_BYTES,
@@ -94,6 +95,8 @@ class ProcessStrategy(Strategy):
         self._process: subprocess.Popen[bytes] | None = None
         self._closed = False
         self._connection: socket.socket | None = None
+        self._last_words: LastWords
+        """Of the process that was started last."""
         self._ready = False
         self._looked = 0.0
         """When the memory of the process's descendants was last measured."""
@@ -127,7 +130,7 @@ class ProcessStrategy(Strategy):
         self._began.append(now)
         self._ready = False
         self.starts += 1
-        self._process, self._connection = self._spares.take()
+        self._process, self._connection, self._last_words = self._spares.take()
         if self._closed:  # another thread closed it meanwhile
             self.kill()
             raise ProcessFailed("the strategy was closed")
@@ -202,13 +205,14 @@ class ProcessStrategy(Strategy):
         self._ready = True
 
     def _died(self, error: Exception, deadline: float) -> ProcessFailed:
-        process, code = self._process, None
+        process, code, last_words = self._process, None, self._last_words
         if process is not None:  # its connection closes a little before its exit code is available
             with contextlib.suppress(subprocess.TimeoutExpired):
                 code = process.wait(min(1.0, max(0.1, deadline - time.monotonic())))
         self._replace()
         if code is not None:
-            return ProcessFailed(f"the process ended with code {code}")
+            said = last_words.text()
+            return ProcessFailed(f"the process ended with code {code}" + (f"; last on stderr: {said}" if said else ""))
         return ProcessFailed("the process closed its connection" if isinstance(error, EOFError) else repr(error))
 
     def _replace(self) -> None:

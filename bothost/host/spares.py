@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from bothost import children
 from bothost.config import Settings
+from bothost.host.last_words import LastWords
 from bothost.plugins import Plugins
 
 
@@ -25,6 +26,7 @@ class Started(NamedTuple):
 
     process: subprocess.Popen[bytes]
     connection: socket.socket
+    last_words: LastWords
 
 
 def start(variables: Iterable[str] = ()) -> Started:
@@ -33,18 +35,21 @@ def start(variables: Iterable[str] = ()) -> Started:
     ``variables``: names of environment variables to pass to it in addition to the usual ones.
     """
     ours, theirs = socket.socketpair()
-    # Discard the output: it could be endless, and no filter would remove secrets from it.
-    process = subprocess.Popen(
-        [sys.executable, "-P", "-m", "bothost.host.process_child", str(theirs.fileno()), str(os.getpid())],
-        pass_fds=[theirs.fileno()],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        env=children.environment(variables),
-        start_new_session=True,
-    )
-    theirs.close()
-    return Started(process, ours)
+    last_words = LastWords()
+    try:  # no output goes to ours: it could be endless, and no filter would remove secrets from it
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "bothost.host.process_child", str(theirs.fileno()), str(os.getpid())],
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=last_words.fileno(),
+            env=children.environment(variables),
+            start_new_session=True,
+        )
+    finally:
+        theirs.close()
+        last_words.follow()
+    return Started(process, ours, last_words)
 
 
 def number_for(settings: Settings, plugins: Plugins) -> int:
@@ -82,7 +87,7 @@ class Spares:
     def close(self) -> None:
         """End the processes that are not in use."""
         while self.waiting:
-            process, connection = self.waiting.popleft()
-            children.end(process.pid)
-            process.wait()
-            connection.close()
+            spare = self.waiting.popleft()
+            children.end(spare.process.pid)
+            spare.process.wait()
+            spare.connection.close()

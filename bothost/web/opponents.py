@@ -19,10 +19,14 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import structlog
 import tomli_w
 
 from bothost.config import Settings
+from bothost.host.last_words import LastWords
 from bothost.rules.game import Game
+
+_log = structlog.get_logger("bothost.web")
 
 LOBBY = "browser"
 """Name of the pages' own lobby in the log."""
@@ -113,13 +117,20 @@ async def running(
         file.write_text(configuration(settings, folder, url, game, bots, attributes))
         argv = [sys.executable, "-m", "bothost", "run", "--config", str(file), "--worker", "1/1"]
         argv += ["--parent", str(os.getpid())]
-        process = await asyncio.create_subprocess_exec(
-            *argv, stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL, pass_fds=(lock,)
-        )
+        last_words = LastWords()
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *argv, stdin=DEVNULL, stdout=DEVNULL, stderr=last_words.fileno(), pass_fds=(lock,)
+            )
+        finally:
+            last_words.follow()
         try:
             yield process
         finally:
             await end(process)
+            if process.returncode:
+                said = await asyncio.to_thread(last_words.text)
+                _log.warning("the bots of a game failed", game=room, code=process.returncode, stderr=said)
             await asyncio.to_thread(_clear, folder, ended_well=process.returncode == 0)
 
 

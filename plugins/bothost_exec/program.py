@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import shlex
 import shutil
 import time
 from collections import deque
@@ -189,7 +190,7 @@ class Program:
             self.starts.popleft()
         if len(self.starts) > self.options.max_restarts:
             message = f"{self.name} died {len(self.starts)} times in {self.options.restart_window_s:.0f} s"
-            raise PluginError("exec", message, advice="its stderr is in the log; try: bothost plugin check exec:…")
+            raise PluginError("exec", message + self._quoted(), advice=self._by_hand())
         self.starts.append(now)
 
     def _greet(self, said: protocol.ProgramHello) -> None:
@@ -223,7 +224,8 @@ class Program:
         waiting, self._asked = list(self._asked.values()), {}
         for answer in (*waiting, self._hello):
             if answer is not None and not answer.done():
-                answer.set_exception(PluginError("exec", f"{self.name}: {reason or 'it was closed'}"))
+                advice = self._by_hand() if answer is self._hello else ""
+                answer.set_exception(PluginError("exec", f"{self.name}: {reason or 'it was closed'}", advice=advice))
                 answer.exception()  # mark it as retrieved, because no one may await it
 
     # -------------------------------------------------------------------------------------------------- what is said
@@ -276,10 +278,14 @@ class Program:
             await asyncio.wait({stderr}, timeout=_LAST_WORDS_S)  # a descendant may keep it open
             if process is not self._process or self._stopping:
                 return
-            reason = f"it ended with exit code {process.returncode}"
-            if self.last_words:
-                reason += f"; last on stderr: {self.last_words}"
+            reason = f"it ended with exit code {process.returncode}{self._quoted()}"
         self._die(reason)
+
+    def _quoted(self) -> str:
+        return f"; last on stderr: {self.last_words}" if self.last_words else ""
+
+    def _by_hand(self) -> str:
+        return f"run it by hand to see all that it writes: {shlex.join(self.options.command)}"
 
     def _take(self, line: bytes) -> None:
         message = protocol.decode_for_host(line)

@@ -23,6 +23,9 @@ T = TypeVar("T")
 MARGIN_MS = 20.0
 """Stop waiting for an answer this long before the deadline, so that the host has time for a fallback."""
 
+_NOTICE_S = 2.0
+"""How long after its time to start a program counts as not started at the latest."""
+
 
 class IoThread:
     """A thread with an event loop for all programs of a strategy."""
@@ -153,9 +156,13 @@ class ExecPlayer(Player):
         )
         self.opened = strategy.io.submit(program.open(opening))
         """Done when the program knows the hand, or has not started."""
+        self._prepared = False
 
     def prepare(self) -> None:
-        concurrent.futures.wait([self.opened], self.strategy.options.start_ms / 1000.0)
+        """Wait for the program. Raises PluginError if it has not started; ``decide`` then starts it again."""
+        if not self._prepared:
+            self._prepared = True
+            self.opened.result(self.strategy.options.start_ms / 1000.0 + _NOTICE_S)
 
     def observe(self, events: Sequence[str]) -> None:
         tell = self.program.tell

@@ -1,6 +1,7 @@
 """Strategies in processes: what would take a host with it costs only their own tables a fallback."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
+from structlog.testing import capture_logs
 
 import bothost.rules as rules
 from bothost.children import resident_bytes
@@ -319,6 +321,21 @@ def test_an_error_in_the_process_names_its_line(tmp_path):
     with pytest.raises(ProcessFailed, match=r"^RuntimeError: ouch \(loose_raising_plugin.py:6\)$"):
         decide(strategy.player(table), view)
     strategy.close()
+
+
+def test_the_error_of_a_process_that_dies_as_it_starts_has_the_end_of_its_stderr(tmp_path):
+    """As when native code that the plugin imports aborts."""
+    (tmp_path / "loose_dying_plugin.py").write_text(LOOSE.replace("loose-last", "loose-dying"))
+    plugins = Plugins.load(tmp_path)
+    (tmp_path / "loose_dying_plugin.py").write_text(
+        "import os; os.write(2, b'x' * 200_000 + b'\\nlibfast.so: no such file\\n'); os._exit(3)"
+    )
+    with capture_logs() as logs:
+        strategy = ProcessStrategy(plugins.resolve("loose-dying", {}), ProcessLimits(plugins_dir=tmp_path))
+    strategy.close()
+    (line,) = [line for line in logs if line["event"] == "process_not_started"]
+    assert re.match(r"the process ended with code 3; last on stderr: x+\\nlibfast.so: no such file$", line["error"])
+    assert len(line["error"]) < 600
 
 
 def test_attributes_that_cannot_be_sent_are_not_the_strategys_fault(remote):

@@ -180,8 +180,9 @@ def test_a_program_that_dies_costs_one_move_and_starts_again(start: Callable[...
 
 
 def test_restarts_are_bounded(start: Callable[..., Exec]) -> None:
-    one = request(start("sys.exit(1)", max_restarts=1))
-    for error in ("exit code 1", "exit code 1", "died 2 times in 60 s", "died 2 times in 60 s"):
+    one = request(start("sys.exit('ouch')", max_restarts=1))
+    died = "died 2 times in 60 s; last on stderr: ouch"
+    for error in ("exit code 1", "exit code 1", died, died):
         with pytest.raises(PluginError, match=error):
             decide(one)
 
@@ -280,6 +281,15 @@ def test_a_check_without_a_game_plays_those_that_the_program_names(tmp_path: Pat
     assert games == {"othello"} and "does not play othello; it plays chess" in failed[0]
     games, failed = check('["chess"]')
     assert len(games) == len(failed) > 3
+
+
+def test_a_check_says_why_a_program_does_not_start_and_tries_no_other_game(tmp_path: Path) -> None:
+    bot = tmp_path / "bot.py"
+    bot.write_text("import numpyy")
+    report = check_strategy(f"exec:{sys.executable} {bot}", hands=1)
+    (failed,) = [finding for finding in report.findings if not finding.ok]
+    assert failed.detail.endswith("exit code 1; last on stderr: ModuleNotFoundError: No module named 'numpyy'")
+    assert failed.advice.endswith(f"{sys.executable} {bot}")
 
 
 def test_a_game_that_a_shared_program_does_not_play_fails_alone(start: Callable[..., Exec]) -> None:

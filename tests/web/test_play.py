@@ -13,8 +13,10 @@ import tomllib
 from unittest.mock import DEFAULT, AsyncMock, Mock
 
 import pytest
+from msgspec.structs import replace
 from running_table import new_lobby
 from starlette.testclient import TestClient
+from structlog.testing import capture_logs
 
 from bothost import config, rules
 from bothost.errors import ConfigError, PluginError, StoreUnavailable, UsageError
@@ -204,6 +206,15 @@ async def test_a_game_ends_with_the_process_of_its_bots(site, monkeypatch):
     async with asyncio.timeout(10):
         await match.play("ws://nowhere", contextlib.nullcontext(bots), bool)
     assert match.ended_at and "the opponents have gone" in match.seat.notice
+
+
+async def test_the_log_says_why_the_bots_of_a_game_failed(site):
+    broken = replace(site.settings, store=replace(site.settings.store, url="nonsense://"))
+    with capture_logs() as logs:
+        async with opponents.running(broken, "r1", "ws://nowhere", rules.game("othello"), [], {}) as process:
+            await process.wait()
+    (line,) = [line for line in logs if line["event"] == "the bots of a game failed"]
+    assert (line["game"], line["code"]) == ("r1", process.returncode) and "nonsense" in line["stderr"]
 
 
 async def test_who_leaves_a_game_that_is_over_has_not_left_it(site):
