@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -172,19 +173,28 @@ def _each(error: ConfigError) -> Sequence[ConfigError]:
 
 
 def check_program(resolved: Resolved) -> None:
-    """Raise UsageError for a program that does not exist."""
-    if (program := missing_program(resolved)) is not None:
+    """Raise UsageError for a program, script or folder of an ``exec`` strategy that does not exist."""
+    if resolved.strategy.name != EXEC:
+        return
+    (program, *arguments), folder = resolved.options.command, resolved.options.cwd or ""
+    if folder and not os.path.isdir(folder):
+        raise UsageError(f"{resolved.address}: there is no folder {folder!r}", advice="change cwd")
+    if shutil.which(os.path.join(folder, program) if os.sep in program else program) is None:
         message = f"{resolved.address}: there is no program {program!r}"
         raise UsageError(message, advice="install it, or write its whole path")
+    script = _script(arguments)
+    if script is not None and not os.path.exists(os.path.join(folder, script)):
+        message = f"{resolved.address}: there is no file {script!r} in {folder or os.getcwd()}"
+        raise UsageError(message, advice="write its path from there, or its whole path")
 
 
-def missing_program(resolved: Resolved) -> str | None:
-    """The program of an ``exec`` strategy if it does not exist: a name on the PATH, or a path relative to ``cwd``."""
-    if resolved.strategy.name != EXEC:
-        return None
-    program, folder = resolved.options.command[0], resolved.options.cwd
-    found = shutil.which(os.path.join(folder or "", program) if os.sep in program else program)
-    return program if found is None else None
+_SCRIPT = re.compile(r"[^-].*\.(jar|js|jl|lua|mjs|php|pl|py|R|rb|sh|ts)")
+
+
+def _script(arguments: Sequence[str]) -> str | None:
+    """The script that an interpreter is to run: its first argument, behind options of one letter."""
+    first = next((word for word in arguments if not re.fullmatch("-[A-Za-z]", word) or word in ("-c", "-m")), "")
+    return first if _SCRIPT.fullmatch(first) else None
 
 
 def _lobbies(settings: Settings, plugins: Plugins) -> Iterator[ConfigError]:

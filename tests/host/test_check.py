@@ -102,6 +102,29 @@ def test_programs_are_found_from_the_configurations_folder(tmp_path, monkeypatch
     assert check_settings(settings(route), PLUGINS) == []
 
 
+@pytest.mark.parametrize("command", ["python3 bot.py", "python3 -u -O bot.py --fast", "sh ./bot.sh"])
+def test_a_script_that_is_missing_is_an_error(tmp_path, command):
+    PLUGINS.folder = tmp_path
+    checked = settings(RouteSettings(strategy=f"exec:{command}"))
+    with pytest.raises(ConfigError, match=rf"there is no file '[./]*bot\.(py|sh)' in {tmp_path}") as caught:
+        check_settings(checked, PLUGINS)
+    assert caught.value.key == "route[0].strategy"
+    (tmp_path / "bot.py").touch()
+    (tmp_path / "bot.sh").touch()
+    assert check_settings(checked, PLUGINS) == []
+    away = settings(RouteSettings(strategy=f"exec:{command}", options={"cwd": "bots"}))
+    with pytest.raises(ConfigError, match=r"there is no folder '.*/bots'"):
+        check_settings(away, PLUGINS)
+
+
+@pytest.mark.parametrize(
+    "command", ["python3 -m bot.py", "python3 -c bot.py", "env python3 bot.py", "cat --out bot.py", "cat bot"]
+)
+def test_arguments_that_may_be_no_script_of_this_folder_are_not_checked(tmp_path, command):
+    PLUGINS.folder = tmp_path
+    assert check_settings(settings(RouteSettings(strategy=f"exec:{command}")), PLUGINS) == []
+
+
 def test_programs_run_in_the_configurations_folder(tmp_path):
     PLUGINS.folder = tmp_path
     assert PLUGINS.resolve("exec:python3 bot.py").options.cwd == str(tmp_path)
