@@ -44,7 +44,8 @@ class Job:
         self.progress: Json = {}
         self.results: list[Json] = []
         """The output of each command."""
-        self.problem = ""
+        self.problems: list[Json] = []
+        """Why it failed: each ``message`` with its ``advice``."""
         self.screens = Places(SCREENS, OPEN_ELSEWHERE)
         self._changes = Changes()
 
@@ -62,7 +63,7 @@ class Job:
                 "state": self.state,
                 "progress": self.progress,
                 "results": self.results,
-                "problem": self.problem,
+                "problems": self.problems,
             }
             if self.state != "running":
                 return
@@ -122,8 +123,10 @@ class Jobs:
             for words in commands:
                 await self._command(job, [*words, "--config", str(file), "--json"])
             await job.note(state="done")
+        except _Failed as failed:
+            await job.note(state="failed", problems=failed.problems)
         except Exception as error:  # whatever it is, the page must see it
-            await job.note(state="failed", problem=str(error))
+            await job.note(state="failed", problems=[_problem(str(error))])
         finally:
             del self._tasks[job.id]
             shutil.rmtree(folder, ignore_errors=True)
@@ -131,7 +134,7 @@ class Jobs:
                 after()
 
     async def _command(self, job: Job, words: Sequence[str]) -> None:
-        """One command. Raises UsageError with what it complained of."""
+        """One command. Raises _Failed with what it complained of."""
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "bothost", *words),
             stdin=asyncio.subprocess.DEVNULL,
@@ -145,7 +148,7 @@ class Jobs:
         try:
             printed, complaints = await asyncio.gather(process.stdout.read(), _follow(job, process.stderr))
             if await process.wait():
-                raise UsageError(_problem(complaints) or f"the command ended with exit code {process.returncode}")
+                raise _Failed(_problems(complaints, process.returncode))
         finally:
             await end(process)
         job.results.append(_object.decode(printed))
@@ -163,14 +166,26 @@ async def _follow(job: Job, lines: asyncio.StreamReader) -> str:
     return "".join(rest)
 
 
-def _problem(complaints: str) -> str:
-    """Return the error message of a failed command with ``--json``, or else the end of its output."""
+class _Failed(Exception):
+    """A command failed."""
+
+    def __init__(self, problems: list[Json]) -> None:
+        super().__init__(problems)
+        self.problems = problems
+
+
+def _problems(complaints: str, code: int | None) -> list[Json]:
+    """The errors of a failed command with ``--json``, or else the end of its output."""
     try:
         errors = _object.decode(complaints[complaints.index("{") :])["errors"]
         hidden = [kind.__name__ for kind in DATABASE_ERRORS]
-        return "; ".join(
-            f"{DATABASE_AWAY if error['type'] in hidden else error['message']} {error['advice']}".strip()
+        return [
+            _problem(DATABASE_AWAY if error["type"] in hidden else error["message"], error["advice"])
             for error in errors
-        )
+        ]
     except (ValueError, KeyError, TypeError, msgspec.DecodeError):
-        return complaints[-500:].strip()
+        return [_problem(complaints[-500:].strip() or f"the command ended with exit code {code}")]
+
+
+def _problem(message: str, advice: str = "") -> Json:
+    return {"message": message, "advice": advice}

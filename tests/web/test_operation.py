@@ -54,7 +54,7 @@ async def test_a_job_does_not_name_the_address_of_the_database(site, tmp_path):
     *_, last = [state async for state in job.watch()]
     await jobs.aclose()
     assert last["state"] == "failed"
-    assert last["problem"] == f"{DATABASE_AWAY} create it with: bothost db upgrade"
+    assert last["problems"] == [{"message": DATABASE_AWAY, "advice": "create it with: bothost db upgrade"}]
 
 
 def test_spectators_are_refused(client):

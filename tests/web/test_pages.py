@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from bothost.config import Secret, WebSettings
+from bothost.retrain.gate import Verdict
 from bothost.store import DecisionRecord
 
 STATIC = Path(__file__).parents[2] / "bothost/web/static"
@@ -139,6 +140,54 @@ def test_the_language_can_be_changed(page, served):
         return explained({ message: "eve is playing already", advice: "choose another name" });
     }""")
     assert shown.startswith("eve 已在对局中") and shown.endswith("请换一个名字")
+
+
+CHINESE_JOB = """async () => {
+    const [{ render, html }, { Job }, { t, setLanguage }] = await Promise.all(
+        ["html", "job", "i18n"].map((name) => import(`/static/${name}.js`)));
+    setLanguage("zh");
+    document.body.replaceChildren();
+    render(html`<${Job} id="1" t=${t}>${() => "done"}<//>`, document.body);
+}"""
+
+
+def verdict(better, p_worse=1.0, **figures):
+    """As the gate words it."""
+    return str(
+        Verdict(
+            better=better,
+            challenger="a:r1",
+            champion="a:v1",
+            deals=60,
+            alpha=0.05,
+            p_better=0.4,
+            p_worse=p_worse,
+            figures=figures,
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("message", "advice", "english"),
+    [
+        ("the command ended with exit code -9", "", []),
+        ("eve has not agreed to be imitated", "", ["eve"]),
+        ("the database cannot be used now", "create it with: bothost db upgrade", ["bothost", "upgrade"]),
+        ("something new", "do that", ["something", "new", "that"]),
+        (f"not promoted: {verdict(False, 0.01, gain=-0.5)}", "", []),
+        (f"not promoted: {verdict(False, wp=0.45, ci95=(0.4, 0.5))}", "", []),
+        (verdict(True, adjusted_lead=0.25, adjusted_lead_ci95=None), "", []),
+    ],
+)
+def test_a_job_that_failed_says_why_in_chinese(page, served, message, advice, english):
+    job = {"job": "j", "state": "failed", "progress": {}, "results": []}
+    job["problems"] = [{"message": message, "advice": advice}]
+    body = f"data: {json.dumps(job)}\n\n"
+    page.route("**/api/jobs/1", lambda route: route.fulfill(content_type="text/event-stream", body=body))
+    opened(page, f"{served}/")
+    page.evaluate(CHINESE_JOB)
+    shown = page.get_by_role("alert").inner_text()
+    assert shown.startswith("任务失败") and re.findall("[a-z]{3,}", shown) == english
 
 
 def test_a_page_is_reached_by_keyboard(page, served):

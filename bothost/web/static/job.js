@@ -1,6 +1,7 @@
 // A long command that the server runs: its progress while it runs, then what came of it.
 import { html, useEffect, useState } from "./html.js";
 import { explained, stream } from "./api.js";
+import { said } from "./i18n.js";
 import { Problem } from "./problem.js";
 
 /** `children`: what to show of the results once it is done, a function of them. */
@@ -10,13 +11,13 @@ export function Job({ id, onDone = () => {}, children, t }) {
     const stop = stream(`/api/jobs/${id}`, (message) => {
       setJob(message);
       if (message.state !== "running") { stop(); onDone(message); }
-    }, (connected, refused) => { if (refused) setJob({ state: "failed", problem: explained(refused) }); });
+    }, (connected, refused) => { if (refused) setJob({ state: "failed", problems: [refused] }); });
     return stop;
   }, [id]);
   if (!job) return html`<p class="dim">…</p>`;
-  if (job.state === "failed") return html`<${Problem} text=${job.problem} />`;
+  if (job.state === "failed") return html`<${Problem} text=${`${t("This failed")}${t(": ")}${job.problems.map(explained).join("; ")}`} />`;
   if (job.state === "done") return html`<div role="status">${children(job.results)}</div>`;
-  const { done = 0, total, note } = job.progress;
-  return html`<p class="count" role="status">${total ? `${done} / ${total}` : t("One moment")} ${note}</p>
+  const { done = 0, total, note = "" } = job.progress;
+  return html`<p class="count" role="status">${total ? `${done} / ${total}` : t("One moment")} ${said(note)}</p>
     <progress value=${total ? done : undefined} max=${total || 1} aria-label=${job.job}></progress>`;
 }
