@@ -14,7 +14,10 @@ _WAIT_S = 0.5
 
 
 class LastWords:
-    """Start a process with its ``fileno()`` as ``stderr``, then call ``follow``. A thread reads: the process never waits."""
+    """Start a process with its ``fileno()`` as ``stderr``, then call ``follow``.
+
+    A thread reads, so the process never waits.
+    """
 
     def __init__(self) -> None:
         self._reads, self._writes = os.pipe()

@@ -161,18 +161,18 @@ class ModelWatch:
                 plans.replace(address, options, fresh)
                 self.retire(loaded)
                 _log.info("model_loaded", strategy=address, version=fresh.version, sha256=fresh.sha256)
-        for name, options in {loaded.name: options for _, options, loaded in known}.items():
+        played = {loaded.name: options for _, options, loaded in known}
+        for name in dict.fromkeys((*played, *self._canaries, *self.shadow.strategies())):
             if name not in self._withdrawing:
-                await self._aside(name, CANARY, options)
-            await self._aside(name, SHADOW, options)
+                await self._aside(name, CANARY, played.get(name))
+            await self._aside(name, SHADOW, played.get(name))
 
-    async def _aside(self, name: str, alias: str, options: Mapping[str, Any]) -> None:
-        """Load or drop the canary or the shadow of a strategy."""
+    async def _aside(self, name: str, alias: str, options: Mapping[str, Any] | None) -> None:
+        """Load or drop the canary or the shadow of a strategy. ``options``: None where no address names it."""
         pointer = self.shelf.pointers.get((name, alias))
         now = self._canaries.get(name) if alias == CANARY else self.shadow.of(name)
-        wanted = pointer is not None and pointer.version is not None
         fresh = None
-        if wanted:
+        if options is not None and pointer is not None and pointer.version is not None:
             fresh = await self._fresh(f"{name}:{alias}", options, now, warm=alias == CANARY)
             if fresh is None:
                 return

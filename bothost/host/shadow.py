@@ -13,7 +13,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import structlog
 
@@ -51,9 +51,13 @@ class Shadow:
         self._make = make
         self._loop = asyncio.get_running_loop()
         self._by_name: dict[str, Loaded] = {}
-        self._queue: queue.Queue[Position | None] = queue.Queue(QUEUE)
+        self._queue: queue.Queue[Position | Literal["tidy", "end"]] = queue.Queue(QUEUE)
         self._thread: threading.Thread | None = None
         self.decided = self.dropped = self.failed = 0
+
+    def strategies(self) -> list[str]:
+        """The strategies that have a shadow."""
+        return list(self._by_name)
 
     def of(self, strategy: str) -> Loaded | None:
         return self._by_name.get(strategy)
@@ -62,6 +66,8 @@ class Shadow:
         """Set the shadow of a strategy; None removes it."""
         if loaded is None:
             self._by_name.pop(strategy, None)
+            with contextlib.suppress(queue.Full):  # then the thread tidies up after the next position
+                self._queue.put_nowait("tidy")
             return
         self._by_name[strategy] = loaded
         if self._thread is None:
@@ -93,7 +99,7 @@ class Shadow:
             with contextlib.suppress(queue.Empty):  # the thread also takes items
                 while True:
                     self._queue.get_nowait()
-            self._queue.put(None)
+            self._queue.put("end")
             self._thread.join(1.0)
 
     # ----------------------------------------------------------------------------------------------- in the thread
@@ -101,16 +107,16 @@ class Shadow:
     def _run(self) -> None:
         instances: dict[Loaded, Strategy] = {}
         players: OrderedDict[tuple[Loaded, bytes, int], Player] = OrderedDict()
-        while (position := self._queue.get()) is not None:
+        while (item := self._queue.get()) != "end":
             try:
-                self._decide(position, instances, players)
+                if item != "tidy":
+                    self._decide(item, instances, players)
                 self._tidy(instances, players)
             except BaseException as error:  # also what a panic of a Rust extension raises
                 self.failed += 1
                 if self.failed & (self.failed - 1) == 0:  # the first, the second, the fourth, …
-                    _log.warning(
-                        "shadow_failed", strategy=position.loaded.address, error=described(error), times=self.failed
-                    )
+                    strategy = item if item == "tidy" else item.loaded.address
+                    _log.warning("shadow_failed", strategy=strategy, error=described(error), times=self.failed)
 
     def _tidy(self, instances: dict[Loaded, Strategy], players: OrderedDict[tuple[Loaded, bytes, int], Player]) -> None:
         while len(players) > PLAYERS:

@@ -6,6 +6,7 @@ import gc
 import hashlib
 import random
 import time
+from collections import Counter
 from pathlib import Path
 from typing import ClassVar
 
@@ -16,6 +17,7 @@ import bothost_phase_ppo
 from bothost import Decision, ModelError, Player, Strategy
 from bothost.config import RouteSettings
 from bothost.errors import StoreUnavailable
+from bothost.host import reload
 from bothost.host.canary import Played, Trial
 from bothost.host.models import AliasCache, ModelWatch
 from bothost.host.status import status_of
@@ -232,7 +234,7 @@ async def test_a_model_to_which_the_alias_returns_while_it_still_plays_is_not_ma
         registry.point(Counted, "champion", "other", reason="")
         await kit.until(lambda: "other" in Counted.made)
         registry.back(Counted, "champion", reason="")
-        await kit.until(lambda: "other" in Counted.closed, 40)
+        await kit.until(lambda: "other" in Counted.closed)
         assert Counted.made.count("slow") == 1 and "slow" not in Counted.closed
         host.interrupt()
 
@@ -258,6 +260,33 @@ async def test_a_shadow_decides_every_position_is_logged_and_never_plays(kit):
     sent = "outcomes o JOIN decisions d ON d.id = o.decision_id WHERE d.role = 'shadow'"
     assert kit.count(sent) == 0
     assert_nothing_was_lost(kit)
+
+
+async def test_after_a_reload_no_canary_and_no_shadow_of_a_strategy_without_a_route_stays(kit):
+    class Counted(Stubborn):
+        name = "counted"
+        open: ClassVar[Counter[str | None]] = Counter()
+
+        def __init__(self, options, model=None):
+            super().__init__(options, model)
+            self.open[model and model.version] += 1
+
+        def close(self):
+            self.open[self.model and self.model.version] -= 1
+
+    wanted = STUBBORN | {"routes": (RouteSettings(strategy="counted"),)}
+    async with kit.lobby(), following(kit, wanted, kit.module("counted_plugin", Counted)) as (host, registry):
+        for alias, share in (("canary", 0.5), ("shadow", None)):
+            made = registry.add(Counted, *model_folder(kit, alias), encoder_version=1, lineage={})
+            registry.point(Counted, alias, made.version, share=share, reason="")
+        await kit.until(lambda: host.models.shadow.decided and kit.count("games WHERE model_sha256 IS NOT NULL"))
+        new = msgspec.structs.replace(host.settings, routes=(RouteSettings(strategy="test-random"),))
+        assert +Counted.open and await reload.apply(host, lambda: new)
+        await kit.until(lambda: not +Counted.open)
+        status = host.models.status()
+        assert (status["canaries"], status["shadow"]["models"]) == ({}, {})
+        assert await reload.apply(host, lambda: msgspec.structs.replace(new, routes=wanted["routes"]))
+        await kit.until(lambda: host.models.status()["canaries"] == {"counted": "r1"})
 
 
 async def test_a_canary_plays_its_share_and_is_rolled_back_when_it_fails(kit, stubborn, capsys):
