@@ -179,16 +179,19 @@ def test_a_clone_with_tempo_needs_to_know_how_long_moves_took(page, served, site
 def test_a_training_is_followed_after_a_reload(page, served, hands, eve, held_jobs):
     hands(NEEDED)
     page.context.add_cookies([{"name": COOKIE, "value": cookie(eve), "url": served}])
+    asked = []
+    page.on("request", lambda request: asked.append(request.url) if request.method == "POST" else None)
     page.goto(f"{served}/clone")
     page.get_by_label("A strategy may be trained").check()
     train = page.get_by_role("button", name="train a clone")
-    for press in (train.click, page.reload):
+    for press in (train.dblclick, page.reload):
         press()
         page.get_by_role("progressbar", name="clone eve").wait_for()
         assert train.is_disabled()
+    assert asked == [f"{served}/api/clone"], "a second click asks for no second training"
     held_jobs({"version": "eve-1"})
     page.wait_for_selector(".notice:has-text('eve-1')")
-    assert train.is_enabled()
+    train.and_(page.locator(":enabled")).wait_for()
 
 
 def test_a_clone_is_trained_measured_and_seated_in_the_browser(page, served, site, hands, monkeypatch):

@@ -256,12 +256,15 @@ def test_a_match_is_followed_after_a_reload(page, served, site, held_jobs):
     page.goto(f"{served}/models")
     panel = page.locator("section.panel", has_text="phase-ppo")
     play = panel.get_by_role("button", name="play for it")
-    for press in (play.click, page.reload):
+    asked = []
+    page.on("request", lambda request: asked.append(request.url) if request.method == "POST" else None)
+    for press in (play.dblclick, page.reload):
         panel.get_by_label("version").select_option(aliases["level-1"])
         press()
         panel.get_by_role("progressbar", name="gate phase-ppo").wait_for()
     panel.get_by_label("version").select_option(aliases["level-1"])
     assert play.is_disabled()
+    assert asked == [f"{served}/api/models/gate"], "a second click asks for no second match"
     held_jobs({"strategy": "phase-ppo", "alias": "champion", "version": aliases["level-1"], "reason": "it won"})
     panel.get_by_text("it won").wait_for()
     play.and_(page.locator(":enabled")).wait_for()

@@ -31,6 +31,7 @@ export function Page({ t }) {
   const [tempo, setTempo] = useState(false);
   const [job, setJob] = useState("");
   const [problem, setProblem] = useState("");
+  const [busy, setBusy] = useState(false);
   const load = () => get("/api/clone").then((about) => {
     setFound(about);
     if (about.job) setJob(about.job); // one that has ended goes on showing its result
@@ -40,7 +41,9 @@ export function Page({ t }) {
   const train = (event) => {
     event.preventDefault();
     setProblem("");
-    post("/api/clone", { game, consents: agreed, tempo }).then((started) => { setJob(started.job); return load(); }, (error) => setProblem(explained(error)));
+    setBusy(true);
+    post("/api/clone", { game, consents: agreed, tempo }).then((started) => { setJob(started.job); return load(); }, (error) => setProblem(explained(error)))
+      .then(() => setBusy(false));
   };
   const revoke = () => {
     if (!confirm(t("Take back your consent? No strategy is trained to imitate you from then on. Clones that exist stay."))) return;
@@ -58,7 +61,7 @@ export function Page({ t }) {
         <progress value=${Math.min(hands, found.needed)} max=${found.needed} aria-label=${t("Hands played")}></progress></p>
       ${!found.consents && html`<label class="check"><input type="checkbox" checked=${agreed} onChange=${(event) => setAgreed(event.target.checked)} /> ${t("A strategy may be trained to imitate me. I can take this back.")}</label>`}
       <label class="check"><input type="checkbox" checked=${tempo} onChange=${(event) => setTempo(event.target.checked)} /> ${t("It also takes as long for its moves as I do.")}</label>
-      <div class="actions"><button class="act primary" disabled=${found.job || !enough || !(found.consents || agreed)}>${t("Train a clone")}</button>
+      <div class="actions"><button class="act primary" disabled=${busy || found.job || !enough || !(found.consents || agreed)}>${t("Train a clone")}</button>
         ${found.consents && html`<button type="button" class="act" onClick=${revoke}>${t("Take back my consent")}</button>`}</div>
       <${Problem} text=${problem} />
     </form>

@@ -12,6 +12,7 @@ function Strategy({ found, reload, t }) {
   const [version, setVersion] = useState(found.versions.at(-1).version);
   const [alias, setAlias] = useState("champion");
   const [job, setJob] = useState("");
+  const [busy, setBusy] = useState(false);
   useEffect(() => { if (found.job) setJob(found.job); }, [found.job]); // one that has ended goes on showing its result
   const change = (path, body, question) => {
     if (confirm(question)) post(path, body).then(() => { setProblem(""); reload(); }, failed);
@@ -19,7 +20,9 @@ function Strategy({ found, reload, t }) {
   const failed = (error) => setProblem(explained(error));
   const gate = () => {
     if (!confirm(`${found.strategy}:${version}${t(": ")}${t("A match of up to 200 duplicate deals. It becomes champion only if it is shown to be better.")}`)) return;
-    post("/api/models/gate", { strategy: found.strategy, version }).then(({ job: started }) => { setProblem(""); setJob(started); reload(); }, failed);
+    setBusy(true);
+    post("/api/models/gate", { strategy: found.strategy, version }).then(({ job: started }) => { setProblem(""); setJob(started); return reload(); }, failed)
+      .then(() => setBusy(false));
   };
   const aliasesOf = (name) => Object.entries(found.aliases).filter(([, stands]) => stands === name).map(([label]) => label);
   const promotions = found.history.filter((moved) => moved.alias === alias).reduce((count, { kind }) => (kind === "promote" ? count + 1 : Math.max(0, count - 1)), 0);
@@ -34,7 +37,7 @@ function Strategy({ found, reload, t }) {
     <form class="filters" onSubmit=${(event) => { event.preventDefault(); change("/api/models/promote", { strategy: found.strategy, alias, version }, `${found.strategy}:${alias} → ${version}? ${t("No match is played: the history will say so.")}`); }}>
       <label>${t("Alias")}<select value=${alias} onChange=${(event) => setAlias(event.target.value)}>${known.map((label) => html`<option value=${label}>${label}</option>`)}</select></label>
       <label>${t("Version")}<select value=${version} onChange=${(event) => setVersion(event.target.value)}>${found.versions.map((made) => html`<option value=${made.version}>${made.version}</option>`)}</select></label>
-      ${alias === "champion" && html`<button type="button" class="act primary" disabled=${isThere || found.job} title=${isThere ? t("This version is the champion.") : undefined} onClick=${gate}>${t("Play for it")}</button>`}
+      ${alias === "champion" && html`<button type="button" class="act primary" disabled=${isThere || busy || found.job} title=${isThere ? t("This version is the champion.") : undefined} onClick=${gate}>${t("Play for it")}</button>`}
       <button class="act" disabled=${isThere}>${t(alias === "champion" ? "Promote without a match" : "Promote")}</button>
       <button type="button" class="act danger" disabled=${!promotions} onClick=${() => change("/api/models/rollback", { strategy: found.strategy, alias }, `${t("Roll back")} ${found.strategy}:${alias}?`)}>${t("Roll back")}</button></form>
     ${job && html`<${Job} key=${job} id=${job} onDone=${reload} t=${t}>${([moved]) => html`<p class="notice">${moved.strategy}:${moved.alias} → ${moved.version}${t(".")}${t(" ")}${said(moved.reason)}</p>`}<//>`}
