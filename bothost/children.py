@@ -33,6 +33,12 @@ _PARENT_DIES_SIGNAL, _SET_DUMPABLE, _SET_CHILD_SUBREAPER = 1, 4, 36  # prctl(2)
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
+def lower_priority(task: int, nice: int) -> None:
+    """Give a process or a thread this niceness, or our own if that is higher: to raise a priority takes root."""
+    with contextlib.suppress(ProcessLookupError):
+        os.setpriority(os.PRIO_PROCESS, task, max(nice, os.getpriority(os.PRIO_PROCESS, 0)))
+
+
 def environment(more: Iterable[str] = ()) -> dict[str, str]:
     """Return the environment of a plugin's process. ``more``: names of additional variables."""
     names = VARIABLES.union(more)

@@ -18,6 +18,7 @@ import threading
 from contextlib import closing, suppress
 from pathlib import Path
 
+from bothost.children import lower_priority
 from bothost.store.engine import open_sqlite, set_up_sqlite
 
 ROWS = 2_048
@@ -64,7 +65,7 @@ class Checkpointer:
 
     def _run(self) -> None:
         if sys.platform == "linux":
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
+            lower_priority(threading.get_native_id(), NICENESS)
         # Failures are harmless: the rows are in the log, and in the end the writer checkpoints it.
         with suppress(sqlite3.Error), closing(open_sqlite(self._path, isolation_level=None)) as connection:
             set_up_sqlite(connection, busy_ms=0)

@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 import tomli_w
 
+from bothost.children import lower_priority
 from bothost.errors import UsageError
 from bothost.host.tasks import stop
 from bothost.rules.game import Json
@@ -143,8 +144,7 @@ class Jobs:
             env={**os.environ, "BOTHOST_PROGRESS": "json", "OMP_NUM_THREADS": "1"},
         )
         assert process.stdout is not None and process.stderr is not None
-        with contextlib.suppress(ProcessLookupError):
-            os.setpriority(os.PRIO_PROCESS, process.pid, NICE)
+        lower_priority(process.pid, NICE)
         try:
             printed, complaints = await asyncio.gather(process.stdout.read(), _follow(job, process.stderr))
             if await process.wait():

@@ -95,7 +95,7 @@ def decide(strategy, seconds):
     return player.decide(view, view.legal(), Budget(time.monotonic() + seconds))
 
 
-def ended(pid, seconds=5.0):
+def ended(pid, seconds=60.0):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         try:
@@ -111,7 +111,7 @@ def test_a_process_sees_listed_variables_only(hostile, monkeypatch):
     for name in ("MY_DATABASE", "AWS_SECRET_ACCESS_KEY", "BOTHOST_HOME_TOKEN", "HF_HOME"):
         monkeypatch.setenv(name, "planted")
     strategy, _ = hostile("environment", variables=["HF_HOME"])
-    seen = decide(strategy, 20.0).stats
+    seen = decide(strategy, 60.0).stats
     assert "HF_HOME" in seen["environment"] and "PATH" in seen["environment"]
     assert {*seen["environment"]} <= {*children.VARIABLES, "HF_HOME", *(n for n in os.environ if n.startswith("LC_"))}
 
@@ -122,22 +122,25 @@ def test_the_current_folder_is_not_on_the_path_of_a_process(tmp_path, monkeypatc
     monkeypatch.chdir(tmp_path)
     strategy = ProcessStrategy(Plugins.load().resolve("random", {}), ProcessLimits())
     try:
-        assert decide(strategy, 20.0).action >= 0 and strategy.starts == 1
+        assert decide(strategy, 60.0).action >= 0 and strategy.starts == 1
     finally:
         strategy.close()
 
 
 def test_a_daemon_that_a_process_left_ends_with_it(hostile):
     strategy, pids = hostile("daemon")
-    with pytest.raises(ProcessLate):
-        decide(strategy, 3.0)
+    seconds = 1.0
+    while not pids.exists() or not pids.read_text():  # a busy machine may need longer to start one
+        with pytest.raises(ProcessLate):
+            decide(strategy, seconds)
+        seconds *= 2
     assert ended(int(pids.read_text()))
 
 
 def test_the_memory_of_a_daemon_counts(hostile):
     strategy, pids = hostile("memory", memory_mb=450)
     with pytest.raises(ProcessFailed, match="MiB"):
-        decide(strategy, 20.0)
+        decide(strategy, 60.0)
     assert ended(int(pids.read_text()))
 
 
@@ -174,7 +177,7 @@ def program(tmp_path):
         strategy.close()
 
 
-def ask(strategy, seconds=20.0):
+def ask(strategy, seconds=60.0):
     state = GAME.new_state(3)
     seat = state.to_act[0]
     view = state.view(seat)
@@ -255,6 +258,16 @@ def test_a_host_hides_its_memory_and_environment():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "0"
+
+
+def test_a_priority_is_lowered_and_never_raised(monkeypatch):
+    """Linux lets only root raise one."""
+    given = []
+    monkeypatch.setattr(os, "setpriority", lambda which, task, nice: given.append(nice))
+    for own in (0, 19):
+        monkeypatch.setattr(os, "getpriority", lambda which, task, own=own: own)
+        children.lower_priority(1, 15)
+    assert given == [15, 19]
 
 
 @pytest.mark.parametrize("part", ["folder", "file"])

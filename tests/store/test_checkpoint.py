@@ -24,6 +24,7 @@ RNG = random.Random(11)
 def path(tmp_path, monkeypatch):
     monkeypatch.setattr(checkpoint, "LOG_PAGES", 64)
     monkeypatch.setattr(checkpoint, "ROWS", 100)
+    monkeypatch.setattr(checkpoint, "NICENESS", 0)  # else its thread waits for other tests
     schema.upgrade(StoreSettings(url=f"sqlite:///{tmp_path / 'log.db'}"))
     return tmp_path / "log.db"
 
