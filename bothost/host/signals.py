@@ -6,10 +6,12 @@ import asyncio
 import contextlib
 import math
 import signal
+import time
 from collections.abc import Callable, Iterator
 
-TWICE_S = 0.02
-"""A signal that comes again so soon was sent twice: ``timeout`` sends it to the process, and to the process's group."""
+TWICE_S = 0.1
+"""A signal that comes again so soon was sent twice: ``timeout`` sends it to the process, and to the process's group.
+On a busy machine there are some hundredths of a second between the two."""
 
 
 @contextlib.contextmanager
@@ -20,7 +22,7 @@ def handling(interrupt: Callable[[int], object], reload: Callable[[], object]) -
 
     def once(number: int) -> None:
         nonlocal last
-        before, last = last, loop.time()
+        before, last = last, time.monotonic()
         if last - before > TWICE_S:
             interrupt(number)
 
