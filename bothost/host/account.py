@@ -14,7 +14,7 @@ from bothost import messages as m
 from bothost.config import AccountSettings, LobbySettings
 from bothost.host.account_tables import AccountTables
 from bothost.host.connection import Connection
-from bothost.host.lobby_lines import LobbyLines
+from bothost.host.limited_lines import lobby_lines
 from bothost.host.manners import Manners
 from bothost.host.reconnect import ConnectionSettings
 from bothost.host.recorder import now_us
@@ -105,7 +105,7 @@ class Account:
         self._confirm: asyncio.TimerHandle | None = None
         self._closing_lost: asyncio.Task[None] | None = None
         """Closes the lost hands of earlier processes."""
-        self._lines = LobbyLines(lobby.name, settings.name)
+        self._lines = lobby_lines(lobby.name, settings.name)
         self.slots = Slots(0, host.capacity)
         self.connection = Connection(adapter, self, connection_settings)
         self.seeking = Seeking(settings, self.slots, self.connection, host.busy, timeouts.seek_s, manners, self._lines)
@@ -211,7 +211,7 @@ class Account:
         self._host.account_changed(self)
 
     def _notice(self, event: m.Notice, now: float) -> None:
-        self._lines.log(now, event.level, "lobby_notice", lobby=self.lobby.name, text=event.text)
+        self._lines.log(now, event.level, "lobby_notice", text=event.text)
 
     def _not_understood(self, event: m.Unknown, now: float) -> None:
         self._lines.log(now, "warning", "frame_not_understood", frame=event.raw[:200])

@@ -12,7 +12,7 @@ from bothost.config import AccountSettings, LobbySettings
 from bothost.errors import ANY_FAILURE
 from bothost.host.chat import TableTalk
 from bothost.host.connection import Connection
-from bothost.host.lobby_lines import LobbyLines
+from bothost.host.limited_lines import LimitedLines
 from bothost.host.seeking import Seeking
 from bothost.host.session_runner import SessionRunner
 from bothost.lobbies.base import Capabilities, out_of_range
@@ -48,7 +48,7 @@ class AccountTables:
         games: Games,
         seated: dict[tuple[str, str], AccountTables],
         changed: Callable[[], None],
-        lines: LobbyLines,
+        lines: LimitedLines,
     ) -> None:
         """``seated``: (lobby, table) → which of our accounts sits there. ``changed`` is called when a table closes."""
         self.sessions: dict[str, Session] = {}

@@ -11,7 +11,7 @@ import structlog
 from bothost.config import AccountSettings
 from bothost.host.backoff import Backoff
 from bothost.host.connection import Connection
-from bothost.host.lobby_lines import LobbyLines
+from bothost.host.limited_lines import LimitedLines
 from bothost.host.manners import Manners
 from bothost.messages import Accept, CancelSeek, Decline, Invitation, Seek, SeekEnded, Wish
 from bothost.tables.slots import Slots
@@ -30,7 +30,7 @@ class Seeking:
         busy: Callable[[], bool],
         seek_s: float,
         manners: Manners,
-        lines: LobbyLines,
+        lines: LimitedLines,
     ) -> None:
         """``busy()``: whether the host wants no further tables now. ``seek_s``: how long one seek may last."""
         self.settings = settings

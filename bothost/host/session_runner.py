@@ -13,13 +13,12 @@ from collections import Counter, deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import structlog
-
-from bothost.errors import ANY_FAILURE, described, raised_at
+from bothost.errors import ANY_FAILURE, BothostError, described, raised_at
 from bothost.hookspecs import DecisionMade, TableClosed
 from bothost.host.deadlines import DeadlineTimer
 from bothost.host.hooks import HookThread
 from bothost.host.latency import Latency
+from bothost.host.limited_lines import FailureLines
 from bothost.host.lookup import Find, Lookup, RecoveredHand
 from bothost.host.plans import Plans
 from bothost.host.process import HostFault
@@ -48,8 +47,6 @@ from bothost.tables.session import Session
 if TYPE_CHECKING:
     from bothost.host.account_tables import AccountTables
     from bothost.host.models import ModelWatch
-
-_log = structlog.get_logger("bothost.host")
 
 
 class Counters:
@@ -82,6 +79,7 @@ class SessionRunner:
         self.observer: ModelWatch | None = None
         """Watches decisions and the ends of hands."""
         self.counters = Counters()
+        self._failures = FailureLines()
         self.decide = Latency()
         """Time from a request's arrival to the worker's result, for one of every batch of results."""
         self.sending = Latency()
@@ -133,12 +131,14 @@ class SessionRunner:
     def _answered(self, answer: Answer) -> None:
         hand = answer.hand
         # The lobby may ask again before the answer is sent: then it comes again, and its decisions are known.
-        for job in answer.steps if answer.state == "new" else ():
+        steps = answer.steps if answer.state == "new" else ()
+        if (fell_back := next((job for job in steps if job.reason is not None), None)) is not None:
+            self._warn(fell_back)
+        for job in steps:
             self.counters.decisions += 1
             if job.reason is not None:
                 hand.failed = True
                 self.counters.fallbacks[job.reason] += 1
-                _log.warning("fallback_decided", table=hand.key.table, link=job.decided_by, reason=job.reason)
                 if job.decided_by == "first-legal":
                     self.workers.fallback_late()
             elif (reason := hand.actor.plan.reason) is not None:
@@ -172,17 +172,19 @@ class SessionRunner:
         loaded = job.hand.actor.plan.strategy
         if job.reason == "quarantined":
             return
-        _log.warning(
-            "strategy_failed",
-            strategy=loaded.address,
-            table=job.hand.key.table,
-            reason=job.reason,
-            error=described(cause) if cause is not None else None,
-            at=raised_at(cause, loaded.resolved.strategy.__module__) if cause is not None else None,
+        if cause is not None:
+            at = raised_at(cause, loaded.resolved.strategy.__module__)
+            advice = cause.advice if isinstance(cause, BothostError) else ""
+            job.why = {"error": described(cause), "at": at, "advice": advice}
+        if not isinstance(cause, HostFault):
+            self.plans.failed(loaded, job.reason or "error")
+
+    def _warn(self, job: Job) -> None:
+        """Log that the strategy did not decide: one line a request."""
+        strategy, table = job.hand.actor.plan.strategy.address, job.hand.key.table
+        self._failures.warning(
+            "fallback_decided", strategy, table=table, link=job.decided_by, reason=job.reason, **job.why
         )
-        if isinstance(cause, HostFault):
-            return
-        self.plans.failed(loaded, job.reason or "error")
 
     def _outcome(self, event: Outcome) -> None:
         event.answer.hand.failed |= event.kind == "rejected"

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import structlog
 
 from bothost.errors import described
+from bothost.host.limited_lines import FailureLines
 from bothost.strategy import Decision, Player, Request, Strategy
 from bothost.tables import fallback
 from bothost.tables.actor import Loaded
@@ -86,6 +87,7 @@ class Worker:
         self._waiting: dict[Loaded, list[QueuedJob]] = {}
         self._closing: list[Player | Strategy] = []
         self._stopping = False
+        self._failures = FailureLines()
         self._wake = threading.Condition()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
@@ -256,7 +258,7 @@ class Worker:
             if left:
                 raise ValueError(f"decide_many did not decide each of {len(live)} requests")
         except BaseException as error:
-            _log.warning("decide_many_failed", strategy=loaded.address, error=described(error))
+            self._failures.warning("decide_many_failed", loaded.address, error=described(error))
             self._one_by_one(loaded, instance, list(left.values()))
 
     def _fall_back(self, task: QueuedJob) -> Result:
@@ -269,7 +271,7 @@ class Worker:
                 if decision is not None:
                     return Result(job, ticket, fallback.checked(decision, job.legal), None, link.by)
             except BaseException as error:
-                _log.warning(f"{link.by}_failed", strategy=loaded.address, error=described(error))
+                self._failures.warning(f"{link.by}_failed", loaded.address, error=described(error))
         return Result(job, ticket, None, "error", "fallback")
 
     def _finish(self, results: list[Result]) -> None:

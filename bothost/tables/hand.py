@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -65,6 +65,7 @@ class Job:
         "substep",
         "ticket",
         "view",
+        "why",
         "window",
     )
 
@@ -87,6 +88,8 @@ class Job:
         """Number of the hand-over to a worker. Results of earlier hand-overs are ignored."""
         self.reason: str | None = None
         """Why the strategy's own decision is not used."""
+        self.why: Mapping[str, str | None] = {}
+        """The ``error`` that the strategy raised, where (``at``), and what to do (``advice``)."""
         self.decided_by: DecidedBy = "strategy"
         self.decision: Decision | None = None
         self.elapsed_s = 0.0

@@ -34,11 +34,32 @@ _HIDDEN = ("/etc/bothost", "/home", "/media", "/mnt", "/root", "/run", "/srv", "
 """Folders that a program in a sandbox does not see, nor the home of the user."""
 
 
+class StderrLog:
+    """Logs lines that programs write to stderr, up to a rate for all of them together."""
+
+    def __init__(self) -> None:
+        self._since = time.monotonic()
+        self._lines = self._dropped = 0
+
+    def log(self, name: str, lines: list[bytes]) -> None:
+        if time.monotonic() - self._since > _STDERR_WINDOW_S:
+            if self._dropped:
+                _log.info("%s: %d more lines", name, self._dropped)
+            self._since, self._lines, self._dropped = time.monotonic(), 0, 0
+        shown = lines[: max(0, _STDERR_LINES - self._lines)]
+        for line in shown:
+            _log.info("%s: %s", name, line[:500].decode(errors="replace").rstrip())
+        self._lines += len(lines)
+        self._dropped += len(lines) - len(shown)
+
+
 class Program:
     """A process and the tables that it plays. If it violates the protocol, it is killed and restarted."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: Options, stderr: StderrLog | None = None) -> None:
+        """``stderr``: logs what the programs of a strategy write there."""
         self.options = options
+        self._stderr = stderr or StderrLog()
         self.name = os.path.basename(options.command[0])
         self.players = 0
         """Number of players that use it. Only the strategy changes it, in its own thread."""
@@ -158,7 +179,7 @@ class Program:
             raise PluginError("exec", f"{options.command[0]}: {error.strerror}", advice=advice) from error
         self._process, self._overdue, self._stray, self.last_words = process, None, 0, ""
         hello = self._hello = asyncio.get_running_loop().create_future()
-        stderr = self._keep(_log_stderr(self, process))
+        stderr = self._keep(self._read_stderr(process))
         self._keep(self._read(process, stderr))
         if options.memory_mb:
             self._keep(self._watch_memory(process))
@@ -219,14 +240,14 @@ class Program:
             self._keep(process.wait())
         self._interrupted |= self._told
         self._told.clear()
-        if not quiet:
+        waiting = [one for one in (*self._asked.values(), self._hello) if one is not None and not one.done()]
+        self._asked = {}
+        if not quiet and not waiting:  # else the host logs the reason with the decision that failed
             _log.warning("program %s was ended: %s", self.name, reason)
-        waiting, self._asked = list(self._asked.values()), {}
-        for answer in (*waiting, self._hello):
-            if answer is not None and not answer.done():
-                advice = self._by_hand() if answer is self._hello else ""
-                answer.set_exception(PluginError("exec", f"{self.name}: {reason or 'it was closed'}", advice=advice))
-                answer.exception()  # mark it as retrieved, because no one may await it
+        for answer in waiting:
+            advice = self._by_hand() if answer is self._hello else ""
+            answer.set_exception(PluginError("exec", f"{self.name}: {reason or 'it was closed'}", advice=advice))
+            answer.exception()  # mark it as retrieved, because no one may await it
 
     # -------------------------------------------------------------------------------------------------- what is said
 
@@ -306,8 +327,19 @@ class Program:
         else:
             answer.set_result(message)
 
-    def heard(self, process: asyncio.subprocess.Process, lines: list[bytes]) -> None:
-        """Keep the last of these lines on stderr that is not empty, unless another process runs now."""
+    async def _read_stderr(self, process: asyncio.subprocess.Process) -> None:
+        """Log what the process writes to stderr, and keep the last line that is not empty."""
+        assert process.stderr is not None
+        rest = b""
+        with contextlib.suppress(OSError):
+            while chunk := await process.stderr.read(65536):
+                *whole, rest = (rest + chunk).split(b"\n")
+                rest = rest[-4096:]
+                self._hear(process, whole)
+                self._stderr.log(self.name, whole)
+        self._hear(process, [rest])
+
+    def _hear(self, process: asyncio.subprocess.Process, lines: list[bytes]) -> None:
         last = next((line for line in reversed(lines) if line.strip()), b"")
         if last and process is self._process:
             self.last_words = printable(last.decode(errors="replace").strip()[:_LAST_WORDS])
@@ -318,30 +350,6 @@ class Program:
             if used > self.options.memory_mb << 20:
                 self._die(f"it used {used >> 20} MiB, more than {self.options.memory_mb}")
             await asyncio.sleep(_LOOK_S)
-
-
-async def _log_stderr(program: Program, process: asyncio.subprocess.Process) -> None:
-    """Log the lines that the program writes to stderr, up to a rate."""
-    assert process.stderr is not None
-    window, lines, dropped, rest = time.monotonic(), 0, 0, b""
-    with contextlib.suppress(OSError):
-        while chunk := await process.stderr.read(65536):
-            *whole, rest = (rest + chunk).split(b"\n")
-            rest = rest[-4096:]
-            program.heard(process, whole)
-            for line in whole:
-                if time.monotonic() - window > _STDERR_WINDOW_S:
-                    if dropped:
-                        _log.info("%s: %d more lines", program.name, dropped)
-                    window, lines, dropped = time.monotonic(), 0, 0
-                lines += 1
-                if lines <= _STDERR_LINES:
-                    _log.info("%s: %s", program.name, line[:500].decode(errors="replace").rstrip())
-                else:
-                    dropped += 1
-    program.heard(process, [rest])
-    if dropped:
-        _log.info("%s: %d more lines", program.name, dropped)
 
 
 def contained(options: Options) -> list[str]:

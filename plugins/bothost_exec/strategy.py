@@ -16,7 +16,7 @@ from bothost import Budget, Decision, Model, Player, ProtocolError, Request, Str
 from bothost import exec_protocol as protocol
 from bothost.rules import ActionArray, View
 from bothost_exec.options import Options as ExecOptions
-from bothost_exec.program import Program
+from bothost_exec.program import Program, StderrLog
 
 T = TypeVar("T")
 
@@ -66,7 +66,8 @@ class Exec(Strategy):
         self.io = IoThread()
         self._names = itertools.count(1)
         self._ids = itertools.count(1)
-        self._pool = [Program(options) for _ in range(options.pool)]
+        self._stderr = StderrLog()
+        self._pool = [Program(options, self._stderr) for _ in range(options.pool)]
         self._own: set[Program] = set()
 
     def player(self, table: Table) -> ExecPlayer:
@@ -75,7 +76,7 @@ class Exec(Strategy):
             program = min(self._pool, key=lambda program: program.players)
             program.players += 1
         else:
-            program = Program(self.options)
+            program = Program(self.options, self._stderr)
             self._own.add(program)
         return ExecPlayer(self, program, table, str(next(self._names)))
 

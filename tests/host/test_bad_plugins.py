@@ -78,9 +78,24 @@ async def test_a_strategy_that_fails_is_replaced_by_the_fallback_and_quarantined
 async def test_the_log_names_the_line_that_raised(kit):
     with structlog.testing.capture_logs() as logs:
         await play(kit, "crash", decisions=10)
-    (failed, *_) = [line for line in logs if line["event"] == "strategy_failed"]
+    (failed, *_) = [line for line in logs if line["event"] == "fallback_decided"]
     file, _, line = failed["at"].partition(":")
     assert file == "misbehaving.py" and "raise RuntimeError" in linecache.getline(misbehaving.__file__, int(line))
+
+
+async def test_each_failure_is_one_line_of_the_log_and_many_are_counted(kit):
+    """Its open tables ask it again and again, and their other decisions are no news."""
+    with structlog.testing.capture_logs() as logs:
+        async with kit.lobby(grant_ms=10_000, bank_ms=0):
+            made = kit.settings(wishes=("doudizhu",), routes=routes("crash"))
+            async with kit.running(made, misbehaving) as host:
+                host.plans.reload(host.plans.router, quarantine_after=10**6, quarantine_s=60.0)
+                await kit.until(lambda: host.runner.counters.fallbacks["error"] >= 60)
+    failed = [line for line in logs if line.get("strategy") == BAD + "crash" and line["log_level"] == "warning"]
+    told = [line for line in failed if line["event"] == "fallback_decided"]
+    assert 10 <= len(told) <= 30 and {(line["link"], line["reason"]) for line in told} == {("fallback", "error")}
+    left_out = [line["lines"] for line in failed if line["event"] == "failures_left_out"]
+    assert left_out[:3] == [1, 2, 4] and len(failed) == len(told) + len(left_out)
 
 
 def test_a_quarantine_is_lifted_by_itself():

@@ -7,7 +7,7 @@ import pytest
 
 from bothost import messages as m
 from bothost.config import AccountSettings, MannersSettings, Secret, WishSettings
-from bothost.host.lobby_lines import LobbyLines
+from bothost.host.limited_lines import lobby_lines
 from bothost.host.manners import Manners
 from bothost.host.reconnect import ConnectionSettings
 from bothost.host.seeking import Seeking
@@ -147,7 +147,7 @@ async def test_a_challenge_without_an_end_holds_its_slot_no_longer_than_a_seek(s
     slots, manners = Slots(1, Capacity(1)), Manners(MannersSettings(games=("othello",)), "ada")
     connection = types.SimpleNamespace(feed=heard.append, connected=True)
     seeking = Seeking(
-        AccountSettings(name="ada"), slots, connection, lambda: False, 60.0, manners, LobbyLines("home", "ada")
+        AccountSettings(name="ada"), slots, connection, lambda: False, 60.0, manners, lobby_lines("home", "ada")
     )
     seeking.invited(m.Invitation("i", m.TableInfo("t", "othello"), seconds), 100.0)
     assert isinstance(heard.pop(), m.Accept) and slots.used == 1
@@ -169,7 +169,7 @@ def test_a_seek_that_the_adapter_refuses_at_once_is_not_repeated_at_once():
 
     connection = types.SimpleNamespace(feed=feed, connected=True)
     settings = AccountSettings(name="ada", wishes=(WishSettings(game="othello"),))
-    seeking = Seeking(settings, slots, connection, lambda: False, 60.0, manners, LobbyLines("home", "ada"))
+    seeking = Seeking(settings, slots, connection, lambda: False, 60.0, manners, lobby_lines("home", "ada"))
     for now in (100.0, 100.0, 200.0):
         seeking.seek_more(now)
     assert len(sought) == 2
