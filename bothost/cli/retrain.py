@@ -59,7 +59,6 @@ def command(
     as_json: options.Json = False,
 ) -> None:
     """Make a challenger from the log: dataset, training, registration. One job at a time on a database."""
-    from bothost.plugins import require
     from bothost.retrain.job import Tools
     from bothost.retrain.on_ray import learn_on_ray
     from bothost.retrain.task import trainer_of
@@ -68,7 +67,7 @@ def command(
     _check_watch(watch, after, at, out)
     options.choose_trackers(config)
     settings, plugins = options.settings(config), options.plugins(config)
-    trainer = trainer_of(require(plugins, plugins.strategies, "strategy", name))
+    trainer = trainer_of(plugins, name)
     # Trainers that imitate learn from the hands of all players, whichever strategy was logged there.
     chosen = since, until, lobby, None, player, None if trainer.learns_from_log else [name]
     asked = partial(_request, name, chosen, seed=seed, minutes=minutes, option=option or [], fresh=fresh)

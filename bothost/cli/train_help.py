@@ -77,10 +77,9 @@ class RetrainCommand(TrainCommand):
     """``bothost retrain``, whose help lists the options of the stage that learns from the log."""
 
     def described(self, plugins: Plugins, name: str, stage: str | None) -> tuple[str, list[tuple[str, str]]]:
-        from bothost.plugins import require
         from bothost.retrain.task import trainer_of
 
-        trainer = trainer_of(require(plugins, plugins.strategies, "strategy", name))
+        trainer = trainer_of(plugins, name)
         rows = [(option.removeprefix("--"), about) for option, about in option_rows(trainer.Options)]
         return f"Options of {name}, each as --option NAME=VALUE", rows
 

@@ -71,7 +71,7 @@ def retrain(tools: Tools, request: Request, out: Path, report: ReportProgress, e
     if (out / RESULT).exists() and _same(_asked(out), request):
         return dict(json.loads((out / RESULT).read_bytes()))
     strategy: type[Strategy] = require(tools.plugins, tools.plugins.strategies, "strategy", request.strategy)
-    check_options(trainer_of(strategy), request.options)  # before anything is written
+    check_options(trainer_of(tools.plugins, request.strategy), request.options)  # before anything is written
     with JobLease(tools.store, LEASE, lock=tools.registry.folder.with_name(LOCK)) as lease:
         asked = _request_of(out, request)
         started_us = time.time_ns() // 1000

@@ -11,7 +11,15 @@ from typing import Any
 import msgspec
 
 from bothost.errors import UsageError
-from bothost.plugins import Plugins, check_options, checked_figures, require, trainer_evaluators, trainers_of
+from bothost.plugins import (
+    Plugins,
+    check_options,
+    checked_figures,
+    learners,
+    require,
+    trainer_evaluators,
+    trainers_of,
+)
 from bothost.retrain.dataset import Dataset
 from bothost.retrain.players import Players
 from bothost.store.query import HandQuery
@@ -72,7 +80,7 @@ def learn(
     """
     request = task.request
     strategy: type[Strategy] = require(plugins, plugins.strategies, "strategy", request.strategy)
-    trainer = trainer_of(strategy)
+    trainer = trainer_of(plugins, request.strategy)
     settled = check_options(trainer, request.options)
     if trainer.starts_with_version and settled.start:
         advice = "leave out the option start, or begin anew with --fresh"
@@ -96,13 +104,17 @@ def learn(
         return Learnt(figures, None if log is None else log.lineage())
 
 
-def trainer_of(strategy: type[Strategy]) -> type[Trainer]:
-    """The trainer that learns from logged hands, of the last stage that has one. Raises UsageError if there is none."""
-    found = trainers_of(strategy)
+def trainer_of(plugins: Plugins, name: str) -> type[Trainer]:
+    """The trainer of a strategy that learns from logged hands: of the last stage that has one.
+
+    Raises StrategyNotFound, and UsageError if there is no such trainer.
+    """
+    found = trainers_of(require(plugins, plugins.strategies, "strategy", name))
     if isinstance(found, Mapping):
         found = next((t for t in reversed(list(found.values())) if t.retrain is not Trainer.retrain), None)
     if found is None or found.retrain is Trainer.retrain:
-        raise UsageError(f"{strategy.name} does not learn from logged hands", advice="see bothost plugin list")
+        able = ", ".join(each for each in learners(plugins.strategies) if each != name)
+        raise UsageError(f"{name} does not learn from logged hands", advice=f"strategies that can be trained: {able}")
     return found
 
 

@@ -285,10 +285,16 @@ def test_the_help_lists_the_stages_and_options_of_a_strategy(arguments, shown, c
     [
         ("phase-ppo", ["Options of phase-ppo, each as --option NAME=VALUE:", "  improve.deals int (>= 1)"]),
         ("doudizhu-mcts", ["  half_visits float (>= 0)"]),
-        ("random", ["random does not learn from logged hands"]),
+        ("random", ["random does not learn from logged hands; strategies that can be trained:"]),
     ],
 )
 def test_the_help_of_retrain_lists_the_options_of_the_trainer_that_learns_from_the_log(name, shown, capsys):
     assert main(["retrain", name, "--help"]) == 0
     text = capsys.readouterr().out
     assert "--watch" in text and all(words in text for words in shown)
+
+
+def test_a_retraining_of_a_strategy_that_does_not_learn_names_those_that_do(capsys):
+    assert main(["retrain", "rule-othello"]) == 2
+    error = capsys.readouterr().err
+    assert "does not learn from logged hands" in error and "deep-mc, doudizhu-mcts, fm-clone, " in error

@@ -232,7 +232,7 @@ def test_a_job_that_has_too_little_to_learn_from_does_not_keep_its_dataset(tools
 
 
 def test_a_model_that_its_strategy_refuses_is_not_registered(tools, tmp_path, monkeypatch):
-    trainer = job.trainer_of(tools.plugins.strategies["phase-ppo"])
+    trainer = job.trainer_of(tools.plugins, "phase-ppo")
     honest = trainer.retrain
 
     def broken(self, run, games, start, report):
