@@ -53,7 +53,7 @@ async def test_requests_that_never_end_make_room_for_others():
         async with connect(server.url) as account:
             await account.send(wire.encode(wire.Hello(wire.VERSION, TOKENS["ada"])).decode())
             assert isinstance(wire.decode_server(await account.recv()), wire.Welcome)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             with contextlib.suppress(ConnectionError):
                 assert await held[0][0].read() == b"", "the oldest is disconnected"
         for _, writer in held:
@@ -66,7 +66,7 @@ async def test_a_request_has_a_deadline():
 
     listening = listen("127.0.0.1", 0, key="port", advice="")
     application = Starlette(routes=[Route("/", hello)])
-    async with running(application, listening, "hello", request_s=0.2) as port, asyncio.timeout(5):
+    async with running(application, listening, "hello", request_s=0.2) as port, asyncio.timeout(60):
         reader, writer = await unfinished(port)
         with contextlib.suppress(ConnectionError):
             assert await reader.read() == b""
@@ -82,7 +82,7 @@ async def test_a_request_that_came_with_the_one_before_may_take_long_to_answer()
 
     listening = listen("127.0.0.1", 0, key="port", advice="")
     application = Starlette(routes=[Route("/quick", answer), Route("/slow", answer)])
-    async with running(application, listening, "answer", request_s=0.2) as port, asyncio.timeout(10):
+    async with running(application, listening, "answer", request_s=0.2) as port, asyncio.timeout(60):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         for path in ("quick", "slow"):
             writer.write(f"GET /{path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
@@ -109,7 +109,7 @@ async def test_a_client_that_does_not_read_is_disconnected():
 
     listening = listen("127.0.0.1", 0, key="port", advice="")
     application = Starlette(routes=[Route("/healthz", endless)])
-    async with running(application, listening, "endless", request_s=0.2) as port, asyncio.timeout(5):
+    async with running(application, listening, "endless", request_s=0.2) as port, asyncio.timeout(60):
         _, writer = await unfinished(port)
         writer.write(b"\r\n")
         await gone.wait()
@@ -138,7 +138,7 @@ async def test_a_client_that_pings_and_reads_no_answer_is_cut():
     async with lobby_server.serve(ServerSettings(tokens=TOKENS, port=0)) as server, deaf(server.port) as (_, writer):
         pings = Frame(Opcode.PING, b"x" * 125).serialize(mask=True) * 1000
         with pytest.raises(ConnectionError):
-            async with asyncio.timeout(8):
+            async with asyncio.timeout(60):
                 while True:
                     writer.write(pings)
                     await writer.drain()
@@ -184,7 +184,7 @@ async def test_fragments_without_end_and_without_content_take_no_memory():
     ping = Frame(Opcode.PING, b"received?").serialize(mask=True)
     async with running(application, listening, "fragments", ws=Recorded) as port, deaf(port) as (reader, writer):
         writer.write(begun + 1000 * empty + ping)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             await reader.readuntil(b"received?")
         assert made[0].frames == [b"begun"]
 
@@ -198,7 +198,7 @@ async def ended(reader):
 async def test_a_closed_connection_is_cut_if_its_client_does_not_answer(monkeypatch):
     monkeypatch.setattr(shell, "CLOSE_S", 0.1)
     settings = ServerSettings(tokens=TOKENS, port=0, hello_s=0.1)
-    async with lobby_server.serve(settings) as server, deaf(server.port) as (reader, _), asyncio.timeout(5):
+    async with lobby_server.serve(settings) as server, deaf(server.port) as (reader, _), asyncio.timeout(60):
         await ended(reader)
 
 
@@ -207,7 +207,7 @@ async def test_few_connections_wait_for_the_answer_of_their_clients(monkeypatch)
     settings = ServerSettings(tokens=TOKENS, port=0, strangers_per_address=1)
     async with lobby_server.serve(settings) as server, contextlib.AsyncExitStack() as stack:
         clients = [await stack.enter_async_context(deaf(server.port)) for _ in range(shell.CLOSING + 3)]
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             await ended(clients[0][0])
 
 
@@ -224,7 +224,7 @@ async def test_a_client_that_reads_nothing_and_answers_no_ping_is_cut():
     application = Starlette(routes=[WebSocketRoute("/ws", endpoint)])
     pings = {"ws_ping_interval": 0.1, "ws_ping_timeout": 0.1}
     serving = running(application, listening, "deaf", ws=shell.AbortableWebSocket, **pings)
-    async with serving as port, deaf(port), asyncio.timeout(5):
+    async with serving as port, deaf(port), asyncio.timeout(60):
         await gone.wait()
 
 

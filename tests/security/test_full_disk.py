@@ -29,7 +29,7 @@ def full_disk():
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-async def until_still(lobby, seconds=1.0):
+async def until_still(lobby, seconds=0.5):
     """Wait until the lobby receives no move for so long; returns how many it has."""
     while True:
         moves = len(lobby.answers)
@@ -51,6 +51,7 @@ async def test_a_full_disk_stops_moves_loses_none_and_is_reported(tmp_path, monk
         await until(lambda: len(lobby.answers) > 300)
         connections = lobby.newest_line()
         with full_disk(), structlog.testing.capture_logs() as logs:
+            await until(lambda: health(host)["status"] == "failing")
             moves = await until_still(lobby)
             await asyncio.sleep(1.0)
             assert len(lobby.answers) == moves, "no move leaves before its row is saved"

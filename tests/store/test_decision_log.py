@@ -49,8 +49,8 @@ def locked(settings: StoreSettings) -> Iterator[None]:
         db.execute("ROLLBACK")
 
 
-async def until(condition, seconds: float = 10.0) -> None:
-    async with asyncio.timeout(seconds):
+async def until(condition) -> None:
+    async with asyncio.timeout(60):
         while not condition():  # noqa: ASYNC110 - the writer thread has no event for it
             await asyncio.sleep(0.01)
 
@@ -83,7 +83,7 @@ async def test_durable_means_committed(settings, log):
 
 
 async def test_no_rows_are_durable_at_once(log):
-    await asyncio.wait_for(asyncio.shield(log.submit([])), 10)
+    await asyncio.wait_for(asyncio.shield(log.submit([])), 60)
 
 
 async def test_what_queues_meanwhile_shares_a_commit(settings, log):

@@ -40,7 +40,7 @@ def one_life(url: str, spool: Path, rng: random.Random) -> list[bytes]:
     command = [sys.executable, str(Path(__file__).with_name("crash_writer.py")), url, str(spool), str(acknowledged)]
     with (
         subprocess.Popen(command, stdout=subprocess.DEVNULL) as writer,
-        closing(sqlite3.connect(sqlite_path(url), isolation_level=None, timeout=5)) as db,
+        closing(sqlite3.connect(sqlite_path(url), isolation_level=None, timeout=60)) as db,
     ):
         while writer.poll() is None and (not acknowledged.exists() or acknowledged.stat().st_size < 16 * ROWS):
             time.sleep(0.01)
