@@ -143,7 +143,7 @@ class LogSettings(Section, frozen=True):
 
 
 class MetricsSettings(Section, frozen=True):
-    """``[metrics]``: ``/metrics`` for Prometheus and ``/healthz``."""
+    """``[metrics]``: ``/metrics`` for Prometheus, and the probes ``/healthz`` and ``/livez``."""
 
     host: str = "127.0.0.1"
     """Address to listen on."""

@@ -31,10 +31,14 @@ def stages(host: Host) -> dict[str, Latency]:
 
 
 def health(host: Host) -> Json:
-    """``status`` is ``ok`` while rows become durable, and an account is connected or the host drains."""
+    """``status`` is ``ok`` while rows become durable, and an account is connected or may not be, or the host drains.
+
+    An account may not be connected while another host holds its lease. Such a host is ready to take over.
+    """
     problems = []
     connected = sum(account.connection.connected for account in host.accounts)
-    if not connected and not host.draining:
+    waiting = sum(bool(account.place.waiting) for account in host.accounts)
+    if not connected and not waiting and not host.draining:
         reasons = {problem for account in host.accounts if (problem := account.problem)}
         problems.append("no account is connected" + (f": {'; '.join(sorted(reasons))}" if reasons else ""))
     waiting_s = host.runner.recorder.batches.waiting_s(time.monotonic())
@@ -50,6 +54,7 @@ def health(host: Host) -> Json:
         "draining": host.draining,
         "accounts": len(host.accounts),
         "connected": connected,
+        "waiting": waiting,
         "tables": len(host.seated),
     }
 

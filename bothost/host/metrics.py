@@ -79,6 +79,7 @@ class HostCollector(Collector):
     def _accounts(self) -> Iterator[Metric]:
         labels = ["lobby", "account"]
         connected = GaugeMetricFamily("bothost_connected", "1 while the lobby has logged us in.", labels=labels)
+        waiting = GaugeMetricFamily("bothost_waiting", "1 while another host holds the lease.", labels=labels)
         reconnects = CounterMetricFamily("bothost_reconnects", "Attempts to connect again.", labels=labels)
         frames = CounterMetricFamily("bothost_frames", "Frames received.", labels=labels)
         used = GaugeMetricFamily("bothost_slots_used", "Seats held or asked for.", labels=labels)
@@ -87,12 +88,13 @@ class HostCollector(Collector):
         for account in self._host.accounts:
             values = [account.lobby.name, account.name]
             connected.add_metric(values, account.connection.connected)
+            waiting.add_metric(values, bool(account.place.waiting))
             reconnects.add_metric(values, account.connection.reconnects)
             frames.add_metric(values, account.connection.sockets.frames)
             used.add_metric(values, account.slots.used)
             cap.add_metric(values, account.slots.cap)
             dropped.add_metric(values, account.tables.dropped)
-        yield from (connected, reconnects, frames, used, cap, dropped)
+        yield from (connected, waiting, reconnects, frames, used, cap, dropped)
 
     def _log(self) -> Iterator[Metric]:
         stats = self._host.log.stats

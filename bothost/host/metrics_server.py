@@ -1,4 +1,4 @@
-"""Serves ``/metrics`` and ``/healthz`` of a running host over HTTP."""
+"""Serves ``/metrics``, ``/healthz`` and ``/livez`` of a running host over HTTP."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _log = structlog.get_logger("bothost.host")
 
 
 def application(host: Host, registry: CollectorRegistry) -> Starlette:
-    """The two pages."""
+    """The three pages."""
 
     async def show_metrics(request: Request) -> Response:
         return Response(generate_latest(registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
@@ -33,7 +33,11 @@ def application(host: Host, registry: CollectorRegistry) -> Starlette:
         found = health(host)
         return JSONResponse(found, 200 if found["status"] == "ok" else 503)
 
-    return Starlette(routes=[Route("/metrics", show_metrics), Route("/healthz", show_health)])
+    async def show_life(request: Request) -> Response:
+        return JSONResponse({"status": "ok"})
+
+    pages = {"/metrics": show_metrics, "/healthz": show_health, "/livez": show_life}
+    return Starlette(routes=[Route(path, page) for path, page in pages.items()])
 
 
 @contextlib.asynccontextmanager

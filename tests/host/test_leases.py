@@ -11,19 +11,21 @@ import time
 import types
 from pathlib import Path
 
+import httpx
 import msgspec
 import pytest
 import structlog
 from websockets.asyncio.client import connect
 
 import bothost.lobbies
-from bothost.config import AccountSettings, Secret, WishSettings
+from bothost.config import AccountSettings, MetricsSettings, Secret, WishSettings
 from bothost.errors import StoreUnavailable
 from bothost.host.account import Timeouts
 from bothost.host.control import HostRunning
 from bothost.host.leases import Identity, Keeper
 from bothost.host.memory import StoreMemory
 from bothost.host.memos import MemoWriter
+from bothost.host.metrics_server import serving
 from bothost.host.recorder import now_us
 from bothost.host.status import status_of
 from bothost.host.supervisor import Host
@@ -95,7 +97,11 @@ async def test_two_hosts_never_connect_the_same_account_and_the_second_takes_ove
                 assert connected(first) & connected(second) == set()
             assert connected(first) == set()
             assert "second holds its lease" in status_of(first)["accounts"][0]["problem"]
-            assert "second holds its lease" in status_of(first)["health"][0]
+            async with serving(first, MetricsSettings(port=0)) as port, httpx.AsyncClient() as client:
+                ready = await client.get(f"http://127.0.0.1:{port}/healthz")
+                assert (ready.status_code, ready.json()["connected"], ready.json()["waiting"]) == (200, 0, 3)
+                shown = (await client.get(f"http://127.0.0.1:{port}/metrics")).text
+                assert 'bothost_waiting{account="ada",lobby="home"} 1.0' in shown
             second.drain()
             await kit.until(lambda: len(connected(first)) == 3)
             assert connected(second) == set()

@@ -97,6 +97,8 @@ async def test_health_fails_while_nothing_is_connected_and_is_well_while_drainin
         await kit.until(lambda: host.accounts and host.accounts[0].last_problem)
         _, page = await pages(port)
         assert page.status_code == 503 and "no account is connected" in page.json()["problems"][0]
+        async with httpx.AsyncClient(timeout=60) as client:
+            assert (await client.get(f"http://127.0.0.1:{port}/livez")).status_code == 200
         host.drain()
         assert health(host)["status"] == "ok"
     await asyncio.wait_for(running, 5)

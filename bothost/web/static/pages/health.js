@@ -19,7 +19,7 @@ function Host({ status, change, t }) {
     ["Decisions a second", (status.decisions / Math.max(1, status.uptime_s)).toFixed(1)], ["Hands", t("{hands} ({aborted} aborted)", status)],
     ["Fallbacks", Object.entries(status.fallbacks).map(([reason, count]) => `${t(`because ${reason}`)}${t(": ")}${count}`).join(t(", ")) || "0"],
     ["Rows that wait for the database", t("{queue} in memory, {spool} on the disk", status.log)], ["Memory", status.rss_bytes === null ? "" : `${Math.round(status.rss_bytes / 2 ** 20)} MiB`]];
-  return html`${status.health.map((problem) => html`<${Problem} text=${problem} />`)}
+  return html`${status.health.map((problem) => html`<${Problem} text=${said(problem)} />`)}
     <section class="panel"><table class="list"><tbody>${rows.map(([label, value]) => html`<tr><th scope="row">${t(label)}</th><td>${value}</td></tr>`)}</tbody></table></section>
     <section class="panel scroll"><h2>${t("Latency")}</h2><p class="count">${t("From the lobby's question to our answer, by stage. Half of all take less than p50, 99 of 100 less than p99.")}</p><table class="list"><thead><tr><th>${t("Stage")}</th><th class="number">p50 ms</th><th class="number">p99 ms</th></tr></thead><tbody>
       ${Object.entries(status.stages).map(([name, stage]) => html`<tr><td>${t(STAGES[name] ?? name)}</td><td class="number">${stage.p50_ms ?? ""}</td><td class="number">${stage.p99_ms ?? ""}</td></tr>`)}</tbody></table></section>
@@ -33,7 +33,7 @@ function Account({ account, change, t }) {
   const name = `${account.lobby}/${account.account}`;
   const [verb, label, question] = account.paused ? ["resume", "Resume", "Take new tables again?"] : ["pause", "Pause", "Take no new tables? Open ones are finished."];
   return html`<tr><td>${name}</td>
-    <td>${account.connected ? t("connected") : account.problem || t("not connected")}${account.paused && html` <span class="badge">${t("paused")}</span>`}</td>
+    <td>${account.connected ? t("connected") : account.problem ? said(account.problem) : t("not connected")}${account.paused && html` <span class="badge">${t("paused")}</span>`}</td>
     <td class="number">${account.tables}</td>
     <td class="number"><button class="act" aria-label=${`${t(label)} ${name}`} onClick=${() => change(`/api/accounts/${verb}`, { account: name }, `${name}${t(": ")}${t(question)}`)}>${t(label)}</button></td></tr>`;
 }
