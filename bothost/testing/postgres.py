@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import signal
@@ -20,6 +21,9 @@ STARTS = 6
 """Attempts to start the server. The wheel gives up after 10 s, but on a busy machine the server may need longer."""
 
 MEMORY, MEMORY_BYTES = Path("/dev/shm"), 4 << 30
+PREFIX = "bothost-postgres-"
+YOUNG_S = 60.0
+"""A folder that was made since then may not be locked yet."""
 
 
 @contextmanager
@@ -29,28 +33,55 @@ def temporary_postgres(*, in_memory: bool = False) -> Iterator[str]:
     The folder is not one of pytest's: if run by root, the server has another user, who has no access to those.
     ``in_memory``: it lies in the memory's file system if that has space. Databases are made and removed faster there.
     """
-    place = MEMORY if in_memory and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free >= MEMORY_BYTES else None
-    folder = Path(tempfile.mkdtemp(prefix="bothost-postgres-", dir=place))
-    os.environ.setdefault("XDG_RUNTIME_DIR", str(folder))
-    server = _start(folder / "data")
-    url = str(server.get_uri())
+    temporary = Path(tempfile.gettempdir())
+    for each in (MEMORY, temporary):
+        remove_leftovers(each)
+    roomy = in_memory and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free >= MEMORY_BYTES
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=MEMORY if roomy else temporary))
+    with locked(folder):
+        os.environ.setdefault("XDG_RUNTIME_DIR", str(folder))
+        server = _start(folder / "data")
+        url = str(server.get_uri())
+        try:
+            with psycopg.connect(url, autocommit=True) as connection:
+                connection.execute("ALTER SYSTEM SET fsync = off")
+                connection.execute("SELECT pg_reload_conf()")
+            yield url
+        finally:
+            _end(folder / "data")
+            server.cleanup()
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold the lock of a server's folder, which ends with this process. Raises BlockingIOError where it is held."""
+    lock = os.open(folder, os.O_RDONLY)
     try:
-        with psycopg.connect(url, autocommit=True) as connection:
-            connection.execute("ALTER SYSTEM SET fsync = off")
-            connection.execute("SELECT pg_reload_conf()")
-        yield url
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
     finally:
-        _end(folder / "data")
-        server.cleanup()
-        shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
 
 
-def _end(folder: Path) -> None:
+def remove_leftovers(place: Path) -> None:
+    """End the servers of our processes that were killed, and remove their folders."""
+    for folder in place.glob(f"{PREFIX}*"):
+        with suppress(OSError):
+            found = folder.stat()
+            if found.st_uid == os.getuid() and found.st_mtime < time.time() - YOUNG_S:
+                with locked(folder):
+                    _end(folder / "data")
+                    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _end(data: Path) -> None:
     """Shut down at once. The wheel's own shutdown would first write everything to the disk."""
-    with suppress(psutil.Error, OSError):
-        process = psutil.Process(int((folder / "postmaster.pid").read_text().split()[0]))
-        process.send_signal(signal.SIGQUIT)
-        process.wait(20)
+    with suppress(psutil.Error, OSError, ValueError, IndexError):
+        process = psutil.Process(int((data / "postmaster.pid").read_text().split()[0]))
+        if Path(process.cwd()) == data.resolve():  # else another process has the number of a server that is gone
+            process.send_signal(signal.SIGQUIT)
+            process.wait(20)
 
 
 def _start(folder: Path) -> Any:
