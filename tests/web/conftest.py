@@ -16,6 +16,7 @@ from bothost.config import HostSettings, Settings, StoreSettings, WebSettings
 from bothost.plugins import Plugins
 from bothost.store import DecisionLog, DecisionRecord, EventsRecord, GameEndRecord, Store
 from bothost.testing.sample_rows import sample_decision, sample_game
+from bothost.web import jobs
 from bothost.web.jobs import Jobs
 from bothost.web.server import serving
 from bothost.web.site import Site
@@ -48,6 +49,12 @@ def plugins_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("plugins.d")
     (folder / "rating.py").write_text(textwrap.dedent(RATING))
     return folder
+
+
+@pytest.fixture(autouse=True)
+def _commands_are_as_urgent_as_the_tests(monkeypatch):
+    """Beside other tests, commands of a low priority wait for minutes."""
+    monkeypatch.setattr(jobs, "NICE", 0)
 
 
 @pytest.fixture
@@ -138,10 +145,10 @@ def served(site: Site, web_settings: WebSettings) -> Iterator[str]:
 
     thread = threading.Thread(target=lambda: loop.run_until_complete(serve()))
     thread.start()
-    assert up.wait(20)
+    assert up.wait(60)
     yield url[0].rstrip("/")
     loop.call_soon_threadsafe(stop.set)
-    thread.join(20)
+    thread.join(60)
     loop.close()
 
 
@@ -179,6 +186,7 @@ def page(chromium, served):
     It closes before the server stops, so that no request under way is refused.
     """
     context = chromium.new_context(locale="en-GB")
+    context.set_default_timeout(60_000)
     shown = context.new_page()
     problems: list[str] = []
     shown.on("pageerror", lambda error: problems.append(str(error)))

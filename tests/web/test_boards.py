@@ -164,13 +164,17 @@ def test_a_board_reaches_no_other_server(chromium, served, plugin, hand):
     """)
     context = chromium.new_context()
     page = context.new_page()
+    page.add_init_script("""window.refused = [];
+        addEventListener("securitypolicyviolation", (event) => refused.push(event.effectiveDirective));""")
     asked = []
     page.on("request", lambda request: asked.append(request.url))
     page.on("requestfailed", lambda request: asked.remove(request.url))
     page.goto(f"{served}/hand/{hand}")
     page.wait_for_selector("text=no cookie")
     page.evaluate("document.forms[document.forms.length - 1].submit()")
-    page.wait_for_timeout(300)
+    page.wait_for_function("() => refused.length === 6")
+    tried = ["connect-src", "form-action", "frame-src", "img-src", "script-src-elem", "script-src-elem"]
+    assert sorted(page.evaluate("refused")) == tried
     assert page.evaluate("window.inline") == 0
     assert [url for url in asked if not url.startswith(served)] == []
     assert page.url.startswith(served)

@@ -171,7 +171,7 @@ def test_new_tables_are_found_after_the_clock_was_set_back(site, logged, played,
 
 
 async def test_a_server_that_stops_ends_the_streams_of_open_pages(site, caplog):
-    async with httpx.AsyncClient(trust_env=False) as browser:
+    async with httpx.AsyncClient(trust_env=False, timeout=60) as browser:
         async with serving(site, WebSettings(port=0)) as address:
             await browser.get(f"{address}api/session")
             answer = await browser.send(browser.build_request("GET", f"{address}api/tables"), stream=True)
@@ -192,7 +192,10 @@ async def test_watchers_leave_room_for_players_and_operators(site, monkeypatch):
         answer = await browser.send(browser.build_request("GET", path), stream=True)
         return answer, answer.status_code
 
-    async with serving(site, settings) as address, httpx.AsyncClient(base_url=address, trust_env=False) as browser:
+    async with (
+        serving(site, settings) as address,
+        httpx.AsyncClient(base_url=address, trust_env=False, timeout=60) as browser,
+    ):
         browser.headers["Origin"] = address.rstrip("/")
         await browser.get("/api/session")
         watching = [await opened("/api/tables") for _ in range(2)]
@@ -206,7 +209,7 @@ async def test_watchers_leave_room_for_players_and_operators(site, monkeypatch):
         refused, status = await opened(game)
         assert status == 429 and b"too many tabs" in await refused.aread()
         await watching[0][0].aclose()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while (await opened("/api/tables"))[1] != 200:
                 pass
         await browser.post("/api/login", json={"password": "s3cret"})
@@ -231,7 +234,7 @@ async def test_live_tables_come_back_with_the_database(site, logged, played, mon
         versions = live.watch()
         await anext(versions)
         monkeypatch.setattr(site.store, "begin", away)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await failed.wait()
             monkeypatch.setattr(site.store, "begin", begin)
             logged(played("othello", lambda n, legal: legal[0], started_us=now_us())[:-1])
@@ -280,24 +283,26 @@ def test_a_page_survives_a_database_that_is_away_and_says_what_cannot_be_read(pa
 
 
 def test_two_hundred_live_tables_do_not_block_the_page(page, served, site, logged, played):
-    """While the tables move, the page draws: no task of its own takes longer than a moment, and a click is answered."""
+    """While the tables move, the page draws: that takes its thread no longer than a moment, and a click is answered."""
     hands = [played("othello", lambda n, legal: legal[n % len(legal)], seed=k, started_us=now_us()) for k in range(200)]
     logged([row for rows in hands for row in rows[:3]])
     page.goto(f"{served}/")
     page.wait_for_function("() => document.querySelectorAll('tbody tr').length === 200", timeout=60_000)
-    page.evaluate("""() => {
-        window.blocked = [];
-        new PerformanceObserver((list) => window.blocked.push(...list.getEntries().map((entry) => entry.duration)))
-            .observe({ entryTypes: ["longtask"] });
-    }""")
+    browser = page.context.new_cdp_session(page)
+    browser.send("Performance.enable", {"timeDomain": "threadTicks"})  # of the processor: others may be busy, too
+
+    def busy_s():
+        figures = browser.send("Performance.getMetrics")["metrics"]
+        return next(figure["value"] for figure in figures if figure["name"] == "TaskDuration")
+
+    before_s = busy_s()
     for move in range(3, 9):
         before = page.locator("tbody").inner_text()
         logged([rows[move] for rows in hands])
         page.wait_for_function("old => document.querySelector('tbody').innerText !== old", arg=before)
-    blocked = page.evaluate("window.blocked")
-    assert sorted(blocked)[len(blocked) // 2 :][:1] <= [200], blocked
+    assert (busy_s() - before_s) / 6 < 0.2
     page.locator("tbody a").nth(150).click()
-    page.wait_for_selector(".othello", timeout=5000)
+    page.wait_for_selector(".othello")
 
 
 def test_our_seats_of_one_table_are_one_line_with_a_link_to_each(page, served, logged, played):
@@ -353,7 +358,7 @@ def test_bots_of_a_person_have_names_that_people_read(page, served, logged, play
         page.goto(f"{served}/{'table' if where == 'live' else 'hand'}/{rows[0].game_id.hex()}-0")
         page.wait_for_selector(".seat.own")
         assert set(names) == set(page.locator(".seat strong").all_inner_texts())
-        assert page.title() == f"Dou Dizhu: {', '.join(names)} · bothost"
+        page.wait_for_function("title => document.title === title", arg=f"Dou Dizhu: {', '.join(names)} · bothost")
 
 
 def test_a_table_without_a_move_for_long_is_silent(page, served):

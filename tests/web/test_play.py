@@ -489,6 +489,7 @@ def test_in_ones_turn_the_board_is_one_tab_away_and_the_clock_in_view(page, serv
     page.get_by_role("button", name="start").click()
     for _ in range(8):
         page.wait_for_selector(".turn-note:has-text('Your turn.')", timeout=60_000)
+        page.wait_for_function("() => document.activeElement.closest('.place')")
         page.locator(".seat.own").evaluate("(seat) => seat.scrollIntoView(false)")
         assert page.evaluate("scrollY") > 0 <= page.get_by_role("timer").bounding_box()["y"]
         page.keyboard.press("Tab")
