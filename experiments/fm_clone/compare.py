@@ -194,8 +194,12 @@ def network(
     epochs: int = 40,
     *,
     afterstates: bool = False,
+    seen: Callable[[Samples], Samples] = lambda samples: samples,
 ) -> Learner:
-    """A network with (L1 of the first layer, decoupled L2) chosen among ``penalties``, and stopped in time."""
+    """A network with (L1 of the first layer, decoupled L2) chosen among ``penalties``, and stopped in time.
+
+    ``seen`` gives the samples of a batch the features of ``encoding``: all samples with them may not fit in memory.
+    """
 
     def made() -> Network:
         leaves = len(encoding.leaves) if afterstates else 0
@@ -209,7 +213,7 @@ def network(
         rate = 1e-3 if begin is None else 3e-4
         optimizer = torch.optim.AdamW(net.parameters(), lr=rate, weight_decay=penalty[1], fused=True)
         for epoch in range(epochs):
-            _epoch(net, optimizer, decisions.samples, penalty[0], np.random.default_rng([seed, epoch]))
+            _epoch(net, optimizer, decisions.samples, seen, penalty[0], np.random.default_rng([seed, epoch]))
             yield {key: value.clone() for key, value in net.state_dict().items()}
 
     def learn(decisions: Decisions, begin: Any, seed: int) -> Any:
@@ -218,7 +222,7 @@ def network(
     def predict(learnt: Any) -> Predict:
         net = made()
         net.load_state_dict(learnt)
-        return lambda samples: _network_probabilities(net, samples)
+        return lambda samples: _network_probabilities(net, samples, seen)
 
     return Learner(name + WITH_AFTERSTATES * afterstates, learn, predict)
 
@@ -256,11 +260,16 @@ def _stopped(train: Iterator[Any], predict: Callable[[Any], Predict], out: Decis
 
 
 def _epoch(
-    net: Network, optimizer: torch.optim.Optimizer, samples: Samples, l1: float, rng: np.random.Generator
+    net: Network,
+    optimizer: torch.optim.Optimizer,
+    samples: Samples,
+    seen: Callable[[Samples], Samples],
+    l1: float,
+    rng: np.random.Generator,
 ) -> None:
     batch = int(np.clip(len(samples) // 40, *BATCHES))
     for rows in np.array_split(rng.permutation(len(samples)), max(1, len(samples) // batch)):
-        part = samples.take(rows)
+        part = seen(samples.take(rows))
         logits = net(part)
         loss = nn.functional.cross_entropy(logits, torch.from_numpy(part.labels.astype(np.int64)))
         if l1:
@@ -271,10 +280,10 @@ def _epoch(
 
 
 @torch.inference_mode()
-def _network_probabilities(net: Network, samples: Samples) -> FloatArray:
+def _network_probabilities(net: Network, samples: Samples, seen: Callable[[Samples], Samples]) -> FloatArray:
     parts = []
     for rows in np.array_split(np.arange(len(samples)), max(1, len(samples) // 1024)):
-        part = samples.take(rows)
+        part = seen(samples.take(rows))
         odds = net(part).softmax(dim=1).numpy()
         parts.append(odds[part.legal.row_of, part.legal.items])
     return np.concatenate(parts)

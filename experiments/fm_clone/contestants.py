@@ -7,8 +7,9 @@ hands.
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -70,9 +71,10 @@ class Shared:
 class Learned:
     """A method of ``compare``, with all features of the position, and of the candidates where it can use them."""
 
-    def __init__(self, known: Sight, learner: compare.Learner) -> None:
+    def __init__(self, learner: compare.Learner, seen: Callable[[Samples], Samples] = lambda samples: samples) -> None:
+        """``seen`` extends samples of base features where the learner does not."""
         self.name = learner.name
-        self._sight, self._learner = known, learner
+        self._learner, self._seen = learner, seen
 
     @classmethod
     def all(cls, game: str) -> list[Learned]:
@@ -80,19 +82,24 @@ class Learned:
         own, known = encoding(game), sight(game)
         wide = replace(own, features=known.positions, leaves=known.choices)
         return [
-            cls(known, compare.network(wide, "MLP 256", (256,), afterstates=True, epochs=15)),
-            cls(known, compare.network(wide, "MLP 256", (256,), epochs=15)),
-            cls(known, compare.machine(wide, 32)),
+            cls(compare.network(wide, "MLP 256", (256,), afterstates=True, epochs=15, seen=known.seen)),
+            cls(compare.network(wide, "MLP 256", (256,), epochs=15, seen=known.seen)),
+            cls(compare.machine(wide, 32), partial(_positions, known)),
         ]
 
     def crowd(self, some: Decisions) -> Any:
         return self.player(some, None, 0)
 
     def player(self, some: Decisions, crowd: Any, seed: int) -> Any:
-        return self._learner.learn(replace(some, samples=self._sight.seen(some.samples)), crowd, seed)
+        return self._learner.learn(replace(some, samples=self._seen(some.samples)), crowd, seed)
 
     def odds(self, model: Any, samples: Samples) -> Floats:
-        return self._learner.predict(model)(self._sight.seen(samples))
+        return self._learner.predict(model)(self._seen(samples))
+
+
+def _positions(known: Sight, samples: Samples) -> Samples:
+    """All features of the position, and none of the candidates."""
+    return Samples.joined([replace(known.seen(part), alternatives=None) for part in samples.parts()])
 
 
 class Boosted:

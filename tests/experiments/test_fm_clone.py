@@ -6,15 +6,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from bothost import cli
 from bothost.training.factorization import Samples, SparseRows
-from bothost_fm_clone.encode import Encoding
+from bothost_fm_clone.encode import Encoding, encoding
 from bothost_fm_clone.fit import score
 from bothost_fm_clone.grow import GrowOptions
-from bothost_fm_clone.samples import Decisions
+from bothost_fm_clone.samples import Decisions, decisions
+from bothost_fm_clone.sight import Sight, sight
 from experiments.fm_clone import compare
+from experiments.fm_clone.contestants import contestants
 from experiments.fm_clone.reproduce import clustered, comparable, differences
+from experiments.fm_clone.styles import StyledGames, random_styles
 
 SMALL = [
     "game=othello",
@@ -138,3 +142,34 @@ def test_decisions_of_one_hand_count_as_one_for_the_error():
     together = clustered(values, np.repeat(np.arange(6), 20))
     assert together == pytest.approx(alone * np.sqrt(20))
     assert alone == pytest.approx(values.std() / np.sqrt(120))
+
+
+@pytest.mark.parametrize(("number", "afterstates"), [(0, True), (1, False)])
+def test_a_network_learns_the_same_from_features_of_a_batch_as_from_those_of_all(number, afterstates, monkeypatch):
+    own, known = encoding("othello"), sight("othello")
+    some = decisions(StyledGames("othello", random_styles("othello", 4, 7), 12, 1).moves("othello"), own)
+    wide = replace(own, features=known.positions, leaves=known.choices)
+    at_once = compare.network(wide, "MLP", (256,), afterstates=afterstates, epochs=15)
+    everything = known.seen(some.samples)
+    expected = at_once.learn(replace(some, samples=everything), None, 0)
+    seen, sizes = Sight.seen, []
+
+    def counted(self, samples):
+        sizes.append(len(samples))
+        return seen(self, samples)
+
+    monkeypatch.setattr(Sight, "seen", counted)
+    method = contestants("othello")[2 + number]
+    learnt = method.crowd(some)
+    assert max(sizes) < len(some) / 2
+    assert all(torch.equal(learnt[name], values) for name, values in expected.items())
+    assert np.array_equal(method.odds(learnt, some.samples), at_once.predict(expected)(everything))
+
+
+def test_the_plain_machine_learns_the_same_without_the_candidates_features():
+    own, known = encoding("othello"), sight("othello")
+    some = decisions(StyledGames("othello", random_styles("othello", 4, 7), 4, 1).moves("othello"), own)
+    wide = replace(own, features=known.positions, leaves=known.choices)
+    expected = compare.machine(wide, 32).learn(replace(some, samples=known.seen(some.samples)), None, 0)
+    learnt = contestants("othello")[4].crowd(some)
+    assert all(np.array_equal(learnt[name], values) for name, values in expected.items())
