@@ -113,7 +113,7 @@ class Hosting:
         tables: int = 1000,
     ) -> Settings:
         return Settings(
-            host=HostSettings(name="test", data_dir=self.folder, drain_timeout_s=10.0),
+            host=HostSettings(name="test", data_dir=self.folder, drain_timeout_s=60.0),
             store=StoreSettings(url=self.store_settings.url, durability=durability),
             limits=LimitSettings(tables=tables, quarantine_after=3),
             lobbies=lobbies,
@@ -149,7 +149,7 @@ class Hosting:
                     host.interrupt()
             else:
                 host.quit()
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(90):
                 await task
 
     def rows(self, query: str) -> Sequence[Any]:

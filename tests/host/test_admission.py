@@ -43,7 +43,7 @@ async def test_no_more_searches_run_than_there_are_search_threads_however_many_t
         made = kit.settings(wishes=("claims",), tables=4, accounts=4, routes=(RouteSettings(strategy="searching"),))
         made = change(made, limits=change(made.limits, search_threads=2, worker_threads=8))
         async with kit.running(made, kit.module("searches", strategy)) as host:
-            await kit.until(lambda: host.runner.counters.decisions >= 40, 20)
+            await kit.until(lambda: host.runner.counters.decisions >= 40)
     assert most == [2]
     assert host.runner.counters.fallbacks == {}
 
@@ -52,11 +52,11 @@ async def test_own_accounts_do_not_meet_at_a_table_unless_they_are_allowed_to(ki
     meetings = 'SELECT count(*) FROM (SELECT 1 FROM games GROUP BY "table", hand HAVING count(*) > 1)'
     async with kit.lobby(robots_after_s=0.1):
         async with kit.running(kit.settings(("claims",), allow_same_table=False)) as host:
-            await kit.until(lambda: host.runner.counters.hands >= 4, 20)
+            await kit.until(lambda: host.runner.counters.hands >= 4)
         assert kit.rows("SELECT account FROM games")  # of whichever account was seated first each time
         assert kit.rows(meetings)[0][0] == 0
         async with kit.running(kit.settings(("claims",), allow_same_table=True)) as host:
-            await kit.until(lambda: host.runner.counters.hands >= 4, 20)
+            await kit.until(lambda: host.runner.counters.hands >= 4)
         assert kit.rows(meetings)[0][0] > 0
 
 

@@ -32,14 +32,16 @@ def routes(bad, **options):
 
 SHORT = {"grant_ms": 1200, "margin_ms": 600.0}
 """A decision that hangs costs half a second, and a busy machine has the margin to answer for it."""
+LAG_MS = 1000
+"""How much longer the lobby waits for a busy machine: less than a decision hangs."""
 
 
 async def play(kit, bad, *, decisions=40, grant_ms=10_000, game="doudizhu", options=None, **settings):
     """Three accounts at several tables until the bad one had to answer often enough; returns the host."""
-    async with kit.lobby(grant_ms=grant_ms, bank_ms=0):
+    async with kit.lobby(grant_ms=grant_ms, bank_ms=0, lag_ms=LAG_MS):
         made = kit.settings(wishes=(game,), routes=routes(bad, **(options or {})), **settings)
         async with kit.running(made, misbehaving) as host:
-            await kit.until(lambda: host.runner.counters.decisions >= decisions, 20)
+            await kit.until(lambda: host.runner.counters.decisions >= decisions)
     return host
 
 
@@ -148,10 +150,10 @@ async def test_a_strategy_that_hangs_in_the_shared_worker_delays_nobody_else(kit
         execution = "inline"
 
     plugin = kit.module("blocking", Blocks)
-    async with kit.lobby(grant_ms=1500, bank_ms=0):
+    async with kit.lobby(grant_ms=1500, bank_ms=0, lag_ms=LAG_MS):
         made = kit.settings(routes=routes("inline", seconds=3.0), tables=2, margin_ms=750.0)
         async with kit.running(made, misbehaving, plugin) as host:
-            await kit.until(lambda: host.runner.counters.decisions >= 60, 20)
+            await kit.until(lambda: host.runner.counters.decisions >= 60)
     assert host.runner.counters.fallbacks["late"] >= 1
     assert (
         kit.count(
@@ -174,7 +176,7 @@ async def test_a_slow_inline_strategy_gets_a_thread_of_its_own(kit):
     async with kit.lobby(grant_ms=3000, bank_ms=0):
         made = kit.settings(routes=routes("sleeps", seconds=0.2), tables=2, accounts=4, wishes=("pairing",))
         async with kit.running(made, misbehaving, plugin) as host:
-            await kit.until(lambda: host.runner.counters.decisions >= 60, 20)
+            await kit.until(lambda: host.runner.counters.decisions >= 60)
             assert [loaded.name for loaded in host.runner.workers.pools.own] == [BAD + "sleeps"]
     never_missed_a_deadline(kit)
     waited = kit.rows("SELECT elapsed_ms FROM decisions WHERE strategy = 'test-random' ORDER BY elapsed_ms DESC")
@@ -200,7 +202,7 @@ async def test_statistics_that_are_no_json_cost_no_move_and_the_log_says_why(kit
     async with kit.lobby(grant_ms=10_000, bank_ms=0):
         settings = kit.settings(routes=routes("cyclic"), wishes=("pairing",), accounts=2)
         async with kit.running(settings, kit.module("cyclic", Cyclic)) as host:
-            await kit.until(lambda: host.runner.counters.hands >= 4, 20)
+            await kit.until(lambda: host.runner.counters.hands >= 4)
     never_missed_a_deadline(kit)
     assert (
         kit.count(f"decisions WHERE strategy = '{BAD}cyclic' AND value IS NULL AND stats LIKE '%RecursionError%'") > 0
@@ -217,7 +219,7 @@ async def test_statistics_that_are_too_long_are_not_logged(kit):
     async with kit.lobby(grant_ms=10_000, bank_ms=0):
         settings = kit.settings(routes=routes("wordy"), wishes=("pairing",), accounts=2)
         async with kit.running(settings, kit.module("wordy", Wordy)) as host:
-            await kit.until(lambda: host.runner.counters.hands >= 1, 20)
+            await kit.until(lambda: host.runner.counters.hands >= 1)
     assert kit.count(f"decisions WHERE strategy = '{BAD}wordy' AND stats LIKE '%more than 1048576%'") > 0
     assert kit.count("decisions WHERE length(stats) > 1000") == 0
 
@@ -261,7 +263,7 @@ async def test_a_game_that_raises_costs_its_own_table_and_no_other_of_the_connec
         settings = kit.settings(wishes=("pairing",), accounts=2, tables=3)
         with structlog.testing.capture_logs() as logs:
             async with kit.running(settings) as host:
-                await kit.until(lambda: host.runner.counters.hands >= 12, 30)
+                await kit.until(lambda: host.runner.counters.hands >= 12)
                 assert [account.connection.reconnects for account in host.accounts] == [0, 0]
     (failed,) = [line for line in logs if line["event"] == "table_failed"]
     assert failed["game"] == "pairing" and failed["exc_info"]
@@ -312,7 +314,7 @@ async def test_an_error_that_cannot_be_shown_ends_no_thread(kit):
     async with kit.lobby(grant_ms=60_000, bank_ms=0):
         settings = kit.settings(routes=routes("mute"), wishes=("pairing",), accounts=2)
         async with kit.running(settings, plugin) as host:
-            await kit.until(lambda: host.runner.counters.hands >= 6 and len(heard) >= 4, 30)
+            await kit.until(lambda: host.runner.counters.hands >= 6 and len(heard) >= 4)
     assert host.runner.counters.fallbacks["error"] >= 3
     never_missed_a_deadline(kit)
 
@@ -321,10 +323,7 @@ async def test_a_thread_that_comes_back_is_counted_out(kit):
     host = await play(kit, "hang", decisions=30, options={"seconds": 1.0}, **SHORT)
     assert host.runner.counters.fallbacks["late"] >= 1
     loaded = next(item for item in host.plans.loaded if item.name == BAD + "hang")
-    deadline = time.monotonic() + 5
-    while time.monotonic() < deadline and loaded.hung:
-        await kit.until(lambda: not loaded.hung, 5)
-    assert loaded.hung == 0
+    await kit.until(lambda: not loaded.hung)
 
 
 async def test_hooks_hear_of_tables_and_decisions_and_their_failures_cost_nothing(kit):
@@ -367,7 +366,7 @@ async def test_finished_games_are_released(kit):
     from bothost.tables.session import Session
 
     async with kit.lobby(), kit.running(kit.settings(tables=2)) as host:
-        await kit.until(lambda: host.runner.counters.hands >= 40, 40)
+        await kit.until(lambda: host.runner.counters.hands >= 40)
         gc.collect()
         alive = [item for item in gc.get_objects() if type(item) in (Hand, Session)]  # isinstance wakes lazy objects
         live = sum(len(account.tables.sessions) for account in host.accounts)

@@ -68,8 +68,8 @@ async def test_what_an_adapter_remembers_takes_the_place_of_what_it_did_before(k
 async def test_a_connection_that_fails_in_the_middle_of_a_hand(kit, name, faults):
     async with faulty(kit, faults, grant_ms=3000) as (server, host):
         await kit.until(lambda: name in server.struck and host.runner.counters.hands >= 6)
-        assert sum(account.connection.reconnects for account in host.accounts) >= 1
-        assert all(account.connection.connected for account in host.accounts)
+        await kit.until(lambda: any(account.connection.reconnects for account in host.accounts))
+        await kit.until(lambda: all(account.connection.connected for account in host.accounts))
     every_move_has_its_row_and_none_was_illegal(kit, server)
 
 
@@ -81,7 +81,7 @@ async def test_frames_that_are_lost_doubled_swapped_and_garbage(kit, game):
         server,
         host,
     ):
-        await kit.until(lambda: host.runner.counters.decisions >= 30, 40)
+        await kit.until(lambda: host.runner.counters.decisions >= 30)
     every_move_has_its_row_and_none_was_illegal(kit, server)
 
 
@@ -95,8 +95,8 @@ async def test_time_0_after_a_reconnect_is_no_reason_for_an_illegal_move(kit):
 async def test_a_rate_cut_costs_a_connection_and_no_move(kit):
     faults = Faults(rate_cut=12.0)
     async with faulty(kit, faults, accounts=1, tables=4, robots=True, grant_ms=3000) as (server, host):
-        await kit.until(lambda: "rate_cut" in server.struck and host.runner.counters.hands >= 4, 40)
-        assert host.accounts[0].connection.reconnects >= 1
+        await kit.until(lambda: "rate_cut" in server.struck and host.runner.counters.hands >= 4)
+        await kit.until(lambda: host.accounts[0].connection.reconnects)
     every_move_has_its_row_and_none_was_illegal(kit, server)
 
 
@@ -128,7 +128,7 @@ async def test_after_a_double_log_in_the_host_does_not_fight_for_the_account(kit
         running = asyncio.create_task(host.run())
         await kit.until(lambda: host.runner.counters.decisions >= 5)
         async with logged_in_elsewhere(server.url):
-            await asyncio.wait_for(asyncio.gather(running, return_exceptions=True), 10)
+            await asyncio.wait_for(asyncio.gather(running, return_exceptions=True), 60)
             connections = {frame.conn for frame in server.frames}
             await asyncio.sleep(0.5)
             assert {frame.conn for frame in server.frames} == connections == {1, 2}
@@ -159,7 +159,7 @@ async def test_a_lobby_restarted_mid_game_aborts_its_tables_and_play_goes_on(kit
     async with serve(ServerSettings(tokens=tokens, port=port, grant_ms=3000)):
         await kit.until(lambda: host.runner.counters.decisions >= before + 40)
         host.drain()
-        await asyncio.wait_for(running, 20)
+        await asyncio.wait_for(running, 60)
     aborted = kit.rows("SELECT scores FROM game_ends WHERE reason = 'aborted'")
     assert all(scores is None for (scores,) in aborted), "a lost lobby is no lost game"
     assert kit.count("decisions") == host.runner.counters.decisions
@@ -172,7 +172,7 @@ async def test_a_drain_finishes_the_open_hands_and_loses_no_move(kit):
         running = asyncio.create_task(host.run())
         await kit.until(lambda: host.runner.counters.decisions >= 10)
         host.interrupt()
-        await asyncio.wait_for(running, 20)
+        await asyncio.wait_for(running, 60)
         assert not server.lobby.tables
     assert kit.count("game_ends") == kit.count("games")
     assert kit.count("game_ends WHERE reason = 'normal'") >= 3
@@ -187,7 +187,7 @@ async def test_the_second_signal_quits_at_once_and_leaves_the_tables_to_be_resum
         await kit.until(lambda: host.runner.counters.decisions >= 5)
         host.interrupt()
         host.interrupt()
-        await asyncio.wait_for(running, 5)
+        await asyncio.wait_for(running, 60)
         open_hands = kit.count("games") - kit.count("game_ends")
         assert open_hands >= 1
         async with kit.running(kit.settings()) as again:
@@ -204,7 +204,7 @@ async def test_hands_that_go_on_wait_for_a_database_that_is_away(kit, monkeypatc
         await kit.until(lambda: host.runner.counters.decisions >= 5)
         host.interrupt()
         host.interrupt()
-        await asyncio.wait_for(running, 5)
+        await asyncio.wait_for(running, 60)
         assert kit.count("games") - kit.count("game_ends") >= 1
         find, asked = StoreMemory.find, []
 
@@ -239,7 +239,7 @@ async def test_a_session_that_died_is_left_even_when_the_adapter_does_not_notice
         settings = msgspec.structs.replace(settings, lobbies=(lobby,))
         async with kit.running(settings, kit.module("deaf", bothost_lobbies=lambda: [Deaf])) as host:
             await kit.until(lambda: server.struck and host.runner.counters.hands >= 2)
-            assert host.accounts[0].connection.reconnects >= 1
+            await kit.until(lambda: host.accounts[0].connection.reconnects)
 
 
 async def test_a_seek_that_is_answered_with_a_table_that_we_have_leaks_no_slot(kit):
@@ -267,7 +267,7 @@ async def test_rows_are_written_even_when_something_fails_on_the_way_out(kit, mo
         monkeypatch.setattr(host.runner.workers, "aclose", fail)
         host.interrupt()
         with pytest.raises(RuntimeError, match="on the way out"):
-            await asyncio.wait_for(running, 20)
+            await asyncio.wait_for(running, 60)
     started = {thread.name for thread in threading.enumerate() if thread not in before}
     assert host.log.stats.queue_depth == 0 and "decision-log" not in started
     assert kit.count("decisions") == host.runner.counters.decisions
@@ -333,19 +333,19 @@ async def test_a_refused_token_is_told_once_and_not_tried_again(kit):
     async with serve(ServerSettings(tokens={"ada": "another token"}, port=0)) as server:
         kit.url = server.url
         with pytest.raises(AuthError, match="home/ada"):
-            await asyncio.wait_for(kit.host(kit.settings(accounts=1)).run(), 10)
+            await asyncio.wait_for(kit.host(kit.settings(accounts=1)).run(), 60)
 
 
 async def test_an_unreachable_lobby_ends_a_host_only_when_it_is_told_to_fail_fast(kit):
     kit.url = "ws://127.0.0.1:9/ws"
     with pytest.raises(LobbyUnreachable):
-        await asyncio.wait_for(kit.host(kit.settings(accounts=1)).run(fail_fast=True), 10)
+        await asyncio.wait_for(kit.host(kit.settings(accounts=1)).run(fail_fast=True), 60)
     host = kit.host(kit.settings(accounts=1))
     running = asyncio.create_task(host.run())
     await asyncio.sleep(0.5)
     assert not running.done()
     host.drain()
-    await asyncio.wait_for(running, 5)
+    await asyncio.wait_for(running, 60)
 
 
 async def test_no_secret_in_the_log_of_a_night_of_failures(kit, capsys):

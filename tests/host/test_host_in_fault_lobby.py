@@ -26,7 +26,7 @@ async def test_the_host_plays_on(kit, faults):
     async with FaultLobby(TOKENS, faults=faults, robots=True, seed=3, **settings) as lobby:
         kit.url = lobby.url
         async with kit.running(kit.settings(wishes=("claims",), accounts=1)) as host:
-            await kit.until(lambda: host.runner.counters.hands >= 10, 30)
+            await kit.until(lambda: host.runner.counters.hands >= 10)
         counted = [f for f in faults.__struct_fields__ if f.endswith("_after") and getattr(faults, f) is not None]
         assert lobby.struck == [f for f in counted if f != "restart_down_s"]
         acts = {(act.table, act.id) for act in lobby.said_by("ada", wire.Act)}

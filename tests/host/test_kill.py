@@ -32,12 +32,12 @@ async def test_kills_lose_no_move_and_double_none(kit, tmp_path):
                 moves = moves_of(lobby)
                 host = await start(zygote)
                 if rng.random() < 0.8:  # else at some moment of its start
-                    await lobby.until(lambda: moves_of(lobby) > moves, 30)  # noqa: B023 (awaited here)
+                    await lobby.until(lambda: moves_of(lobby) > moves, 60)  # noqa: B023 (awaited here)
                 await asyncio.sleep(rng.uniform(0.0, 0.4))
                 os.kill(host, signal.SIGKILL)
             host = await start(zygote)
             hands = ended(lobby)
-            await lobby.until(lambda: ended(lobby) >= hands + 6, 60)
+            await lobby.until(lambda: ended(lobby) >= hands + 6 and moves_of(lobby) > 150, 100)
             os.kill(host, signal.SIGTERM)
             os.kill(host, signal.SIGTERM)
         finally:
@@ -50,7 +50,7 @@ async def test_kills_lose_no_move_and_double_none(kit, tmp_path):
 
 async def start(zygote):
     zygote.stdin.write(b"start\n")
-    return int(await asyncio.wait_for(zygote.stdout.readline(), 30))
+    return int(await asyncio.wait_for(zygote.stdout.readline(), 60))
 
 
 def moves_of(lobby):

@@ -69,7 +69,7 @@ class Pair:
             host.interrupt()
             if not host.draining:
                 host.interrupt()
-            await asyncio.wait_for(task, 20)
+            await asyncio.wait_for(task, 90)
 
 
 @pytest.fixture
@@ -88,6 +88,7 @@ def give_leases(kit, to):
 
 
 async def test_two_hosts_never_connect_the_same_account_and_the_second_takes_over_when_the_first_ends(kit, pair):
+    pair.ttl_s = 60.0
     async with kit.lobby() as server, pair.running("second") as second:
         await kit.until(lambda: len(connected(second)) == 3)
         async with pair.running("first") as first:
@@ -152,7 +153,7 @@ async def test_who_takes_over_has_the_memo_of_the_last_holder_and_closes_its_los
                 lost[0] = change(lost[0], started_us=now_us())
                 await second.log.submit(lost)
                 Leases(store, "first", 60).release([("home", "ada")])
-                await kit.until(lambda: kit.count("game_ends WHERE reason = 'aborted'") == 1, 10)
+                await kit.until(lambda: kit.count("game_ends WHERE reason = 'aborted'") == 1)
         hello = next(frame.data for frame in lobby.frames if frame.direction == "in")
         assert wire.decode_client(hello).session == "of the first"
 
@@ -167,7 +168,7 @@ async def test_a_refused_account_is_free_for_a_host_with_the_right_token(kit, pa
     async with kit.lobby(), pair.running("first", lobby_settings=with_token("wrong")) as first:
         await kit.until(lambda: connected(first) == {"bob"} and first.accounts[0].refused)
         async with pair.running("second", lobby_settings=with_token("adaadaada")) as second:
-            await kit.until(lambda: connected(second) == {"ada"}, 10)
+            await kit.until(lambda: connected(second) == {"ada"})
             assert set(kit.rows("SELECT account, holder FROM leases")) == {("ada", "second"), ("bob", "first")}
             assert connected(first) == {"bob"} and first.accounts[0].problem.startswith("login refused")
 
@@ -185,7 +186,7 @@ async def test_a_hand_that_is_looked_up_while_its_lease_is_lost_is_not_opened(ki
         running = asyncio.create_task(first.run())
         await kit.until(lambda: first.runner.counters.decisions >= 3)
         first.quit()
-        await asyncio.wait_for(running, 20)
+        await asyncio.wait_for(running, 90)
         games = kit.count("games")
         monkeypatch.setattr(StoreMemory, "find", find)
         async with pair.running("first") as again:
@@ -221,7 +222,7 @@ async def test_where_the_lobby_allows_several_connections_another_host_takes_the
         one = await first.enter_async_context(pair.running("one", lobby_settings=as_ada("aaa")))
         await kit.until(lambda: one.runner.counters.decisions > 3)
         two = await stack.enter_async_context(pair.running("two", lobby_settings=as_ada("bbb")))
-        await kit.until(lambda: two.runner.counters.decisions > 3, 5)
+        await kit.until(lambda: two.runner.counters.decisions > 3)
         assert connected(one) == connected(two) == {"ada"}
         assert set(kit.rows("SELECT account, holder FROM leases")) == {("ada", "one"), ("ada#2", "two")}
         three = await stack.enter_async_context(pair.running("three", lobby_settings=as_ada("ccc")))
@@ -403,7 +404,7 @@ def test_a_standby_waits_until_the_data_dir_is_free(tmp_path):
     waiting.start()
     assert not taken.wait(0.1)
     first.close()
-    assert taken.wait(5.0)
+    assert taken.wait(30.0)
     waiting.join()
 
 
@@ -422,18 +423,17 @@ async def test_after_kill_9_another_host_takes_over_when_the_lease_has_expired(k
         )
         try:
             zygote.stdin.write(b"start\n")
-            victim = int(await asyncio.wait_for(zygote.stdout.readline(), 30))
-            await lobby.until(lambda: len(lobby.frames) > 60, 30)
+            victim = int(await asyncio.wait_for(zygote.stdout.readline(), 60))
+            await lobby.until(lambda: len(lobby.frames) > 60, 60)
+            os.kill(victim, signal.SIGKILL)
             with Store.open(kit.store_settings) as store, store.begin() as connection:
                 # its lease of 15 s, as if most of it had passed
                 connection.exec_driver_sql("UPDATE leases SET expires_us = expires_us - 12000000")
-            os.kill(victim, signal.SIGKILL)
-            killed = time.monotonic()
+            began, ((expires_us,),) = time.monotonic(), kit.rows("SELECT max(expires_us) FROM leases")
             async with pair.running("heir") as heir:
-                await kit.until(lambda: len(connected(heir)) == 3, 20)
-                took_s = time.monotonic() - killed
-                await kit.until(lambda: heir.runner.counters.hands >= 3)
+                await kit.until(lambda: connected(heir))
+                assert now_us() >= expires_us and time.monotonic() - began >= TTL_S
+                await kit.until(lambda: len(connected(heir)) == 3 and heir.runner.counters.hands >= 3)
         finally:
             zygote.stdin.close()
-            await asyncio.wait_for(zygote.wait(), 30)
-    assert TTL_S <= took_s < 10
+            await asyncio.wait_for(zygote.wait(), 60)

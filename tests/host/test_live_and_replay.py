@@ -16,7 +16,7 @@ from bothost.strategy import Budget, Table
 async def test_a_deterministic_strategy_decides_in_replay_as_it_did_live(kit, game, strategy):
     settings = {"wishes": (game,), "routes": (RouteSettings(strategy=strategy),)}
     async with kit.lobby(robots_after_s=0.0), kit.running(kit.settings(**settings), bothost_baselines) as host:
-        await kit.until(lambda: host.runner.counters.hands >= 4, 40)
+        await kit.until(lambda: host.runner.counters.hands >= 4)
     made = Plugins.load(modules=[bothost_baselines]).resolve(strategy, {}).make()
     rows = kit.rows(
         "SELECT d.view, d.legal, d.action, d.state_hash, g.seed, d.seat FROM decisions d "

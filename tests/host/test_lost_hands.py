@@ -48,7 +48,7 @@ def crashed(kit):
         lobby = super(type(kit), kit).lobby("home", adapter.name, "ws://127.0.0.1:9/", [account])
         plugin = kit.module("lobby", bothost_lobbies=lambda: [adapter])
         async with kit.running(super(type(kit), kit).settings(lobby), plugin, drain=False):
-            await kit.until(lambda: kit.count("game_ends") >= lost, 10)
+            await kit.until(lambda: kit.count("game_ends") >= lost)
         rows = kit.rows("SELECT game_id, reason, scores FROM game_ends")
         return {bytes(game_id): (reason, scores) for game_id, reason, scores in rows}
 
@@ -81,9 +81,18 @@ async def test_a_host_that_quits_closes_no_lost_hands_any_more(kit, monkeypatch)
     kit.connection, kit.timeouts = ConnectionSettings(), Timeouts(confirm_s=0.3)
     account = AccountSettings(name="ada", token=Secret("adaadaada", "test"))
     lobby = super(type(kit), kit).lobby("home", Forgetful.name, "ws://127.0.0.1:9/", [account])
-    plugin = kit.module("lobby", bothost_lobbies=lambda: [Forgetful])
+
+    class Last(Forgetful):
+        """The host quits as soon as it is connected."""
+
+        def feed(self, item):
+            if isinstance(item, m.Authenticate):
+                asyncio.get_running_loop().call_soon(host.quit)
+            return super().feed(item)
+
+    plugin = kit.module("lobby", bothost_lobbies=lambda: [Last])
     async with kit.running(super(type(kit), kit).settings(lobby), plugin, drain=False) as host:
-        await kit.until(lambda: host.accounts and host.accounts[0].connection.connected)
+        await kit.until(lambda: host.accounts and host.accounts[0].ever_connected)
     await asyncio.sleep(0.5)
     assert asked == []
 
@@ -109,7 +118,7 @@ async def test_a_hand_whose_table_was_between_two_hands_closes_when_the_next_one
     closing = asyncio.create_task(
         LostHands(find, recorder, Games()).close(("home", "ada"), 7, lambda table, hand: state[table], {})
     )
-    await until(lambda: len(looks) > 2, 10)
+    await until(lambda: len(looks) > 2)
     assert closed == [] and not closing.done(), "the lobby may still show that the hand goes on"
     state[row.table] = False
     await asyncio.wait_for(closing, 10)

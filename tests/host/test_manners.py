@@ -154,7 +154,7 @@ async def test_an_account_with_one_table_accepts_the_challenge_that_answers_its_
     """The challenge takes the slot of the seek that it answers, and no other."""
     wish = WishSettings(game="othello", attributes={"accept": True})
     async with kit.lobby(), kit.running(kit.settings(wishes=(wish,), accounts=2)) as host:
-        await kit.until(lambda: host.runner.counters.hands >= 2, 20)
+        await kit.until(lambda: host.runner.counters.hands >= 2)
         assert max(account.slots.used for account in host.accounts) <= 1
 
 

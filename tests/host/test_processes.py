@@ -47,7 +47,7 @@ def position(game="doudizhu"):
     return Table(lobby="l", table="t", game=made, seat=seat, seed=7), state.view(seat)
 
 
-def decide(player, view, seconds=10.0):
+def decide(player, view, seconds=60.0):
     return player.decide(view, view.legal(), Budget(time.monotonic() + seconds))
 
 
@@ -132,7 +132,7 @@ def test_a_process_that_is_still_starting_costs_one_decision():
         player = strategy.player(table)
         with pytest.raises(ProcessLate, match="still starting"):
             decide(player, view, 0.01)
-        assert decide(player, view, 30.0).action in view.legal()
+        assert decide(player, view).action in view.legal()
     finally:
         strategy.close()
 
@@ -186,7 +186,7 @@ def test_a_process_that_is_too_large_before_it_is_ready_is_killed(remote):
     strategy = remote("random", memory_mb=1)
     assert strategy.pid is None
     with pytest.raises(ProcessFailed, match="MiB"):
-        strategy.await_ready(time.monotonic() + 10.0)
+        strategy.await_ready(time.monotonic() + 60.0)
     assert strategy.pid is None and strategy.starts == 2
 
 
@@ -218,11 +218,11 @@ strategy = ProcessStrategy(found.resolve("misbehaving-gil", {"seconds": 600}), P
 player = strategy.player(Table(lobby="l", table="t", game=game, seat=state.to_act[0], seed=7))
 threading.Timer(0.5, lambda: os.kill(os.getpid(), 9)).start()
 print(strategy.pid, flush=True)
-player.decide(view, view.legal(), Budget(time.monotonic() + 60))
+player.decide(view, view.legal(), Budget(time.monotonic() + 120))
 """
-    host = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    host = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
     assert host.returncode == -9, host.stderr
-    end = time.monotonic() + 5
+    end = time.monotonic() + 60
     while resident_bytes(int(host.stdout)) and time.monotonic() < end:
         time.sleep(0.02)
     assert resident_bytes(int(host.stdout)) == 0
@@ -243,14 +243,14 @@ async def test_at_the_table_a_bad_process_costs_its_own_tables_fallbacks_and_nob
         RouteSettings(game="othello", strategy=bad, fallback="test-random"),
         RouteSettings(strategy="test-random"),
     )
-    wishes = (WishSettings(game="othello"), WishSettings(game="doudizhu"))
-    async with kit.lobby(grant_ms=1200, bank_ms=0):  # a busy machine has the margin for an answer
+    wishes = (WishSettings(game="othello"), WishSettings(game="doudizhu", attributes={"grant_ms": 60_000}))
+    async with kit.lobby(grant_ms=1200, bank_ms=0, lag_ms=10_000):  # a busy machine has the time for an answer
         settings = kit.settings(wishes=wishes, tables=2, routes=routes, margin_ms=600.0)
         limits = LimitSettings(tables=100, quarantine_after=3, process_memory_mb=128)
         settings = change(settings, limits=limits)
         async with kit.running(settings, misbehaving) as host:
-            await kit.until(lambda: host.runner.counters.fallbacks["quarantined"] > 0, 40)
-            await kit.until(lambda: host.runner.counters.hands >= 4, 40)
+            await kit.until(lambda: host.runner.counters.fallbacks["quarantined"] > 0)
+            await kit.until(lambda: host.runner.counters.hands >= 4)
             # A busy machine may take longer to end a process than its tables have time; the thread comes back from it.
             await kit.until(lambda: not host.runner.workers.abandoned)
     assert kit.count("decisions WHERE game = 'doudizhu' AND fallback IS NOT NULL") == 0
@@ -263,7 +263,7 @@ async def test_at_the_table_a_process_that_floods_its_output_plays_on(kit, capfd
     async with kit.lobby():
         made = kit.settings(wishes=("othello",), routes=(RouteSettings(strategy="misbehaving-process-flood"),))
         async with kit.running(made, misbehaving) as host:
-            await kit.until(lambda: host.runner.counters.hands >= 2, 40)
+            await kit.until(lambda: host.runner.counters.hands >= 2)
     assert host.runner.counters.fallbacks == {}
     assert "thinking" not in "".join(capfd.readouterr())
 
@@ -304,7 +304,7 @@ def test_a_process_keeps_the_tempo_of_its_decisions_and_survives_statistics_that
     (tmp_path / "loose_tempo_plugin.py").write_text(source)
     strategy = ProcessStrategy(Plugins.load(tmp_path).resolve("loose-tempo", {}), ProcessLimits(plugins_dir=tmp_path))
     table, view = position()
-    player, deadline = strategy.player(table), time.monotonic() + 10.0
+    player, deadline = strategy.player(table), time.monotonic() + 60.0
     assert player.decide(view, view.legal(), Budget(deadline)).wait_ms == 150.0
     with pytest.raises(ProcessFailed, match="RecursionError"):
         player.decide(view, view.legal(), Budget(deadline, 1.0))

@@ -67,7 +67,7 @@ async def test_accounts_that_are_still_made_get_the_reloaded_settings(kit, monke
 
     def met(memory, *of):
         asked.set()
-        assert go_on.wait(20)
+        assert go_on.wait(60)
         return Counter()
 
     monkeypatch.setattr(StoreMemory, "met", met)
@@ -122,12 +122,13 @@ async def test_tables_play_on_while_a_strategy_is_loaded(kit, monkeypatch):
     async with kit.lobby():
         settings = kit.settings()
         async with kit.running(settings, kit.module("more", FirstStrategy)) as host:
+            await kit.until(lambda: host.runner.counters.decisions)  # it resolves its routes as it starts
             resolve, loading, go_on = host.plugins.resolve, asyncio.Event(), threading.Event()
             loop = asyncio.get_running_loop()
 
             def slowly(address, options):
                 loop.call_soon_threadsafe(loading.set)
-                go_on.wait(5)
+                assert go_on.wait(60)
                 return resolve(address, options)
 
             monkeypatch.setattr(host.plugins, "resolve", slowly)
@@ -188,7 +189,7 @@ async def test_a_strategy_that_no_route_names_any_more_ends_with_its_last_hand(k
             await kit.until(lambda: ended)
             assert {loaded.name for loaded in host.plans.loaded} == {"random", "rule-doudizhu"}
             host.interrupt()
-            await asyncio.wait_for(running, 20)
+            await asyncio.wait_for(running, 90)
     assert len(ended) == 1
 
 
@@ -202,4 +203,4 @@ async def test_the_signal_reloads(kit, monkeypatch):
             os.kill(os.getpid(), signal.SIGHUP)
             await kit.until(lambda: host.capacity.cap == 5)
             host.interrupt()
-            await asyncio.wait_for(running, 20)
+            await asyncio.wait_for(running, 90)

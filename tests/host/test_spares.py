@@ -25,7 +25,7 @@ def test_a_strategy_plays_in_a_spare_process_while_there_are_any(spares):
     strategies = [ProcessStrategy(found.resolve("random", {}), ProcessLimits(), spares, wait=False) for _ in range(3)]
     try:
         for strategy in strategies:
-            strategy.await_ready(time.monotonic() + 30.0)
+            strategy.await_ready(time.monotonic() + 60.0)
         pids = [strategy.pid for strategy in strategies]
         assert pids[:2] == waiting and pids[2] not in waiting
     finally:

@@ -93,7 +93,7 @@ async def test_all_five_strategies_play_where_the_configuration_puts_them(kit, t
 
         await kit.until(lambda: ended() == set(SEATS), seconds=120)
         host.interrupt()
-        await asyncio.wait_for(running, 30)
+        await asyncio.wait_for(running, 90)
     assert host.runner.counters.fallbacks == {}
     assert kit.count("decisions") == host.runner.counters.decisions
     rows = kit.rows("SELECT DISTINCT game, strategy, model_sha256 IS NOT NULL AS learnt FROM decisions")
