@@ -102,7 +102,7 @@ async def test_lobby_check_says_what_works_without_playing():
         token = lobby.add("ada")
         match = lobby.begin("ada", "Reversi")
         account = Account(name="ada", url=lobby.url, token=token)
-        report = await lobby_command.try_lobby(Botzone(account, BotzoneOptions(hello_s=0.2)), 5.0)
+        report = await lobby_command.try_lobby(Botzone(account, BotzoneOptions(hello_s=0.2)), 60.0)
         await asyncio.sleep(0.1)
     assert report == {"connect": True, "log in": True, "player": "ada", "list tables": True, "ping": True}
     assert match.answers == 0 and lobby.answers == []

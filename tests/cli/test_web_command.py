@@ -25,7 +25,7 @@ def test_sigterm_ends_open_games_and_removes_their_folders(tmp_path):
                     next(line for line in answer.iter_lines() if '"state":"playing"' in line)
             assert len(list((tmp_path / "var" / "play").iterdir())) == 1
             server.terminate()
-            assert server.wait(30) == 0
+            assert server.wait(90) == 0
         finally:
             server.kill()
     assert list((tmp_path / "var" / "play").iterdir()) == []
@@ -41,7 +41,7 @@ def test_ctrl_c_ends_it_without_a_word(tmp_path, times):
             server.stdout.readline()
             for _ in range(times):
                 server.send_signal(signal.SIGINT)
-            _, err = server.communicate(timeout=30)
+            _, err = server.communicate(timeout=90)
         finally:
             server.kill()
     assert (server.returncode, err) == (130, "")
