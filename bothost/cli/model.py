@@ -395,7 +395,10 @@ def _entry(folder: Path, of: str) -> tuple[Path, Any, dict[str, Any]]:
 
 def _moved(pointer: dict[str, Any]) -> str:
     """One change of an alias, in words."""
-    what = pointer["version"] or "what the package says"
+    from bothost.store.registry import CANARY, CHALLENGER, SHADOW
+
+    unset = "none" if pointer["alias"] in (CANARY, CHALLENGER, SHADOW) else "what the package says"
+    what = pointer["version"] or unset
     share = f" on {pointer['share']:.0%} of new tables" if pointer["share"] else ""
     return f"{pointer['strategy']}:{pointer['alias']} → {what}{share} ({pointer['kind']}: {pointer['reason']})"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any
@@ -58,6 +59,7 @@ def as_text(status: dict[str, Any]) -> str:
         *(("problem", output.printable(problem)) for problem in status["health"]),
         ("memory", "unknown" if status["rss_bytes"] is None else f"{status['rss_bytes'] / 2**20:.0f} MiB"),
         ("latency", ", ".join(_latency(name, stage) for name, stage in status["stages"].items())),
+        *_beside(status.get("registry") or {}),
     ]
     accounts = [
         (
@@ -82,6 +84,15 @@ def as_text(status: dict[str, Any]) -> str:
     ]
     bad = [(s["address"], _trouble(s)) for s in status["strategies"] if s["quarantined"] or s["hung_threads"]]
     return "\n\n".join(output.table(part) for part in (rows, accounts, models, results, bad) if part)
+
+
+def _beside(registry: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """The canaries and shadows, each with its version."""
+    if canaries := registry.get("canaries"):
+        yield "canary", ", ".join(f"{name}:{version}" for name, version in canaries.items())
+    if shadows := registry.get("shadow", {}).get("models"):
+        shown = ", ".join(f"{name}:{version}" for name, version in shadows.items())
+        yield "shadow", f"{shown}, {output.counted(registry['shadow']['decided'], 'decision')}"
 
 
 def _trouble(strategy: dict[str, Any]) -> str:

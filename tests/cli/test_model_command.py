@@ -108,6 +108,7 @@ def test_shadow_canary_and_levels_need_no_match(model):
     assert model("promote", f"phase-ppo:{VERSIONS[1]}", "--to", "level-2")[0] == 0
     found = aliases(model)
     assert (found["canary=0.1"], found["shadow"], found["level-2"]) == (VERSIONS[4], VERSIONS[3], VERSIONS[1])
+    assert "phase-ppo:canary → none (rollback" in model("rollback", "phase-ppo", "--alias", "canary")[1]
     code, _, err = model("promote", f"phase-ppo:{VERSIONS[4]}", "--to", "best")
     assert code == 1 and "not an alias" in err
 

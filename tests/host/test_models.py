@@ -5,6 +5,7 @@ import contextlib
 import gc
 import hashlib
 import random
+import re
 import threading
 from collections import Counter
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 
 import bothost_phase_ppo
 from bothost import Decision, ModelError, Player, Strategy
+from bothost.cli.status import as_text
 from bothost.config import RouteSettings
 from bothost.errors import StoreUnavailable
 from bothost.host import reload
@@ -287,6 +289,8 @@ async def test_after_a_reload_no_canary_and_no_shadow_of_a_strategy_without_a_ro
             made = registry.add(Counted, *model_folder(kit, alias), encoder_version=1, lineage={})
             registry.point(Counted, alias, made.version, share=share, reason="")
         await kit.until(lambda: host.models.shadow.decided and kit.count("games WHERE model_sha256 IS NOT NULL"))
+        shown = as_text(status_of(host))
+        assert re.search("canary +counted:r1\n", shown) and re.search(r"shadow +counted:r2, \d+ decision", shown)
         new = msgspec.structs.replace(host.settings, routes=(RouteSettings(strategy="test-random"),))
         assert +Counted.open and await reload.apply(host, lambda: new)
         await kit.until(lambda: not +Counted.open)

@@ -5,6 +5,7 @@ import { said } from "../i18n.js";
 import { Job } from "../job.js";
 import { Problem } from "../problem.js";
 
+const TRIALS = ["challenger", "canary", "shadow"]; // aliases that no package has
 const when = (us) => (us ? new Date(us / 1000).toLocaleString() : "");
 
 function Strategy({ found, reload, t }) {
@@ -33,7 +34,7 @@ function Strategy({ found, reload, t }) {
       ${found.versions.map((made) => html`<tr key=${made.version}><td data-label=${t("Version")}>${made.version}</td><td data-label=${t("Alias")}>${aliasesOf(made.version).map((label) => html`<span class="badge">${label}</span> `)}</td>
         <td data-label="sha256"><code>${made.sha256.slice(0, 12)}</code></td><td data-label=${t("Made")}>${when(made.created_us) || t("in the package")}
           ${made.lineage && html`<details><summary>${t("Lineage")}</summary><pre>${JSON.stringify(made.lineage, null, 1)}</pre></details>`}</td></tr>`)}</tbody></table></div>
-    ${found.history.length > 0 && html`<details><summary>${t("History")}</summary><ul>${found.history.map((moved) => html`<li>${when(moved.at_us)} ${moved.alias}: ${moved.kind} → ${moved.version ?? t("in the package")} (${said(moved.reason)})</li>`)}</ul></details>`}
+    ${found.history.length > 0 && html`<details><summary>${t("History")}</summary><ul>${found.history.map((moved) => html`<li>${when(moved.at_us)} ${moved.alias}: ${moved.kind} → ${moved.version ?? t(TRIALS.includes(moved.alias) ? "None" : "in the package")} (${said(moved.reason)})</li>`)}</ul></details>`}
     <form class="filters" onSubmit=${(event) => { event.preventDefault(); change("/api/models/promote", { strategy: found.strategy, alias, version }, `${found.strategy}:${alias} → ${version}? ${t("No match is played: the history will say so.")}`); }}>
       <label>${t("Alias")}<select value=${alias} onChange=${(event) => setAlias(event.target.value)}>${known.map((label) => html`<option value=${label}>${label}</option>`)}</select></label>
       <label>${t("Version")}<select value=${version} onChange=${(event) => setVersion(event.target.value)}>${found.versions.map((made) => html`<option value=${made.version}>${made.version}</option>`)}</select></label>
