@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import random
+import tempfile
 import types
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
@@ -80,6 +82,14 @@ def module(name: str, *strategies: type[Strategy], **hooks: Callable[..., Any]) 
     return made  # type: ignore[no-any-return]
 
 
+@functools.cache
+def _empty_database() -> bytes:
+    """A SQLite database with the current schema: a copy is made faster than the schema."""
+    with tempfile.TemporaryDirectory() as folder:
+        schema.upgrade(StoreSettings(url=f"sqlite:///{folder}/empty.db"))
+        return Path(folder, "empty.db").read_bytes()
+
+
 class Hosting:
     """Makes hosts that share one database."""
 
@@ -96,7 +106,10 @@ class Hosting:
         self.connection = connection
         self.timeouts = timeouts
         self.store_settings = StoreSettings(url=f"sqlite:///{folder}/log.db")
-        schema.upgrade(self.store_settings)
+        if (database := Path(folder, "log.db")).exists():
+            schema.upgrade(self.store_settings)
+        else:
+            database.write_bytes(_empty_database())
 
     def lobby(
         self, name: str, adapter: str, url: str, accounts: Sequence[AccountSettings], **settings: Any
