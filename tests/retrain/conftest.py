@@ -66,7 +66,7 @@ def fill(settings, folder, hands):
     async def write():
         log = DecisionLog.open(settings, "test", folder / "spool")
         for rows in hands:
-            await log.submit(rows)
+            log.submit(rows)  # all are written together
         await log.aclose()
 
     asyncio.run(write())

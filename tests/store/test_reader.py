@@ -42,7 +42,7 @@ async def hands(any_settings, tmp_path):
     ]
     log = DecisionLog.open(any_settings, "test", tmp_path / "spool")
     for rows in rng.sample(made, 40):
-        await log.submit(rows)
+        log.submit(rows)  # all are written together
     await log.aclose()
     return made
 

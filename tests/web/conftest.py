@@ -14,8 +14,8 @@ import pytest
 from bothost import rules
 from bothost.config import HostSettings, Settings, StoreSettings, WebSettings
 from bothost.plugins import Plugins
-from bothost.store import DecisionLog, DecisionRecord, EventsRecord, GameEndRecord, Store
-from bothost.testing.sample_rows import sample_decision, sample_game
+from bothost.store import DecisionRecord, EventsRecord, GameEndRecord, Store
+from bothost.testing.sample_rows import sample_decision, sample_game, write_rows
 from bothost.web import jobs
 from bothost.web.jobs import Jobs
 from bothost.web.server import serving
@@ -113,14 +113,8 @@ def logged(settings: StoreSettings, tmp_path: Path):
     """Logs the rows of hands."""
 
     def log(*hands):
-        async def write():
-            opened = DecisionLog.open(settings, "test", tmp_path / "spool")
-            for rows in hands:
-                await opened.submit(rows)
-            await opened.aclose()
-
         with ThreadPoolExecutor(1) as pool:  # Playwright's loop runs in this thread
-            pool.submit(lambda: asyncio.run(write())).result()
+            pool.submit(write_rows, settings, tmp_path, hands).result()
 
     return log
 

@@ -1,5 +1,6 @@
 """Clone me: a person's hands become a bot that they can play against."""
 
+import functools
 import json
 import random
 import unicodedata
@@ -13,6 +14,7 @@ from starlette.testclient import TestClient
 from bothost import rules
 from bothost.cli.options import alias_resolver
 from bothost.errors import UsageError
+from bothost.plugins import Plugins
 from bothost.store import consent
 from bothost.store.registry import Registry
 from bothost.strategy import Budget, Table
@@ -26,30 +28,33 @@ from bothost.web.viewers import Viewers
 OURS = {"Origin": "http://localhost"}
 
 
+@functools.cache
+def hand_of(played, seed, name):
+    """All rows of a hand of Othello at which somebody plays white as rule-othello does, against random moves."""
+    game = rules.game("othello")
+    rng, state = random.Random(seed), game.new_state(seed)
+    strategy = Plugins.load().resolve("rule-othello").make()
+    player = strategy.player(Table(lobby=LOBBY, table="t", game=game, seat=1, seed=seed))
+
+    def choose(number, legal):
+        action = rng.choice(legal)
+        if state.to_act[0] == 1:
+            action = int(player.decide(state.view(1), state.legal(1), Budget(1e12)).action)
+        state.apply(state.to_act[0], action)
+        return action
+
+    rows = played("othello", choose, seed=seed)
+    rows[0].lobby = LOBBY
+    rows[0].players = json.dumps([{"seat": 0, "player": "bot"}, {"seat": 1, "player": name}])
+    return rows
+
+
 @pytest.fixture
-def hands(site, logged, played):
-    """Logs hands of Othello at which eve plays white as rule-othello does, against random moves."""
+def hands(logged, played):
+    """Logs hands of Othello at which eve plays."""
 
     def log(count, name="eve"):
-        game = rules.game("othello")
-        strategy = site.plugins.resolve("rule-othello").make()
-        made = []
-        for seed in range(count):
-            rng, state = random.Random(seed), game.new_state(seed)
-            player = strategy.player(Table(lobby=LOBBY, table="t", game=game, seat=1, seed=seed))
-
-            def choose(number, legal, rng=rng, state=state, player=player):
-                action = rng.choice(legal)
-                if state.to_act[0] == 1:
-                    action = int(player.decide(state.view(1), state.legal(1), Budget(1e12)).action)
-                state.apply(state.to_act[0], action)
-                return action
-
-            rows = played("othello", choose, seed=seed)
-            rows[0].lobby = LOBBY
-            rows[0].players = json.dumps([{"seat": 0, "player": "bot"}, {"seat": 1, "player": name}])
-            made.append(rows)
-        logged(*made)
+        logged(*(hand_of(played, seed, name) for seed in range(count)))
 
     return log
 
