@@ -127,7 +127,7 @@ def test_the_tree_goes_along_with_the_hand() -> None:
 def test_pondering_searches_on_while_others_move() -> None:
     state = GAME.new_state(2)
     thinker = player(iterations=300, ponder=True)
-    pondered = 0
+    pondered, pause_s = 0, 0.05
     while not state.terminal and not pondered:
         seat = state.to_act[0]
         view = state.view(seat)
@@ -135,7 +135,8 @@ def test_pondering_searches_on_while_others_move() -> None:
             decision = thinker.decide(view, view.legal(), NO_CLOCK)
             pondered = (decision.stats or {}).get("pondered", 0)
             state.apply(seat, decision.action)
-            time.sleep(0.05)
+            time.sleep(pause_s)
+            pause_s *= 2  # for a busy machine
         else:
             state.apply(seat, doudizhu.rule_choice(view)[0])
     thinker.close()

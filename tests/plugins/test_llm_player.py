@@ -287,7 +287,7 @@ def test_budgets_end_the_requests_of_all_threads(endpoint, monkeypatch):
     for options, spent in (
         ({"max_requests": 2}, "2 requests"),
         ({"max_cost": 0.0005, "price_in": 2.0, "price_out": 10.0}, "0.0005 is spent"),
-        ({"requests_per_minute": 2.0, "timeout_ms": 1000.0}, "rate limit"),
+        ({"requests_per_minute": 2.0, "timeout_ms": 10_000.0}, "rate limit"),
     ):
         first, second, third = (LlmPlayer(Options(url=endpoint.url, model="m", **options)) for _ in range(3))
         for strategy in (first, second):

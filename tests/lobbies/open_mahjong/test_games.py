@@ -75,7 +75,7 @@ async def test_players_whom_the_lobby_forgot_while_their_sockets_stay_open_conne
             line.abort()
         await until(lambda: lobby.struck.count("forgotten") == 3)
         await until(
-            lambda: len(lobby.lines) == 3 and [len(room["player_list"]) for room in lobby.rooms.listed()] == [3], 20
+            lambda: len(lobby.lines) == 3 and [len(room["player_list"]) for room in lobby.rooms.listed()] == [3]
         )
 
 
@@ -89,13 +89,13 @@ async def test_players_whom_the_lobby_forgot_in_a_room_find_out(kit, monkeypatch
         return any((len(room["player_list"]), len(room["ready_list"])) == (count, count - 1) for room in rooms)
 
     async with opened() as lobby, kit.hosting(lobby, NAMES[:count], ready_after_s=0.3) as host:
-        await until(all_ready, 20)
+        await until(all_ready)
         assert not lobby.playing
         lobby.lines.clear()
         if count < 4:
-            await until(lambda: len(lobby.lines) >= count - 1 and all_ready(), 20)
+            await until(lambda: len(lobby.lines) >= count - 1 and all_ready())
         else:
-            await until(lambda: all(account.connection.reconnects for account in host.accounts), 20)
+            await until(lambda: all(account.connection.reconnects for account in host.accounts))
 
 
 async def test_a_match_of_four_accounts_of_ours(kit):
@@ -174,7 +174,7 @@ async def test_who_was_away_while_the_seats_were_switched_plays_on(kit):
         match.round = 4  # the next hand begins a round
         await until(lambda: match.round == 5)
         lobby.break_line(10_000_001)
-        await until(lambda: match.round == 6, 40.0)
+        await until(lambda: match.round == 6)
         assert lobby.deleted == 0
     assert lobby.silences == {}
     assert host.runner.counters.fallbacks == {}
