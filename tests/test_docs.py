@@ -62,10 +62,10 @@ def test_there_are_nine_hooks_and_each_has_a_test() -> None:
         assert any(name in source for source in sources.values()), f"no test speaks of {name}"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_every_module_says_what_it_is(path: Path) -> None:
-    docstring = ast.get_docstring(ast.parse(path.read_text("utf-8")))
-    assert docstring and len(docstring) > 20, f"{path} has no docstring"
+def test_every_module_says_what_it_is() -> None:
+    said = {path: ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "" for path in MODULES}
+    assert len(said) > 500
+    assert [path for path, docstring in said.items() if len(docstring) <= 20] == [], "they have no docstring"
 
 
 @pytest.mark.parametrize("name", bothost.__all__)
