@@ -177,7 +177,7 @@ def test_a_clone_with_tempo_needs_to_know_how_long_moves_took(page, served, site
     page.get_by_label("A strategy may be trained").check()
     page.get_by_label("It also takes as long").check()
     page.get_by_role("button", name="train a clone").click()
-    page.wait_for_selector("text=the log knows how long 0 moves of eve took", timeout=180_000)
+    page.wait_for_selector("text=the log knows how long 0 moves of eve took", timeout=250_000)
     assert not list((site.settings.host.data_dir / "clones").glob("*"))
 
 
@@ -210,7 +210,7 @@ def test_a_clone_is_trained_measured_and_seated_in_the_browser(page, served, sit
     assert train.is_disabled()
     page.get_by_label("A strategy may be trained").check()
     train.click()
-    page.wait_for_selector("text=your clones", timeout=180_000)
+    page.wait_for_selector("text=your clones", timeout=250_000)
     assert consent.recorded(site.store)[LOBBY, "小明"].granted
     (made,) = Registry(site.store, site.settings.host.data_dir / "models").versions("fm-clone")
     training = made.lineage["training"]

@@ -245,7 +245,7 @@ def test_a_promotion_in_the_browser_shows_what_the_gate_measured(page, served, s
     panel.get_by_label("version").select_option(level)
     panel.get_by_role("button", name="play for it").click()
     verdict = panel.get_by_role("alert")
-    verdict.wait_for(timeout=120_000)
+    verdict.wait_for(timeout=250_000)
     assert "not promoted" in verdict.inner_text() and "2 deals, it won" in verdict.inner_text()
     assert audited(site) == [("gate", ANY)] and audited(site)[0][1].items() >= {"version": level, "deals": 2}.items()
 
