@@ -15,7 +15,8 @@ UV_INSTALL := $(BIN)/uv pip install --quiet --python $(BIN)/python --compile-byt
 EXTRAS := train ray postgres envs ladder minari dev
 NATIVE := $(shell find bothost/native tests/native -name '*.h' -o -name '*.cpp' -o -name CMakeLists.txt)
 CPP := $(filter %.h %.cpp,$(NATIVE))
-# Three on two cores, four at most: many tests wait for a clock or for another process.
+# Three on two cores, four at most: many tests wait for a clock or for another process. A process that has ended its own
+# tests steals from the others, so that each has few modules and long tests keep none of them waiting.
 TEST_PROCESSES ?= $(shell $(PYTHON) -c 'import os; print(min(4, (os.cpu_count() or 1) * 3 // 2))')
 # Two active-wait thread pools under load starve each other: one thread per process, and passive waiting.
 export OMP_NUM_THREADS ?= 1
@@ -56,7 +57,7 @@ run: $(PLAYABLE)  ## embedded lobby, host and bots on this machine; Ctrl-C stops
 	@$(BIN)/bothost demo --config config.toml
 
 test: install lint  ## what must pass; 8 minutes on 2 cores after the install
-	$(BIN)/pytest -m 'not long' -n $(TEST_PROCESSES)
+	$(BIN)/pytest -m 'not long' -n $(TEST_PROCESSES) --dist worksteal
 
 lint: install  ## style, types, layers
 	$(BIN)/ruff check .
