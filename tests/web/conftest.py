@@ -168,6 +168,7 @@ def chromium():
     playwright = pytest.importorskip("playwright.sync_api")
     with playwright.sync_playwright() as started:
         arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
+        arguments.append("--renderer-process-limit=1")  # else it starts two spare ones for each page
         browser = started.chromium.launch(executable_path=program, args=arguments)
         yield browser
         browser.close()
