@@ -1,12 +1,12 @@
 """The value network of the luck adjustment, and how much the adjustment reduces the variance.
 
-    python -m experiments.mahjong_luck hands --hands 1000 --first 0 --out hands-0.npz
+    python -m experiments.mahjong_luck hands model.safetensors --hands 1000 --first 0 --out hands-0.npz
     python -m experiments.mahjong_luck fit hands-*.npz --out bothost/rules/mahjong_luck.npy
     python -m experiments.mahjong_luck variance JOURNAL...
 
-``hands`` plays hands of four rule players and keeps what the network sees before each draw. ``fit`` fits the scores by
-least squares, then λ-returns, which vary less. ``variance`` reads journals of four contestants: ``bothost arena mahjong
-A B C D --luck-adjusted --journal FILE``.
+``hands`` plays hands of one rule player and three seats of a version of mahjong-ppo, and keeps what the network of luck
+sees before each draw. ``fit`` fits the scores by least squares, then λ-returns, which vary less. ``variance`` reads
+journals of four contestants: ``bothost arena mahjong A B C D --luck-adjusted --journal FILE``.
 """
 
 from __future__ import annotations
@@ -19,52 +19,65 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import torch
 
 from bothost.rules import game, mahjong
+from bothost.training.rollout import choose
+from bothost_mahjong_ppo.model import MahjongNet
+from bothost_mahjong_ppo.selfplay import CURRICULUM, Group, Opponents, new_hands, observe, play_out
 
-FIRST, SECOND = 48, 24
+PLAYERS = Opponents(CURRICULUM[-1])
+FIRST, SECOND = 128, 64
 """Hidden units, as in ``luck.h``."""
+INPUTS = 4 * 17 + 4 + 1
+"""Numbers that it sees for a seat: those of all seats, who draws, and the tiles in the wall."""
 SCALE = 10.0
 """Points of an output of 1 before the last layer is scaled."""
 FIRST_SEED = 10_000_000
 """Seeds of the hands begin here: matches have other ones."""
+AT_ONCE = 256
+"""Hands."""
 BATCH = 1024
 LAMBDA = 0.8
 """Weight of later values in the λ-returns (Sutton and Barto, chapter 12)."""
 
 
-def play(hands: int, first: int) -> dict[str, npt.NDArray[Any]]:
-    """All draws of hands of four rule players.
+def play(network: MahjongNet, hands: int, first: int) -> dict[str, npt.NDArray[Any]]:
+    """All draws of hands in which the network draws its actions.
 
     ``inputs`` (n, 4, 17), ``drawers`` (n,), ``wall`` (n,) as ``mahjong.luck_inputs``; ``scores`` (n, 4), ``hand`` (n,).
     """
+    rng, table = np.random.default_rng(first), game("mahjong", preset="botzone")
+
+    def decide(group: Group) -> list[int]:
+        observations, legal = observe([(hand.state, seat) for hand, seat in group], 0.0, rng)
+        chosen: list[int] = choose(network, observations, legal, rng).actions.tolist()
+        return chosen
+
     kept: dict[str, list[npt.NDArray[Any]]] = {"inputs": [], "drawers": [], "wall": [], "scores": [], "hand": []}
-    for number in range(first, first + hands):
-        state = game("mahjong").new_state(FIRST_SEED + number)
-        while not state.terminal:
-            seat = state.to_act[0]
-            state.apply(seat, mahjong.rule_choice(state.view(seat))[0])
-        inputs, drawers, wall = mahjong.luck_inputs(state)
-        kept["inputs"].append(inputs)
-        kept["drawers"].append(drawers)
-        kept["wall"].append(wall)
-        kept["scores"].append(np.broadcast_to(np.asarray(state.returns, np.float32), (len(wall), 4)))
-        kept["hand"].append(np.full(len(wall), number))
+    for begin in range(first, first + hands, AT_ONCE):
+        played = new_hands(table, PLAYERS, min(AT_ONCE, first + hands - begin), FIRST_SEED + begin)
+        play_out(played, PLAYERS, decide, rng)
+        for number, state in enumerate((hand.state for hand in played), begin):
+            inputs, drawers, wall = mahjong.luck_inputs(state)
+            kept["inputs"].append(inputs.astype(np.float16))
+            kept["drawers"].append(drawers)
+            kept["wall"].append(wall)
+            kept["scores"].append(np.broadcast_to(np.asarray(state.returns, np.float32), (len(wall), 4)))
+            kept["hand"].append(np.full(len(wall), number))
     return {key: np.concatenate(values) for key, values in kept.items()}
 
 
 def fit(files: Sequence[Path], rounds: int, seed: int) -> npt.NDArray[np.float32]:
     """The network's weights in the order of ``luck.h``. Every tenth hand is held out; its fit is printed each round."""
-    import torch
-
     torch.manual_seed(seed)
     parts = [np.load(file, allow_pickle=False) for file in files]
     data = {key: torch.from_numpy(np.concatenate([part[key] for part in parts])) for key in parts[0].files}
-    x, scores, hand = seats_in_turn(data["inputs"], data["drawers"], data["wall"]), data["scores"], data["hand"]
+    scores, hand = data["scores"], data["hand"]
     held_out = hand % 10 == 0
     train = torch.nonzero(~held_out).squeeze(-1)
     layers: Any = torch.nn.Sequential(
-        torch.nn.Linear(x.shape[-1], FIRST),
+        torch.nn.Linear(INPUTS, FIRST),
         torch.nn.ReLU(),
         torch.nn.Linear(FIRST, SECOND),
         torch.nn.ReLU(),
@@ -72,7 +85,8 @@ def fit(files: Sequence[Path], rounds: int, seed: int) -> npt.NDArray[np.float32
     )
 
     def values(rows: torch.Tensor) -> torch.Tensor:
-        out: torch.Tensor = SCALE * layers(rows).squeeze(-1)
+        seats = seats_in_turn(data["inputs"][rows].float(), data["drawers"][rows], data["wall"][rows])
+        out: torch.Tensor = SCALE * layers(seats).squeeze(-1)
         return out - out.mean(1, keepdim=True)
 
     def approach(targets: torch.Tensor, epochs: float, rate: float) -> None:
@@ -81,7 +95,7 @@ def fit(files: Sequence[Path], rounds: int, seed: int) -> npt.NDArray[np.float32
         schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rate, total_steps=steps)
         for _ in range(steps):
             rows = train[torch.randint(len(train), (BATCH,))]
-            loss: Any = ((values(x[rows]) - targets[rows]) ** 2).mean() / SCALE**2
+            loss: Any = ((values(rows) - targets[rows]) ** 2).mean() / SCALE**2
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
@@ -90,7 +104,7 @@ def fit(files: Sequence[Path], rounds: int, seed: int) -> npt.NDArray[np.float32
     approach(scores, 2, 4e-3)
     for number in range(rounds + 1):
         with torch.no_grad():
-            now = torch.cat([values(rows) for rows in x.split(1 << 14)])
+            now = torch.cat([values(rows) for rows in torch.arange(len(hand)).split(1 << 14)])
         missed = ((now[held_out] - scores[held_out]) ** 2).mean() / (scores[held_out] ** 2).mean()
         print(f"round {number}: explains {1 - float(missed):.4f} of the variance of scores, over all held-out draws")
         if number < rounds:
@@ -114,9 +128,7 @@ def lambda_returns(
 
 
 def seats_in_turn(inputs: Any, drawers: Any, wall: Any) -> Any:
-    """What the network sees for each seat: (n, 4, 73)."""
-    import torch
-
+    """What the network sees for each seat: (n, 4, ``INPUTS``)."""
     rows = []
     for seat in range(4):
         own_first = [inputs[:, (seat + i) % 4] for i in range(4)]
@@ -152,6 +164,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True, dest="command")
     hands = commands.add_parser("hands")
+    hands.add_argument("network", type=Path, help="model.safetensors of a version")
     hands.add_argument("--hands", type=int, default=1000)
     hands.add_argument("--first", type=int, default=0)
     hands.add_argument("--out", type=Path, required=True)
@@ -164,7 +177,10 @@ def main() -> None:
     spread.add_argument("journals", type=Path, nargs="+")
     given = parser.parse_args()
     if given.command == "hands":
-        np.savez(given.out, allow_pickle=False, **play(given.hands, given.first))
+        torch.set_num_threads(1)
+        network = MahjongNet()
+        network.begin_with(given.network)
+        np.savez(given.out, allow_pickle=False, **play(network, given.hands, given.first))
     elif given.command == "fit":
         np.save(given.out, fit(given.files, given.rounds, given.seed), allow_pickle=False)
     else:

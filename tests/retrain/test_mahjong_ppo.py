@@ -122,7 +122,7 @@ def test_a_network_of_another_encoding_is_not_trained_as_if_it_were_of_this_one(
 
 def test_a_retraining_begins_with_no_other_version_than_the_champion(tools, tmp_path):
     with pytest.raises(UsageError, match="starts with the champion"):
-        retrain(tools, asked(start="v9"), tmp_path / "job", SILENT)
+        retrain(tools, asked(start="v10"), tmp_path / "job", SILENT)
 
 
 def test_a_retraining_that_was_interrupted_ends_as_one_that_was_not(tools, tmp_path):

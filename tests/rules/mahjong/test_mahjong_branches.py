@@ -60,7 +60,7 @@ def test_both_rule_players_go_on_in_their_own_ways():
 def estimate(state):
     """Values (4,) of the hands before the last draw, by the weights of ``mahjong.luck``."""
     inputs, drawers, wall = (of[-1] for of in mahjong.luck_inputs(state))
-    weights, widths = np.load(mahjong.LUCK_WEIGHTS), (4 * inputs.shape[1] + 5, 48, 24, 1)
+    weights, widths = np.load(mahjong.LUCK_WEIGHTS), (4 * inputs.shape[1] + 5, 128, 64, 1)
     place = np.eye(4)[(np.arange(4) - drawers) % 4]
     x = np.array([[*np.roll(inputs, -seat, axis=0).ravel(), *place[seat], wall / 84] for seat in range(4)])
     for n, m in pairwise(widths):

@@ -31,7 +31,7 @@ using SeatInputs = BySeat<std::array<float, kSeatInputs>>;
 /// seat's view of the table, less the mean over the seats.
 class LuckNetwork {
  public:
-  static constexpr std::size_t kFirst = 48, kSecond = 24;
+  static constexpr std::size_t kFirst = 128, kSecond = 64;
   static constexpr std::size_t kInputs = kSeats * kSeatInputs + kSeats + 1;
   static constexpr std::size_t kWeights = (kInputs + 1) * kFirst + (kFirst + 1) * kSecond + kSecond + 1;
   /// Layer by layer: the weights of each input, then the biases. Inputs: those of the own seat, of the seats
