@@ -27,13 +27,16 @@ SCRIPT = """
         given = [word for option in options for word in ("--option", option)]
         assert main(["retrain", name, "--out", out, *given, *words, "--json"]) == 0
 
+    def is_the_training(process):
+        return any(word.startswith("ray::Trainee") for word in process.info["cmdline"] or ())
+
     def kill_the_training(out):
+        while (found := next(filter(is_the_training, psutil.process_iter(["cmdline"])), None)) is None:
+            time.sleep(0.05)
         while not list(Path(out).glob("training/checkpoint-*[1-9]/state.json")):
             time.sleep(0.005)
-        for process in psutil.process_iter(["cmdline"]):
-            if any(word.startswith("ray::Trainee") for word in process.info["cmdline"] or ()):
-                process.kill()
-                Path("killed").touch()
+        found.kill()
+        Path("killed").touch()
 
     def on_a_cluster(cpus=2):
         head = {"num_cpus": cpus, "node_ip_address": "127.0.0.1", "include_dashboard": False}
