@@ -24,10 +24,10 @@ from torch import Tensor
 
 from bothost.errors import UsageError
 from bothost.inference import legal_masks
-from bothost.rules import FloatArray, Game, View
+from bothost.rules import Game, View
 from bothost.rules.pairing import rule_returns
 from bothost.training.loop import Count, Iteration, Learner, Outcome, Positive, Share, set_learning_rate
-from bothost.training.ppo import clip_gradients, masked_log_probs
+from bothost.training.ppo import clip_gradients
 from bothost.training.rollout import draw
 from bothost_phase_ppo.encode import ACTIONS, CANDIDATE, POSITION, WIN_POINTS, Symmetries, encode
 from bothost_phase_ppo.model import CandidateNet, begin_with, listed
@@ -95,29 +95,35 @@ class Choices(NamedTuple):
             raise UsageError(f"{file} holds no choices: {error}", advice="remove it, or name another folder") from error
 
 
-class Batch(NamedTuple):
-    """n choices with m legal actions in all, as the network sees them."""
+class Seen(NamedTuple):
+    """What the network sees of n choices with m legal actions in all."""
 
     positions: Tensor
     """(n, 400) float32."""
-    values: Tensor
-    """(n,)."""
     rows: Tensor
     """(m,): to which choice each action belongs."""
     actions: Tensor
     """(m,)."""
     candidates: Tensor
     """(m, 32) float32."""
+
+    def renamed(self, symmetries: Symmetries, number: int) -> Seen:
+        """The same after a permutation of the colours."""
+        inputs = torch.from_numpy(symmetries.features[number, :POSITION])
+        actions = torch.from_numpy(symmetries.actions[number])[self.actions]
+        return self._replace(positions=self.positions[:, inputs], actions=actions)
+
+
+class Batch(NamedTuple):
+    """n choices with m legal actions in all, to learn from."""
+
+    seen: Seen
+    values: Tensor
+    """(n,)."""
     gains: Tensor
     """(m,)."""
     log_probs: Tensor
     """(m,)."""
-
-    def renamed(self, symmetries: Symmetries, number: int) -> Batch:
-        """The batch after a permutation of the colours."""
-        inputs = torch.from_numpy(symmetries.features[number, :POSITION])
-        actions = torch.from_numpy(symmetries.actions[number])[self.actions]
-        return self._replace(positions=self.positions[:, inputs], actions=actions)
 
 
 class Memory:
@@ -135,15 +141,8 @@ class Memory:
         """The choices at ``index`` (n,)."""
         chosen = self.all
         rows, actions, at = listed(chosen.legal, self.begin, index)
-        return Batch(
-            chosen.positions[index].float(),
-            chosen.values[index],
-            rows,
-            actions,
-            chosen.candidates[at].float(),
-            chosen.gains[at],
-            chosen.log_probs[at],
-        )
+        seen = Seen(chosen.positions[index].float(), rows, actions, chosen.candidates[at].float())
+        return Batch(seen, chosen.values[index], chosen.gains[at], chosen.log_probs[at])
 
 
 class ExpertLearner(Learner):
@@ -190,52 +189,51 @@ class ExpertLearner(Learner):
         parts = []
         while states:
             views = [state.view(state.to_act[0]) for state in states]
-            observations = encode(views)
-            allowed = torch.from_numpy(legal_masks([view.legal() for view in views], ACTIONS))
-            log_probs, values = self._policy(observations, allowed)
-            actions = draw(log_probs, rng).tolist()
-            parts.append(self.valued(views, torch.from_numpy(observations), allowed, log_probs, values, rng))
-            for state, action in zip(states, actions, strict=True):
+            ids = [view.legal() for view in views]
+            actions = np.array([legal[0] for legal in ids])
+            open_ = np.array([i for i, legal in enumerate(ids) if len(legal) > 1], np.int64)
+            if len(open_):
+                asked = [views[i] for i in open_]
+                allowed = torch.from_numpy(legal_masks([ids[i] for i in open_], ACTIONS))
+                observations = torch.from_numpy(encode(asked))
+                found, log_probs = self.valued(asked, observations, allowed, rng)
+                parts.append(found)
+                actions[open_] = draw(log_probs, rng)
+            for state, action in zip(states, actions.tolist(), strict=True):
                 state.apply(state.to_act[0], action)
             states = [state for state in states if not state.terminal]
         return Memory(parts).all
 
-    def _policy(self, observations: FloatArray, allowed: Tensor) -> tuple[Tensor, Tensor]:
-        """Log probabilities (n, 58) and values (n,) of the first network, averaged over rotations of the colours."""
-        count = len(self.rotations.actions)
-        with torch.inference_mode():
-            logits, values = self.first(torch.from_numpy(self.rotations.rename(observations)))
-        back = torch.from_numpy(self.rotations.name_back(logits.numpy()))
-        log_probs = masked_log_probs(back, allowed[:, None].expand(-1, count, -1)).mean(dim=1)
-        return masked_log_probs(log_probs, allowed), values.reshape(-1, count).mean(dim=1)
-
     def valued(
-        self,
-        views: Sequence[View],
-        observations: Tensor,
-        allowed: Tensor,
-        log_probs: Tensor,
-        values: Tensor,
-        rng: np.random.Generator,
-    ) -> Choices:
-        """The choices that are kept, with the gains of their actions."""
+        self, views: Sequence[View], observations: Tensor, allowed: Tensor, rng: np.random.Generator
+    ) -> tuple[Choices, Tensor]:
+        """The choices that are kept, with the gains of their actions; and the policy's log probabilities (n, 58)."""
+        rows, actions = allowed.nonzero(as_tuple=True)
+        candidates = observations[:, POSITION:].view(-1, ACTIONS, CANDIDATE)[allowed]
+        seen = Seen(observations[:, :POSITION], rows, actions, candidates)
+        log_probs, values = averaged(self.first, seen, self.rotations)
         probs = log_probs.exp()
         likely = allowed & (probs >= self.options.least_odds * probs.amax(dim=1, keepdim=True))
         contested = likely.sum(dim=1) > 1
         gains = torch.zeros(allowed.shape)
         for i in contested.nonzero()[:, 0].tolist():
-            actions = likely[i].nonzero()[:, 0]
+            tried = likely[i].nonzero()[:, 0]
             seed = int(rng.integers(2**63))
-            leads = rule_returns(views[i], deals=self.options.deals, seed=seed, actions=actions.int().numpy())
+            leads = rule_returns(views[i], deals=self.options.deals, seed=seed, actions=tried.int().numpy())
             worth = torch.from_numpy((leads + WIN_POINTS * np.sign(leads)).mean(axis=0))
-            odds = probs[i, actions]
-            gains[i, actions] = worth - (odds * worth).sum() / odds.sum()
-        others = torch.from_numpy(rng.random(len(views)) < self.options.others)
-        kept = contested | (others & (allowed.sum(dim=1) > 1))
-        legal = allowed[kept]
-        candidates = observations[kept, POSITION:].view(-1, ACTIONS, CANDIDATE)[legal]
-        positions = observations[kept, :POSITION].half()
-        return Choices(positions, legal, values[kept], candidates.half(), gains[kept][legal], log_probs[kept][legal])
+            odds = probs[i, tried]
+            gains[i, tried] = worth - (odds * worth).sum() / odds.sum()
+        kept = contested | torch.from_numpy(rng.random(len(views)) < self.options.others)
+        among = kept[rows]
+        choices = Choices(
+            seen.positions[kept].half(),
+            allowed[kept],
+            values[kept],
+            candidates[among].half(),
+            gains[rows, actions][among],
+            log_probs[rows, actions][among],
+        )
+        return choices, log_probs
 
     def memories(self) -> tuple[Memory, Memory]:
         """The choices to learn from, and those held out. Raises UsageError if there are too few."""
@@ -263,7 +261,8 @@ class ExpertLearner(Learner):
         sums = np.zeros(3)
         for _ in range(options.steps):
             index = torch.from_numpy(rng.integers(len(memory), size=options.minibatch))
-            batch = memory.batch(index).renamed(self.symmetries, int(rng.integers(24)))
+            batch = memory.batch(index)
+            batch = batch._replace(seen=batch.seen.renamed(self.symmetries, int(rng.integers(24))))
             terms = losses(self.model, batch, options.temperature)
             self.optimizer.zero_grad(set_to_none=True)
             torch.autograd.backward(terms[0])
@@ -278,7 +277,8 @@ class ExpertLearner(Learner):
         if iteration.part_done < self.collecting:
             return {}
         _, held_out = self.memories()
-        return {"gain": float(chosen_gains(self.model, held_out.batch(torch.arange(len(held_out)))).mean())}
+        batch = held_out.batch(torch.arange(len(held_out)))
+        return {"gain": float(chosen_gains(self.model, batch, self.rotations).mean())}
 
     def note(self, figures: Mapping[str, float]) -> str:
         """See ``Learner``."""
@@ -293,8 +293,8 @@ def losses(model: CandidateNet, batch: Batch, temperature: float) -> tuple[Tenso
     Its minimum is the first policy times exp(gain / temperature), normalised. It is linear in the gains. The squared
     error of the value is a part of it.
     """
-    log_probs, values = model.among(batch.positions, batch.rows, batch.actions, batch.candidates)
-    probs, choices = log_probs.exp(), len(batch.positions)
+    log_probs, values = model.among(*batch.seen)
+    probs, choices = log_probs.exp(), len(batch.values)
     gain = (probs * batch.gains).sum() / choices
     divergence = (probs * (log_probs - batch.log_probs).clamp(-20.0, 20.0)).sum() / choices
     entropy = -(probs * log_probs).sum() / choices
@@ -303,14 +303,21 @@ def losses(model: CandidateNet, batch: Batch, temperature: float) -> tuple[Tenso
 
 
 @torch.inference_mode()
-def chosen_gains(model: CandidateNet, batch: Batch) -> Tensor:
-    """Gains (n,) of the most probable actions, averaged over the rotations of the colours as in play."""
-    rotations = Symmetries(4)
-    sums = torch.zeros_like(batch.gains)
-    for number in range(4):
-        renamed = batch.renamed(rotations, number)
-        sums += model.among(renamed.positions, batch.rows, renamed.actions, batch.candidates)[0]
-    shape = (len(batch.positions), ACTIONS)
-    policy = torch.full(shape, -torch.inf).index_put((batch.rows, batch.actions), sums)
-    gains = torch.zeros(shape).index_put((batch.rows, batch.actions), batch.gains)
+def averaged(model: CandidateNet, seen: Seen, symmetries: Symmetries) -> tuple[Tensor, Tensor]:
+    """Log probabilities (n, 58), -1e9 for illegal actions, and values (n,): means over permutations, as in play."""
+    sums, values = torch.zeros(len(seen.actions)), torch.zeros(len(seen.positions))
+    count = len(symmetries.actions)
+    for number in range(count):
+        log_probs, found = model.among(*seen.renamed(symmetries, number))
+        sums += log_probs
+        values += found
+    none = torch.full((len(values), ACTIONS), -1e9)
+    return none.index_put((seen.rows, seen.actions), sums / count).log_softmax(dim=1), values / count
+
+
+@torch.inference_mode()
+def chosen_gains(model: CandidateNet, batch: Batch, rotations: Symmetries) -> Tensor:
+    """Gains (n,) of the most probable actions."""
+    policy, _ = averaged(model, batch.seen, rotations)
+    gains = torch.zeros_like(policy).index_put((batch.seen.rows, batch.seen.actions), batch.gains)
     return gains.gather(1, policy.argmax(dim=1, keepdim=True))[:, 0]

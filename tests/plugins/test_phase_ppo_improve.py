@@ -15,7 +15,7 @@ from bothost.training.loop import Iteration
 from bothost.training.metrics import read
 from bothost.training.model_pool import ModelPool
 from bothost_phase_ppo.encode import Symmetries
-from bothost_phase_ppo.improve import Batch, Choices, ExpertLearner, ImproveOptions, Memory, losses
+from bothost_phase_ppo.improve import Batch, Choices, ExpertLearner, ImproveOptions, Memory, Seen, losses
 from bothost_phase_ppo.train import Options, PhasePpoTrainer
 
 SMALL = ImproveOptions(collecting=0.6, hands=3, deals=2, steps=2, minibatch=64)
@@ -51,7 +51,8 @@ def learner(tmp_path_factory):
 def test_the_loss_has_its_minimum_at_the_first_policy_times_the_exponential_of_the_gains():
     first, gains = torch.tensor([0.5, 0.3, 0.2]), torch.tensor([-1.0, 0.5, 2.0])
     rows = torch.zeros(3, dtype=torch.long)
-    batch = Batch(torch.zeros(1, 400), torch.tensor([0.25]), rows, rows, torch.zeros(3, 32), gains, first.log())
+    seen = Seen(torch.zeros(1, 400), rows, rows, torch.zeros(3, 32))
+    batch = Batch(seen, torch.tensor([0.25]), gains, first.log())
     logits, value = torch.zeros(3, requires_grad=True), torch.zeros(1, requires_grad=True)
 
     class Net:
@@ -85,7 +86,8 @@ def test_gains_are_those_of_playouts_of_the_likely_actions(monkeypatch, tmp_path
     allowed = torch.zeros(1, 58, dtype=torch.bool)
     allowed[0, legal] = True
     seen = torch.zeros(1, 400 + 58 * 32)
-    found = learner.valued([view], seen, allowed, log_probs, torch.zeros(1), np.random.default_rng(0))
+    monkeypatch.setattr("bothost_phase_ppo.improve.averaged", lambda *_: (log_probs, torch.zeros(1)))
+    found, _ = learner.valued([view], seen, allowed, np.random.default_rng(0))
     worth = legal[:2] + 10.0
     expected = worth - (0.6 * worth[0] + 0.4 * worth[1])
     np.testing.assert_allclose(found.gains[:2], expected, atol=1e-4)
@@ -98,22 +100,22 @@ def test_a_batch_has_the_same_policy_as_whole_observations(learner):
     index = torch.tensor([3, len(choices.values) + 3, 0])
     batch = memory.batch(index)
     dense = torch.zeros(3, 58, 32)
-    dense[batch.rows, batch.actions] = batch.candidates
+    dense[batch.seen.rows, batch.seen.actions] = batch.seen.candidates
     for number in (0, 5):
-        seen = torch.cat([batch.positions, dense.reshape(3, -1)], dim=1).numpy()
+        seen = torch.cat([batch.seen.positions, dense.reshape(3, -1)], dim=1).numpy()
         symmetry = Symmetries(24)
         observations = torch.from_numpy(seen[:, symmetry.features[number]])
-        renamed = batch.renamed(symmetry, number)
+        renamed = batch.seen.renamed(symmetry, number)
         with torch.no_grad():
             logits, values = made.model(observations)
-            found, found_values = made.model.among(*renamed[:1], renamed.rows, renamed.actions, renamed.candidates)
+            found, found_values = made.model.among(*renamed)
         assert found.exp().sum().item() == pytest.approx(3.0, abs=1e-5)
         for row in range(3):
             of_row = renamed.rows == row
             expected = logits[row, renamed.actions[of_row]].log_softmax(dim=0)
             torch.testing.assert_close(found[of_row], expected, atol=1e-5, rtol=0.0)
         torch.testing.assert_close(found_values, values)
-    torch.testing.assert_close(batch.positions[0], batch.positions[1])
+    torch.testing.assert_close(batch.seen.positions[0], batch.seen.positions[1])
 
 
 def test_choices_are_the_same_from_a_file(learner, tmp_path):
