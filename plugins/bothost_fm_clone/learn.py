@@ -85,13 +85,13 @@ def crowd_of(
 ) -> SharedClone:
     """The clone of everybody in these decisions. ``fresh``: ``start`` is not trained, so nothing pulls towards it."""
     names, number = np.unique(learnt.players.astype(str), return_inverse=True)
-    seen = start.seen(learnt.samples)
     width = start.shape.width
     machine = ConditionalMachine(replace(start.shape, players=len(names)))
     machine.load(_with_last_rows(_planted(start, seed) if fresh else start.parameters, width, 1, len(names)))
     if not fresh:
         machine.anchor()
     rate, decay = (options.rate, options.decay) if fresh else (options.rate / 5, DECAY)
+    seen = start.seen(learnt.samples, np.random.default_rng(seed))
     for epoch in range(options.passes):
         rng = np.random.default_rng([seed, epoch])
         order = rng.permutation(len(learnt))
@@ -99,6 +99,9 @@ def crowd_of(
         known = rng.random(len(learnt)) < (KNOWN if len(names) > 1 else 0.0)
         who = np.where(known, number, UNKNOWN).astype(np.int32)
         falling = rate * (1 - epoch / options.passes)
+        if epoch and len(start.symmetries) > 1:
+            del seen  # may be gigabytes
+            seen = start.seen(learnt.samples, rng)
         loss = machine.train(seen, order, players=who, rate=falling, decay=decay, batch=BATCH)
         on_pass(epoch + 1, loss)
     return replace(start, parameters=_with_last_rows(machine.parameters(), width, len(names), 1))

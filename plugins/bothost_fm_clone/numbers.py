@@ -14,6 +14,7 @@ import numpy as np
 from bothost.rules import doudizhu
 from bothost.training.factorization import FloatArray
 from bothost_fm_clone import attributes, mahjong
+from bothost_fm_clone.encode import encoding
 from bothost_fm_clone.sight import sight
 from bothost_fm_clone.words import RANKS, counted, move_words
 
@@ -51,7 +52,17 @@ def _othello() -> list[Mapping[str, float]]:
     replies = {f"leaves the opponent {n} repl{'ies' if n != 1 else 'y'}": n for n in range(25)}
     turned = {f"turns {counted(n, 'disc')}": n for n in range(attributes.MOST_TURNED + 1)}
     open_ = {f"has {counted(n, 'disc')} beside empty squares": n for n in range(attributes.MOST_OPEN + 1)}
-    return [replies, turned, open_]
+    own = encoding("othello")
+    kinds = [
+        [square for square, group in zip(own.classes, own.groups, strict=True) if group == kind]
+        for kind in range(len(attributes.ORBITS) - 1)
+    ]  # the last places no disc
+    of_kinds = [
+        {f"after it, {who} {square}": 1.0 for square in squares}
+        for squares in kinds
+        for who in ("holds", "the opponent holds")
+    ]
+    return [replies, turned, open_, *of_kinds]
 
 
 def _mahjong() -> list[Mapping[str, float]]:

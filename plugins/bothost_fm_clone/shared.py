@@ -7,6 +7,7 @@ combinations of them. So it generalizes between similar moves. A player is one m
 from __future__ import annotations
 
 import threading
+from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -21,8 +22,10 @@ from bothost.training.factorization import FloatArray, IntArray, Samples, Sparse
 from bothost_fm_clone.combinations import base_features
 from bothost_fm_clone.directions import Directions
 from bothost_fm_clone.encode import Encoding, encoding
+from bothost_fm_clone.fit import softmax
 from bothost_fm_clone.model import in_order, opened
 from bothost_fm_clone.sight import Sight, sight
+from bothost_fm_clone.symmetries import Symmetry, shuffled, symmetries
 
 VERSION = 2
 """Encoder version of these models."""
@@ -45,6 +48,8 @@ class SharedClone:
     rectified: int
     directions: Directions | None = None
     """In which players differ. Only crowds have them."""
+    symmetric: bool = True
+    """Whether scores are means over the game's symmetries. Models of earlier versions are not symmetric."""
     version: ClassVar[int] = VERSION
     """Of the encoder."""
     _lock: threading.Lock = field(default_factory=threading.Lock, compare=False, repr=False)
@@ -60,6 +65,12 @@ class SharedClone:
         return sight(self.encoding.game)
 
     @property
+    def symmetries(self) -> tuple[Symmetry, ...]:
+        """Those over which its scores are means."""
+        known = symmetries(self.encoding.game)
+        return known if self.symmetric else known[:1]
+
+    @property
     def shape(self) -> Shape:
         """Of the machine, with one player. Combinations have no factors."""
         known, classes = self.sight, len(self.encoding.classes)
@@ -67,9 +78,14 @@ class SharedClone:
         more = len(self.pairs)
         return Shape(positions, choices + more, classes, 1, self.quadratic, self.rectified, embedded=choices)
 
-    def seen(self, samples: Samples) -> Samples:
-        """Samples with all features of the machine, from samples of base features."""
-        return Samples.joined([self._seen(part) for part in samples.parts()])
+    def seen(self, samples: Samples, rng: np.random.Generator | None = None) -> Samples:
+        """Samples with all features of the machine, from samples of base features.
+
+        ``rng``: draws a symmetry for each of them.
+        """
+        parts = samples.parts()
+        drawn = parts if rng is None else (shuffled(part, self.symmetries, rng) for part in parts)
+        return Samples.joined([self._seen(part) for part in drawn])
 
     def _seen(self, samples: Samples) -> Samples:
         known = self.sight
@@ -93,6 +109,17 @@ class SharedClone:
 
     def probabilities_of(self, samples: Samples) -> FloatArray:
         """The probabilities of many samples of base features, float32, laid out as ``samples.legal.items``."""
+        if len(self.symmetries) == 1:
+            return self.probabilities_as_named(samples)
+        logs = np.zeros(len(samples.legal.items), np.float32)
+        for symmetry in self.symmetries:
+            renamed, places = symmetry.of(samples)
+            logs += np.log(np.maximum(self.probabilities_as_named(renamed), 1e-12))[places]
+        odds = softmax(logs / np.float32(len(self.symmetries)), np.diff(samples.legal.offsets))
+        return odds.astype(np.float32)
+
+    def probabilities_as_named(self, samples: Samples) -> FloatArray:
+        """The machine's own probabilities, without a mean over symmetries."""
         seen = self.seen(samples)
         with self._lock:
             return self._machine.probabilities(seen, np.zeros(len(seen), np.int32))
@@ -104,7 +131,15 @@ class SharedClone:
         probabilities) if the feature is removed. A feature of the position and one of the candidate can form a pair.
         Its weight is the change if both are removed, less the changes for each alone.
         """
-        return _Reasons(self, one, chosen).weightiest(count)
+        at = int(np.searchsorted(one.legal[0], chosen))
+        weights: dict[tuple[str, ...], float] = defaultdict(float)
+        for symmetry in self.symmetries:
+            renamed, places = symmetry.of(one)
+            for words, weight in _Reasons(self, renamed, int(places[at]), symmetry).weightiest():
+                weights[words] += weight / len(self.symmetries)
+        best = sorted(weights.items(), key=lambda each: -abs(each[1]))[:count]
+        told = [{"features": list(words), "weight": round(weight, 3)} for words, weight in best]
+        return [reason for reason in told if reason["weight"]]
 
     @cached_property
     def rounded(self) -> SharedClone:
@@ -121,6 +156,8 @@ class SharedClone:
             tensors |= {"directions": self.directions.codes, "scales": self.directions.scales}
         tensors["sizes"] = np.array([self.quadratic, self.rectified], np.int32)
         metadata = {"game": self.encoding.game, "encoder_version": str(VERSION)}
+        if self.symmetric:
+            metadata["symmetric"] = "yes"
         path.write_bytes(in_order(safetensors.numpy.save(tensors, metadata)))
 
 
@@ -130,7 +167,8 @@ def load(path: Path, game: str) -> SharedClone:
     with opened(path, (game, VERSION)) as file:
         tensors = {name: file.get_tensor(name) for name in ("pairs", "sizes", "weights", "factors", "bias", "readout")}
         more = {name: file.get_tensor(name) for name in ("directions", "scales") if name in file.keys()}  # noqa: SIM118
-        return _with_directions(_checked(own, tensors), more)
+        symmetric = (file.metadata() or {}).get("symmetric") == "yes"
+        return replace(_with_directions(_checked(own, tensors), more), symmetric=symmetric)
 
 
 def _checked(own: Encoding, tensors: dict[str, npt.NDArray[Any]]) -> SharedClone:
@@ -174,12 +212,12 @@ def _with_directions(clone: SharedClone, tensors: dict[str, npt.NDArray[Any]]) -
 class _Reasons:
     """Computes the scores of one decision's candidates with some features removed."""
 
-    def __init__(self, clone: SharedClone, one: Samples, chosen: int) -> None:
-        odds = clone.probabilities_of(one).astype(np.float64)
-        at = int(np.searchsorted(one.legal[0], chosen))
+    def __init__(self, clone: SharedClone, one: Samples, at: int, symmetry: Symmetry) -> None:
+        """``at``: place of the choice. ``symmetry``: by which the sample has its names."""
+        odds = clone.probabilities_as_named(one)
         likely = np.argsort(-odds, kind="stable")[:EXPLAINED]
         rows = np.unique(np.append(likely, at))
-        self._clone = clone
+        self._clone, self._symmetry = clone, symmetry
         self._at = int(np.searchsorted(rows, at))
         seen = clone.seen(one)
         assert seen.alternatives is not None
@@ -216,26 +254,24 @@ class _Reasons:
         found: npt.NDArray[np.float64] = scores + np.maximum(0.0, self._bias + total[k:] + own[:, k:]) @ self._readout
         return found
 
-    def weightiest(self, count: int) -> list[dict[str, object]]:
-        """The reasons. Only features with a large first-order effect are considered."""
-        known, full = self._clone.sight, self._lead(self._sum, self._has)
+    def weightiest(self) -> list[tuple[tuple[str, ...], float]]:
+        """The features, in words, and their weights. Only those with a large first-order effect are considered."""
+        full = self._lead(self._sum, self._has)
         of_position, of_candidates = self._slopes()
         first = np.argsort(-np.abs(of_position), kind="stable")[:PAIRED]
         second = np.argsort(-np.abs(of_candidates), kind="stable")[:EXPLAINED]
         without = {n: self._has & (np.arange(len(self._features)) != n) for n in second.tolist()}
         alone = {n: full - self._lead(self._sum, has) for n, has in without.items()}
-        found = [(weight, self._named(n)) for n, weight in alone.items()]
+        found = [(self._named(n), weight) for n, weight in alone.items()]
         for i in first.tolist():
             less = self._sum - self._position_rows[i]
             by_position = full - self._lead(less, self._has)
-            name = known.positions[self._position[i]]
+            name = self._words(int(self._position[i]))
             for n in second[:PAIRED].tolist():
                 # The effect of both less the effect of each.
                 both = full - self._lead(less, without[n])
-                found.append((by_position + alone[n] - both, [name, *self._named(n)]))
-        found.sort(key=lambda each: -abs(each[0]))
-        told = [{"features": names, "weight": round(float(weight), 3)} for weight, names in found[:count]]
-        return [reason for reason in told if reason["weight"]]
+                found.append(((*name, *self._named(n)), by_position + alone[n] - both))
+        return found
 
     def _slopes(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """The first-order effect of each feature of the position and of the candidates on the lead."""
@@ -248,11 +284,15 @@ class _Reasons:
         each = self._rows @ by_own.T + self._weights[:, None]
         return self._position_rows @ by_sum, ((each * self._has.T) @ pull)
 
-    def _named(self, n: int) -> list[str]:
+    def _named(self, n: int) -> tuple[str, ...]:
         """The words of a candidates' feature, with "not" if the choice lacks it."""
+        # Features of positions have the lowest numbers.
+        words = self._words(len(self._clone.sight.positions) + int(self._features[n]))
+        return words if self._has[self._at, n] else ("not: " + ", ".join(words),)
+
+    def _words(self, feature: int) -> tuple[str, ...]:
+        """The words of a feature, or of those that it combines, with the names that the sample had first."""
         known = self._clone.sight
         names = (*known.positions, *known.choices)
-        # Features of positions have the lowest numbers.
-        parts = base_features(len(known.positions) + int(self._features[n]), self._clone.pairs, len(names))
-        words = [names[part] for part in sorted(parts)]
-        return words if self._has[self._at, n] else ["not: " + ", ".join(words)]
+        parts = base_features(feature, self._clone.pairs, len(names))
+        return tuple(names[part] for part in sorted(self._symmetry.back[list(parts)].tolist()))

@@ -1,0 +1,93 @@
+"""Symmetries: other names for squares, under which a game's rules are the same.
+
+Othello has eight, the rotations and reflections of the board; Dou Dizhu has none. In mahjong the suits are alike, but
+an average over their six permutations predicts no better (+0.2 ± 0.2 points at 20 games). A clone that averages over
+symmetries needs fewer games. It cannot learn that a player likes one side of the board.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from itertools import product
+
+import numpy as np
+
+from bothost.training.factorization import IntArray, OffsetArray, Samples, SparseRows
+from bothost_fm_clone.encode import encoding
+from bothost_fm_clone.sight import sight
+
+
+@dataclass(frozen=True)
+class Symmetry:
+    """New indices, each int32: feature i becomes feature ``features[i]``."""
+
+    features: IntArray
+    """Base features of positions."""
+    classes: IntArray
+    leaves: IntArray
+    """Features of afterstates."""
+    inputs: IntArray
+    """All features that a shared clone sees: those of positions, then those of candidates."""
+
+    def of(self, samples: Samples) -> tuple[Samples, OffsetArray]:
+        """The same decisions with the new names, and where each of ``samples.legal.items`` is now."""
+        features, legal, own = samples.features, samples.legal, samples.alternatives
+        assert own is not None
+        classes = self.classes[legal.items]
+        order = np.lexsort((classes, legal.row_of))
+        renamed = Samples(
+            SparseRows.of_items(len(features), features.row_of, self.features[features.items]),
+            SparseRows(legal.offsets, classes[order]),
+            self.classes[samples.labels],
+            SparseRows.of_items(len(own), own.row_of, self.leaves[own.items]).take(order),
+        )
+        return renamed, np.argsort(order)
+
+    @cached_property
+    def back(self) -> IntArray:
+        """The inverse of ``inputs``."""
+        return np.argsort(self.inputs).astype(np.int32)
+
+
+@cache
+def symmetries(game: str) -> tuple[Symmetry, ...]:
+    """All symmetries of a game. The first changes nothing."""
+    renamings = _boards() if game == "othello" else [str]
+    own, known = encoding(game), sight(game)
+    inputs = (*known.positions, *known.choices)
+    return tuple(
+        Symmetry(*(_indices(names, rename) for names in (own.features, own.classes, own.leaves, inputs)))
+        for rename in renamings
+    )
+
+
+def shuffled(samples: Samples, known: Sequence[Symmetry], rng: np.random.Generator) -> Samples:
+    """The decisions in their order, each with a random one of these symmetries."""
+    if len(known) == 1:
+        return samples
+    drawn = rng.integers(len(known), size=len(samples))
+    parts = [symmetry.of(samples.take(np.flatnonzero(drawn == n)))[0] for n, symmetry in enumerate(known)]
+    return Samples.joined(parts).take(np.argsort(np.argsort(drawn, kind="stable")))
+
+
+def _indices(names: Sequence[str], rename: Callable[[str], str]) -> IntArray:
+    at = {name: index for index, name in enumerate(names)}
+    return np.array([at[rename(name)] for name in names], np.int32)
+
+
+def _boards() -> list[Callable[[str], str]]:
+    """Rotations and reflections: any of mirrored columns, mirrored rows, and rows in place of columns."""
+
+    def moved(across: bool, down: bool, exchange: bool) -> Callable[[str], str]:
+        def square(found: re.Match[str]) -> str:
+            column, row = "abcdefgh".index(found[1]), int(found[2]) - 1
+            if exchange:
+                column, row = row, column
+            return f"{'abcdefgh'[7 - column if across else column]}{8 - row if down else row + 1}"
+
+        return lambda name: re.sub(r"\b([a-h])([1-8])\b", square, name)
+
+    return [moved(*flips) for flips in product((False, True), repeat=3)]
