@@ -18,7 +18,7 @@ from bothost_baselines.styled_doudizhu import STYLES as DOUDIZHU
 from bothost_fm_clone.train import FmCloneTrainer, TrainOptions
 from experiments.fm_clone.styles import StyledGames, random_styles
 
-PLAYERS, HANDS, SEED = 200, {"doudizhu": 108_000, "mahjong": 27_000, "othello": 30_000}, 1
+PLAYERS, HANDS, SEED = 200, {"doudizhu": 108_000, "mahjong": 27_000, "othello": 20_000}, 1
 NAMED: dict[str, dict[str, Any]] = {
     "doudizhu": {"blocker": DOUDIZHU["blocker"], "loner": DOUDIZHU["loner"]},
     "mahjong": {},

@@ -94,7 +94,7 @@ class FmClonePlayer(Player):
         return decision
 
     def quick(self, view: View, legal: ActionArray) -> Decision:
-        """Decide without the reasons, which take most of the time. The policy takes less than a millisecond."""
+        """Decide without the reasons, which take most of the time. The policy takes milliseconds."""
         return self._decision(view, legal, explained=False)
 
     def _decision(self, view: View, legal: ActionArray, *, explained: bool) -> Decision:
