@@ -53,10 +53,11 @@ def _othello() -> list[Mapping[str, float]]:
     turned = {f"turns {counted(n, 'disc')}": n for n in range(attributes.MOST_TURNED + 1)}
     open_ = {f"has {counted(n, 'disc')} beside empty squares": n for n in range(attributes.MOST_OPEN + 1)}
     own = encoding("othello")
+    # The last kind places no disc.
     kinds = [
         [square for square, group in zip(own.classes, own.groups, strict=True) if group == kind]
         for kind in range(len(attributes.ORBITS) - 1)
-    ]  # the last places no disc
+    ]
     of_kinds = [
         {f"after it, {who} {square}": 1.0 for square in squares}
         for squares in kinds
