@@ -15,7 +15,7 @@ from bothost.training.loop import Iteration
 from bothost.training.metrics import read
 from bothost.training.model_pool import ModelPool
 from bothost_phase_ppo.encode import Symmetries
-from bothost_phase_ppo.improve import Batch, Choices, ExpertLearner, ImproveOptions, Memory, Seen, losses
+from bothost_phase_ppo.improve import Batch, Choices, ExpertLearner, ImproveOptions, Memory, Seen, averaged, losses
 from bothost_phase_ppo.train import Options, PhasePpoTrainer
 
 SMALL = ImproveOptions(collecting=0.6, hands=3, deals=2, steps=2, minibatch=64)
@@ -116,6 +116,25 @@ def test_a_batch_has_the_same_policy_as_whole_observations(learner):
             torch.testing.assert_close(found[of_row], expected, atol=1e-5, rtol=0.0)
         torch.testing.assert_close(found_values, values)
     torch.testing.assert_close(batch.seen.positions[0], batch.seen.positions[1])
+
+
+def test_the_average_over_rotations_is_the_policy_of_play(learner):
+    """The same as from whole observations, renamed and named back as ``decide`` does."""
+    made, choices = learner
+    batch = Memory([choices]).batch(torch.arange(5))
+    rotations, dense = Symmetries(4), torch.zeros(5, 58, 32)
+    dense[batch.seen.rows, batch.seen.actions] = batch.seen.candidates
+    whole = torch.cat([batch.seen.positions, dense.reshape(5, -1)], dim=1).numpy()
+    with torch.no_grad():
+        logits, values = made.model(torch.from_numpy(rotations.rename(whole)))
+    back = torch.from_numpy(rotations.name_back(logits.numpy()))
+    found, found_values = averaged(made.model, batch.seen, rotations)
+    for row in range(5):
+        legal = batch.seen.actions[batch.seen.rows == row]
+        expected = back[row][:, legal].log_softmax(dim=1).mean(dim=0).log_softmax(dim=0)
+        torch.testing.assert_close(found[row, legal], expected, atol=1e-5, rtol=0.0)
+    assert found.exp().sum().item() == pytest.approx(5.0, abs=1e-4)
+    torch.testing.assert_close(found_values, values.reshape(5, 4).mean(dim=1), atol=1e-5, rtol=0.0)
 
 
 def test_choices_are_the_same_from_a_file(learner, tmp_path):
