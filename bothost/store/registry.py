@@ -42,6 +42,8 @@ Kind = Literal["promote", "rollback"]
 CHAMPION, CHALLENGER, SHADOW, CANARY = "champion", "challenger", "shadow", "canary"
 ALIASES = (CHAMPION, CHALLENGER, SHADOW, CANARY)
 """``level-1`` … ``level-99`` are aliases too."""
+_BECAME = f"became {CHAMPION}"
+"""Reason of the rows that clear the aliases of a new champion."""
 PART_BYTES = 4 << 20
 _LEVEL = re.compile(r"level-[1-9]\d?")
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
@@ -283,25 +285,38 @@ class Registry:
             for other in (CHALLENGER, CANARY, SHADOW):
                 old = pointers.get((strategy.name, other))
                 if old is not None and old.version == version:
-                    self.point(strategy, other, None, reason=f"became {CHAMPION}", after=old.number)
+                    self.point(strategy, other, None, reason=_BECAME, after=old.number)
         return pointer
 
     def back(self, strategy: type[Strategy], alias: str, *, reason: str) -> Pointer:
-        """Undo the last promotion of an alias that is not undone yet. Raises ModelError if there is none."""
-        stack: list[Pointer] = []
+        """Undo the last promotion of an alias that is not undone yet. Raises ModelError if there is none.
+
+        Aliases that the promotion cleared stand for the version again, unless they were moved since.
+        """
         history = self.history(strategy.name, alias)
-        for pointer in history:
-            if pointer.kind == "promote":
-                stack.append(pointer)
-            elif stack:
-                stack.pop()
-        if not stack:
+        standing = _standing(history)
+        if not standing:
             why = "has no promotion left to undo" if history else "was never moved"
             raise ModelError(f"{strategy.name}:{alias} {why}", advice=f"see bothost model list {strategy.name}")
-        before = stack[-2] if len(stack) > 1 else None
+        pointer = self._undo(strategy, history, reason)
+        undone = standing[-1]
+        for other in (CHALLENGER, CANARY, SHADOW) if alias == CHAMPION else ():
+            moves = self.history(strategy.name, other)
+            match _standing(moves):
+                case [*_, old, cleared] if (
+                    cleared.reason == _BECAME and cleared.at_us >= undone.at_us and old.version == undone.version
+                ):
+                    with contextlib.suppress(ModelError):  # it was moved meanwhile, or a package lost the version
+                        self._undo(strategy, moves, reason)
+        return pointer
+
+    def _undo(self, strategy: type[Strategy], history: list[Pointer], reason: str) -> Pointer:
+        """Point an alias with this history to what its last promotion replaced."""
+        standing = _standing(history)
+        before = standing[-2] if len(standing) > 1 else None
         return self.point(
             strategy,
-            alias,
+            history[-1].alias,
             before.version if before is not None else None,
             share=before.share if before is not None else None,
             kind="rollback",
@@ -439,6 +454,17 @@ def trial(strategy: type[Strategy], model: Model) -> None:
         raise
     except Exception as error:  # a plugin may raise anything
         raise ModelError(f"{strategy.name} cannot load the model {model.version}: {error!r}") from error
+
+
+def _standing(history: list[Pointer]) -> list[Pointer]:
+    """The promotions that no rollback has undone, oldest first."""
+    standing: list[Pointer] = []
+    for pointer in history:
+        if pointer.kind == "promote":
+            standing.append(pointer)
+        elif standing:
+            standing.pop()
+    return standing
 
 
 def _version(row: Any) -> ModelVersion:

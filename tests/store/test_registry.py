@@ -117,6 +117,39 @@ def test_aliases_move_forward_and_back_and_keep_their_history(registry):
     assert kinds == [(i, "promote" if i in (1, 2, 3, 7) else "rollback") for i in range(1, 9)]
 
 
+def test_a_rollback_of_the_champion_restores_the_aliases_that_the_promotion_cleared(registry):
+    def now():
+        return {a: (p.version, p.share) for (_, a), p in registry.pointers().items()}
+
+    for number in (1, 2, 3):
+        add(registry, number)
+    registry.promote(PhasePpo, "shadow", "r3", reason="")
+    registry.promote(PhasePpo, "challenger", "r1", reason="")
+    registry.promote(PhasePpo, "canary", "r1", reason="", share=0.2)
+    before = now()
+    for _ in range(2):
+        registry.promote(PhasePpo, "champion", "r1", reason="better")
+        assert now() == dict(champion=("r1", None), challenger=(None, None), canary=(None, None), shadow=("r3", None))
+        registry.promote(PhasePpo, "champion", "r2", reason="better")
+        registry.back(PhasePpo, "champion", reason="worse")
+        assert now()["champion"] == ("r1", None) and now()["challenger"] == (None, None)
+        registry.back(PhasePpo, "champion", reason="worse")
+        assert now() == before | {"champion": (None, None)}
+
+
+def test_a_rollback_of_the_champion_leaves_aliases_that_were_moved_since(registry):
+    for number in (1, 2):
+        add(registry, number)
+    registry.point(PhasePpo, "challenger", "r1", reason="")
+    registry.promote(PhasePpo, "champion", "r1", reason="")
+    registry.promote(PhasePpo, "champion", "r1", reason="again")
+    registry.back(PhasePpo, "champion", reason="")
+    assert registry.pointers()["phase-ppo", "challenger"].version is None  # this promotion found it cleared
+    registry.point(PhasePpo, "challenger", "r2", reason="")
+    registry.back(PhasePpo, "champion", reason="")
+    assert registry.pointers()["phase-ppo", "challenger"].version == "r2"
+
+
 def test_an_alias_stands_for_a_version_that_is_there(registry):
     with pytest.raises(ModelError) as caught:
         registry.point(PhasePpo, "champion", "v1-level-6", reason="")
