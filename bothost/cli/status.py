@@ -71,7 +71,10 @@ def as_text(status: dict[str, Any]) -> str:
         for a in status["accounts"]
     ]
     models = [
-        (m["strategy"], m["version"], (m["model_sha256"] or "")[:12], output.counted(m["hands"], "open hand"))
+        (
+            *(m["strategy"], m["version"], (m["model_sha256"] or "")[:12], _routes(m)),
+            output.counted(m["hands"], "open hand"),
+        )
         for m in status["models"]
     ]
     results = [
@@ -82,7 +85,9 @@ def as_text(status: dict[str, Any]) -> str:
         )
         for s in status.get("scores", [])
     ]
-    bad = [(s["address"], _trouble(s)) for s in status["strategies"] if s["quarantined"] or s["hung_threads"]]
+    bad = [
+        (s["address"], _routes(s), _trouble(s)) for s in status["strategies"] if s["quarantined"] or s["hung_threads"]
+    ]
     return "\n\n".join(output.table(part) for part in (rows, accounts, models, results, bad) if part)
 
 
@@ -93,6 +98,11 @@ def _beside(registry: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if shadows := registry.get("shadow", {}).get("models"):
         shown = ", ".join(f"{name}:{version}" for name, version in shadows.items())
         yield "shadow", f"{shown}, {output.counted(registry['shadow']['decided'], 'decision')}"
+
+
+def _routes(strategy: dict[str, Any]) -> str:
+    """The routes of a strategy, as messages about the configuration name them."""
+    return ", ".join(f"route[{index}]" for index in strategy.get("routes", ()))
 
 
 def _trouble(strategy: dict[str, Any]) -> str:

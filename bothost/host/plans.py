@@ -12,7 +12,7 @@ from bothost.errors import ANY_FAILURE, BothostError, described
 from bothost.plugins import Plugins, Resolved
 from bothost.rules.game import Game
 from bothost.tables.actor import Loaded, Plan
-from bothost.tables.router import Router
+from bothost.tables.router import Router, leads_to
 
 _log = structlog.get_logger("bothost.host")
 
@@ -58,6 +58,15 @@ class Plans:
     def loaded(self) -> list[Loaded]:
         """Every strategy that was loaded."""
         return list(self._loaded.values())
+
+    def routes_of(self, loaded: Loaded) -> list[int]:
+        """The indexes of the present routes that choose this strategy with its options."""
+        keys = {key[:2] for key, kept in self._loaded.items() if kept is loaded}
+        return [
+            index
+            for index, route in enumerate(self.router.routes)
+            if leads_to(route, loaded.address) and _asked(loaded.address, route.options) in keys
+        ]
 
     def plan(self, lobby: str, account: str, game: Game, attributes: Mapping[str, Any]) -> Plan | None:
         """Who plays a new hand; None if no route matches, or no strategy of the route can play."""

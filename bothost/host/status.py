@@ -32,6 +32,7 @@ def status_of(host: Host) -> Json:
         "strategies": [
             {
                 "address": loaded.address,
+                "routes": host.plans.routes_of(loaded),
                 "version": loaded.version,
                 "model_sha256": loaded.sha256,
                 "quarantined": loaded.quarantined_until > now,
@@ -71,7 +72,13 @@ def _observed(host: Host) -> Json:
             for name, latency in stages(host).items()
         },
         "models": [
-            {"strategy": loaded.address, "version": loaded.version, "model_sha256": loaded.sha256, "hands": hands}
+            {
+                "strategy": loaded.address,
+                "version": loaded.version,
+                "model_sha256": loaded.sha256,
+                "routes": host.plans.routes_of(loaded),
+                "hands": hands,
+            }
             for loaded, hands in host.runner.open_hands().most_common()
         ],
     }

@@ -59,6 +59,12 @@ def matches(route: RouteSettings, lobby: str, account: str, game: str, attribute
     )
 
 
+def leads_to(route: RouteSettings, strategy: str) -> bool:
+    """Whether a route chooses this address for a table that wishes for its level."""
+    wish = {"level": strategy.partition(":")[2]}
+    return strategy == address(route.strategy, wished_level(route.level, wish))
+
+
 def wished_level(level: str | int | None, attributes: Mapping[str, Any]) -> str | None:
     """The alias of a level: 3 is ``level-3``. "table" uses the table's attribute; None if that is not a level."""
     wished = attributes.get("level") if level == "table" else level

@@ -45,7 +45,7 @@ async def test_an_account_that_is_not_there_is_refused_with_the_nearest(kit):
         status = ask["status"]()
         assert status["strategies"][0]["quarantined"]
         (line,) = [line for line in as_text(status).splitlines() if "quarantined" in line]
-        assert re.search(r"test-random +quarantined for \d+ s more: a\\x1b\[1m test$", line)
+        assert re.search(r"test-random +route\[0\] +quarantined for \d+ s more: a\\x1b\[1m test$", line)
         assert ask["release"](loaded.address) == {"strategy": loaded.address, "released": 1}
         assert not ask["status"]()["strategies"][0]["quarantined"]
 

@@ -20,6 +20,7 @@ from bothost.host.health import health
 from bothost.host.latency import BOUNDS_S, Latency
 from bothost.host.metrics_server import serving
 from bothost.host.status import status_of
+from bothost.tables.router import Router
 from bothost.testing.hosting import RandomStrategy
 
 ROOT = Path(__file__).parents[2]
@@ -87,6 +88,34 @@ async def test_status_counts_scores_by_game_address_and_version(kit):
     hands = sum(row["hands"] for row in status["scores"])
     assert status["results"]["test-levelled"]["hands"] == hands > 0
     assert re.search(r"doudizhu +test-levelled:weak +1 +\d+ hands? +mean score", as_text(status))
+
+
+async def test_status_tells_strategies_with_one_address_apart_by_their_routes(kit):
+    class Pooled(RandomStrategy):
+        name, levels = "test-pooled", ("level-2",)
+
+        class Options(msgspec.Struct, frozen=True):
+            pool: int = 0
+
+    routes = (
+        RouteSettings(strategy="test-pooled", account="ada", options={"pool": 2}),
+        RouteSettings(strategy="test-pooled", account="bob"),
+        RouteSettings(strategy="test-pooled", account="bob", game="othello"),
+        RouteSettings(strategy="test-pooled", level=2),
+    )
+    async with kit.lobby(), kit.running(kit.settings(routes=routes), kit.module("pooled", Pooled)) as host:
+        await kit.until(lambda: len(host.runner.open_hands()) == 3)
+        status = status_of(host)
+        expected = [("test-pooled", [0]), ("test-pooled", [1, 2]), ("test-pooled:level-2", [3])]
+        assert sorted((row["strategy"], row["routes"]) for row in status["models"]) == expected
+        assert sorted((row["address"], row["routes"]) for row in status["strategies"]) == expected
+        shown = as_text(status)
+        assert re.search(r"test-pooled +1 +route\[0\] +1 open hand$", shown, re.M)
+        assert re.search(r"test-pooled +1 +route\[1\], route\[2\] +1 open hand$", shown, re.M)
+        host.plans.quarantine(next(iter(host.runner.open_hands())), "a test")
+        assert re.search(r"test-pooled\S* +route\[.*\] +quarantined for", as_text(status_of(host)))
+        host.plans.reload(Router(routes[3:], lambda name: False), quarantine_after=3, quarantine_s=60.0)
+        assert {tuple(row["routes"]) for row in status_of(host)["models"]} == {(), (0,)}
 
 
 async def test_health_fails_while_nothing_is_connected_and_is_well_while_draining(kit):
