@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from bothost.errors import UsageError
+from bothost.errors import ANY_FAILURE, UsageError
 from bothost.plugins import (
     Plugins,
     check_options,
@@ -109,13 +109,24 @@ def trainer_of(plugins: Plugins, name: str) -> type[Trainer]:
 
     Raises StrategyNotFound, and UsageError if there is no such trainer.
     """
-    found = trainers_of(require(plugins, plugins.strategies, "strategy", name))
-    if isinstance(found, Mapping):
-        found = next((t for t in reversed(list(found.values())) if t.retrain is not Trainer.retrain), None)
-    if found is None or found.retrain is Trainer.retrain:
-        able = ", ".join(each for each in learners(plugins.strategies) if each != name)
-        raise UsageError(f"{name} does not learn from logged hands", advice=f"strategies that can be trained: {able}")
+    found = _retrainer(require(plugins, plugins.strategies, "strategy", name))
+    if found is None:
+        able = ", ".join(each for each in learners(plugins.strategies) if _may_retrain(plugins.strategies[each]))
+        raise UsageError(f"{name} does not learn from logged hands", advice=f"strategies that do: {able or 'none'}")
     return found
+
+
+def _retrainer(strategy: type[Strategy]) -> type[Trainer] | None:
+    found = trainers_of(strategy)
+    stages = reversed(list(found.values())) if isinstance(found, Mapping) else filter(None, [found])
+    return next((trainer for trainer in stages if trainer.retrain is not Trainer.retrain), None)
+
+
+def _may_retrain(strategy: type[Strategy]) -> bool:
+    try:
+        return _retrainer(strategy) is not None
+    except ANY_FAILURE:  # such as a package that is not installed: its retraining names it
+        return True
 
 
 def last_checkpoint(folder: Path) -> str | None:

@@ -285,7 +285,7 @@ def test_the_help_lists_the_stages_and_options_of_a_strategy(arguments, shown, c
     [
         ("phase-ppo", ["Options of phase-ppo, each as --option NAME=VALUE:", "  improve.deals int (>= 1)"]),
         ("doudizhu-mcts", ["  half_visits float (>= 0)"]),
-        ("random", ["random does not learn from logged hands; strategies that can be trained:"]),
+        ("random", ["random does not learn from logged hands; strategies that do: deep-mc,"]),
     ],
 )
 def test_the_help_of_retrain_lists_the_options_of_the_trainer_that_learns_from_the_log(name, shown, capsys):

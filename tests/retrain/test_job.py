@@ -7,17 +7,19 @@ import msgspec
 import pytest
 import safetensors.numpy
 
-from bothost import ModelError
+from bothost import ModelError, Trainer
 from bothost.cli.retrain import due
 from bothost.errors import ConfigError, StoreError, UsageError
-from bothost.plugins import weights
+from bothost.plugins import Plugins, weights
 from bothost.retrain import job
 from bothost.retrain.dataset import Dataset
 from bothost.retrain.job import Request, new_decisions, retrain
+from bothost.retrain.task import trainer_of
 from bothost.store import schema
 from bothost.store.forget import delete_hands
 from bothost.store.leases import JobLease, LeaseHeld
 from bothost.store.query import HandQuery
+from bothost.testing.hosting import RandomStrategy, module
 from bothost_phase_ppo.decide import PhasePpo
 
 SET = weights.manifest(PhasePpo).aliases["champion"].rpartition("-")[0]
@@ -219,6 +221,33 @@ def test_a_player_without_hands_is_named(tools, tmp_path):
     nobody = Request(strategy="fm-clone", query=HandQuery(players=("nobody",), closed=True, scored=True))
     with pytest.raises(UsageError, match="no logged decision in a scored hand of nobody"):
         retrain(tools, nobody, tmp_path / "job", SILENT)
+
+
+def test_of_the_strategies_with_a_trainer_those_that_learn_from_logged_hands_are_named():
+    class FromLog(Trainer):
+        def retrain(self, run, games, start, report):
+            return {}
+
+    def missing():
+        raise ModuleNotFoundError(name="torch")
+
+    made = {
+        "self-play": lambda: Trainer,
+        "from-log": lambda: FromLog,
+        "stages": lambda: {"first": Trainer, "second": FromLog, "third": Trainer},
+        "own-stages": lambda: {"first": Trainer},
+        "not-installed": missing,
+    }
+    strategies = [
+        type(name, (RandomStrategy,), {"name": name, "trainer": classmethod(lambda cls, of=of: of())})
+        for name, of in made.items()
+    ]
+    plugins = Plugins.load(entry_points=False, modules=[module("given", RandomStrategy, *strategies)])
+    assert trainer_of(plugins, "from-log") is trainer_of(plugins, "stages") is FromLog
+    for name in ("self-play", "own-stages", "test-random"):
+        with pytest.raises(UsageError, match=f"{name} does not learn from logged hands") as caught:
+            trainer_of(plugins, name)
+        assert caught.value.advice == "strategies that do: from-log, not-installed, stages"
 
 
 def test_a_job_that_has_too_little_to_learn_from_does_not_keep_its_dataset(tools, tmp_path):
