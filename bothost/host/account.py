@@ -121,7 +121,18 @@ class Account:
             lambda: host.account_changed(self),
             self._lines,
         )
-        self._handlers: dict[type, Callable[[Any, float], None]] = {
+        self._handlers = self._by_type()
+
+    def reload(self, lobby: LobbySettings, settings: AccountSettings) -> None:
+        """Apply settings to tables that open from now on."""
+        self.lobby = lobby
+        self.seeking.settings = settings
+        self.tables.reload(lobby, settings)
+
+    # ------------------------------------------------------------------------------------------------------- events
+
+    def _by_type(self) -> dict[type, Callable[[Any, float], None]]:
+        return {
             m.Seated: self.tables.seated,
             m.SeekEnded: self.seeking.ended,
             m.Invitation: self.seeking.invited,
@@ -131,19 +142,9 @@ class Account:
             m.Superseded: self._was_superseded,
             m.Notice: self._notice,
             m.Unknown: self._not_understood,
-            m.Throttled: lambda event, now: None,
-            m.Alive: lambda event, now: None,
             m.Chat: self.tables.talk.heard,
-            m.Tables: lambda event, now: None,
+            **dict.fromkeys((m.Throttled, m.Alive, m.Tables), lambda event, now: None),
         }
-
-    def reload(self, lobby: LobbySettings, settings: AccountSettings) -> None:
-        """Apply settings to tables that open from now on."""
-        self.lobby = lobby
-        self.seeking.settings = settings
-        self.tables.reload(lobby, settings)
-
-    # ------------------------------------------------------------------------------------------------------- events
 
     def event(self, event: m.Event, now: float) -> None:
         """Handle an event from the adapter."""
