@@ -27,6 +27,10 @@ Player = Annotated[
     list[str] | None,
     typer.Option("--player", help="Player to imitate: an account or the lobby's id of a player. May be repeated."),
 ]
+OfTrainer = Annotated[
+    list[str] | None,
+    typer.Option(help="Option of the trainer: --option ppo.epochs=4 is --ppo.epochs 4; NAME --help lists them."),
+]
 CONTEXT_SETTINGS = {"allow_extra_args": True, "ignore_unknown_options": True}
 """Allows the trainer's options by their own names."""
 COMMAND = TrainCommand
@@ -48,10 +52,7 @@ def command(
     since: hands.Since = None,
     until: hands.Until = None,
     lobby: hands.Lobby = None,
-    option: Annotated[
-        list[str] | None,
-        typer.Option(help="Option of the trainer: --option ppo.epochs=4 is --ppo.epochs 4; NAME --help lists them."),
-    ] = None,
+    option: OfTrainer = None,
     config: options.Config = None,
     as_json: options.Json = False,
 ) -> None:
@@ -77,11 +78,10 @@ def command(
         raise UsageError(f"{name} does not learn from logged players", advice=f"leave out {of_log[0]}")
     words = _words({"--minutes": None if minutes is None else f"{minutes:g}", "--seed": str(seed)}) + of_log
     settled = check_options(trainer, options.nested(texts))
-    title = f"train {name}" if stage is None else f"{stage} for {name}"
     with (
         options.alone_in(folder),
         _log(trainer, plugins, query, config) as log,
-        output.progress(None, title) as advance,
+        output.progress(None, f"train {name}" if stage is None else f"{stage} for {name}") as advance,
     ):
         run = TrainingRun(
             out=folder,
