@@ -1,6 +1,7 @@
 """fm-clone: a player learned without a crowd."""
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -45,10 +46,16 @@ class Log:
         return {"hands": self.hands}
 
 
+@cache
+def of_ada(hands):
+    """Ada's decisions, and what the clone sees of them."""
+    some = decisions(Log(hands).moves("doudizhu"), OWN)
+    return some, KNOWN.seen(some.samples)
+
+
 def by_rule(count, chosen):
     """Decisions of ada: ``chosen`` picks the class from a position and its candidates."""
-    some = decisions(Log(count).moves("doudizhu"), OWN)
-    seen = sight("doudizhu").seen(some.samples)
+    some, seen = of_ada(count)
     labels = [chosen(seen, row) for row in range(len(some))]
     return replace(some, samples=replace(some.samples, labels=np.array(labels, np.int32)))
 
@@ -61,7 +68,7 @@ def candidates(seen, row):
 def test_a_habit_that_is_a_pair_of_features_is_found_with_few_hands():
     """The player takes a certain candidate in one situation, and the first one in all others."""
     known = sight("doudizhu")
-    seen = known.seen(decisions(Log(20).moves("doudizhu"), OWN).samples)
+    _, seen = of_ada(20)
     common = np.bincount(seen.features.items, minlength=len(known.positions)) / len(seen)
     when = int(np.argmin(np.abs(common - 0.5)))
     what = known.choices.index("no other player can hold a higher move of its kind")
@@ -81,7 +88,7 @@ def test_a_habit_that_is_a_pair_of_features_is_found_with_few_hands():
     assert len(clone.pairs) and clone.pairs[:, 1].min() >= len(known.positions)
 
 
-def test_a_liking_that_grows_with_a_number_is_found_with_few_hands():
+def test_a_liking_that_grows_with_a_number_is_found_with_few_hands(monkeypatch):
     """The player keeps as few cards as possible. Few hands do not show each number of cards beside each other one."""
     kept = {KNOWN.choices.index("keeps 1 card"): 1}
     kept |= {KNOWN.choices.index(f"keeps {cards} cards"): cards for cards in range(2, 21)}
@@ -91,6 +98,7 @@ def test_a_liking_that_grows_with_a_number_is_found_with_few_hands():
 
     learnt, tested = by_rule(10, chosen), by_rule(40, chosen)
     tested = tested.where(tested.hands >= 20)
+    monkeypatch.setattr(alone, "FOLDS", 2)
     clone, _ = player_alone(OWN, learnt, 1)
     assert score(clone.probabilities_of(tested.samples), tested.samples).top1 > 0.9
 
@@ -110,7 +118,8 @@ def test_it_is_the_same_each_time_and_survives_its_file(tmp_path):
 
 
 def test_the_scores_of_pairs_and_a_machine_are_added(tmp_path, monkeypatch):
-    learnt = decisions(Log(16).moves("doudizhu", split="train"), OWN)
+    monkeypatch.setattr(alone, "FOLDS", 3)
+    learnt = decisions(Log(10).moves("doudizhu", split="train"), OWN)
     pairs, _ = player_alone(OWN, learnt, 3)
     monkeypatch.setattr(alone, "FEW", 1)
     joined, told = player_alone(OWN, learnt, 3)
@@ -135,7 +144,8 @@ def test_the_scores_of_pairs_and_a_machine_are_added(tmp_path, monkeypatch):
     assert loaded.reasons(one, int(one.labels[0]))
 
 
-def test_the_trainer_learns_without_a_crowd(tmp_path):
+def test_the_trainer_learns_without_a_crowd(tmp_path, monkeypatch):
+    monkeypatch.setattr(alone, "FOLDS", 2)
     run = TrainingRun(out=tmp_path / "ada", seed=1, players=("ada",), log=Log(16))
     figures = FmCloneTrainer(TrainOptions(crowd="none", curve=True)).train(run, lambda *told: None)
     losses = [point["held_out_log_loss"] for point in figures["curve"]]
