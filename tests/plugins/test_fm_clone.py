@@ -298,10 +298,11 @@ def test_with_a_temperature_moves_are_drawn_as_often_as_the_player_makes_them(st
     drawing = FmClone(PlayOptions(temperature=1.0), strategy.model)
     view = next(v for v in positions() if len(encoding("doudizhu").choices(v, v.legal())) >= 4)
     legal = view.legal()
-    drawn = [drawing.player(table(DOUDIZHU, seed)).decide(view, legal, FOREVER) for seed in range(600)]
+    drawn = [drawing.player(table(DOUDIZHU, seed)).quick(view, legal) for seed in range(600)]
     shares = np.bincount([int(np.searchsorted(legal, d.action)) for d in drawn], minlength=len(legal)) / 600
     assert shares == pytest.approx(np.array(drawn[0].policy), abs=0.08)
-    assert drawing.player(table(DOUDIZHU, 7)).decide(view, legal, FOREVER) == drawn[7]
+    slow = [drawing.player(table(DOUDIZHU, 7)).decide(view, legal, FOREVER) for _ in range(2)]
+    assert slow[0] == slow[1] and slow[0].action == drawn[7].action and slow[0].policy == drawn[7].policy
 
 
 def test_bids_are_the_rule_players(strategy):
