@@ -367,7 +367,7 @@ def weights_of(out):
 
 
 def test_a_fit_ends_in_weights_as_a_package_ships_them(folder, tmp_path):
-    figures, told = fit(folder, tmp_path, epochs=2)
+    figures, told = fit(folder, tmp_path, epochs=1)
     curve = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
     lineage = json.loads((tmp_path / "weights" / "lineage.json").read_text())
     assert curve[-1]["l1_train"] < curve[0]["l1_train"] and len(told) == len(curve) == len(lineage["l1_curve"])
@@ -386,18 +386,18 @@ def test_a_fit_that_was_stopped_goes_on_bit_for_bit(folder, tmp_path):
         if done >= 10:
             raise Interrupted
 
-    fit(folder, tmp_path / "once", epochs=1)
+    fit(folder, tmp_path / "once", epochs=0.5)
     run = TrainingRun(out=tmp_path / "twice", seed=3)
     options = Options(
-        records=str(folder), epochs=1, positions=16, held_out=0.3, checkpoint_every=10, half_visits=5.0, measured=80
+        records=str(folder), epochs=0.5, positions=16, held_out=0.3, checkpoint_every=10, half_visits=5.0, measured=80
     )
     with pytest.raises(Interrupted):
         Fitter(options).train(run, interrupt)
-    fit(folder, tmp_path / "twice", epochs=1, resume=True)
+    fit(folder, tmp_path / "twice", epochs=0.5, resume=True)
     one, other = weights_of(tmp_path / "once"), weights_of(tmp_path / "twice")
     assert one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
     with pytest.raises(UsageError, match="is not empty"):
-        fit(folder, tmp_path / "once", epochs=1)
+        fit(folder, tmp_path / "once", epochs=0.5)
 
 
 def test_steps_are_functions_of_their_number_and_never_see_held_out_deals(folder):
