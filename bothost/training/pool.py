@@ -50,11 +50,13 @@ class WorkerPool(Generic[Worker]):
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         """Cancel what is queued. Without an error, wait for what runs. Raises WorkerDied if a process was killed."""
         pool: Any = self._pool  # before Python 3.14 nothing public ends its processes
-        manager, processes = pool._executor_manager_thread, list(pool._processes.values())
+        manager, processes, results = pool._executor_manager_thread, list(pool._processes.values()), pool._result_queue
         pool.shutdown(wait=error is None, cancel_futures=True)
         if error is not None and manager is not None:
             for process in processes:
                 process.kill()
+            # Who was killed while it sent a large result never sends the rest. Now no writer is left to wait for.
+            results._writer.close()
             manager.join()
         if isinstance(error, BrokenProcessPool):
             raise WorkerDied("a worker process ended unexpectedly", advice=self._advice) from error

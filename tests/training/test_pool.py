@@ -2,8 +2,10 @@
 
 import os
 import signal
+import struct
 import subprocess
 import sys
+import time
 from functools import partial
 
 import pytest
@@ -21,6 +23,15 @@ class Worker:
 
     def end(self):
         os.kill(os.getpid(), signal.SIGKILL)
+
+    def send_a_part(self, told):
+        """Begin to send a result of 1,000 bytes, and stop there."""
+        frame = sys._getframe()
+        while "result_queue" not in frame.f_locals:
+            frame = frame.f_back
+        os.write(frame.f_locals["result_queue"]._writer.fileno(), struct.pack("!i", 1000))
+        told.write_text("sent")
+        signal.pause()
 
 
 @pytest.fixture
@@ -42,6 +53,16 @@ def test_a_killed_worker_ends_the_work_with_advice(importable):
     with pytest.raises(WorkerDied) as error, WorkerPool(1, Worker, advice="try again") as pool:
         pool.submit(Worker.end).result()
     assert error.value.advice == "try again"
+
+
+@pytest.mark.timeout(60)
+def test_a_worker_killed_while_it_sends_does_not_keep_the_pool(importable, tmp_path):
+    told = tmp_path / "told"
+    with pytest.raises(KeyError), WorkerPool(1, Worker, advice="") as pool:
+        pool.submit(Worker.send_a_part, told)
+        while not told.exists():
+            time.sleep(0.01)
+        raise KeyError
 
 
 SCRIPT = """
