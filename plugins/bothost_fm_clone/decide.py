@@ -41,7 +41,7 @@ class FmClone(Strategy):
     name = "fm-clone"
     version = "1"
     games = ("doudizhu", "othello", "mahjong")
-    execution = "thread"  # about two milliseconds a decision, most of it for the reasons
+    execution = "thread"  # milliseconds a decision, most of them for the reasons
     Options: ClassVar[type[msgspec.Struct]] = PlayOptions
 
     def __init__(self, options: PlayOptions, model: Model | None = None) -> None:
@@ -94,7 +94,7 @@ class FmClonePlayer(Player):
         return decision
 
     def quick(self, view: View, legal: ActionArray) -> Decision:
-        """Decide without the reasons, which take most of the time. The policy takes milliseconds."""
+        """Decide without the reasons, which take most of the time."""
         return self._decision(view, legal, explained=False)
 
     def _decision(self, view: View, legal: ActionArray, *, explained: bool) -> Decision:
