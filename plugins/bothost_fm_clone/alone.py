@@ -44,7 +44,7 @@ def player_alone(own: Encoding, learnt: Decisions, seed: int) -> tuple[SharedClo
 
     Raises ValueError for decisions of fewer than two hands.
     """
-    parts = _parts(learnt, seed)
+    parts = left_out(learnt, seed)
     if len(learnt) < FEW:
         pairs = Pairs(learnt, parts, own)
         return pairs.clone(), {"method": "pairs", "log_loss": round(pairs.loss, 4)}
@@ -61,7 +61,7 @@ def player_alone(own: Encoding, learnt: Decisions, seed: int) -> tuple[SharedClo
     return joined(pairs.clone(), machine, shares), {"method": f"pairs and {told}", "log_loss": round(loss, 4)}
 
 
-def _parts(learnt: Decisions, seed: int) -> list[npt.NDArray[np.bool_]]:
+def left_out(learnt: Decisions, seed: int) -> list[npt.NDArray[np.bool_]]:
     """Masks of the left-out decisions of each fold: whole hands, evenly many."""
     hands, numbers = np.unique(learnt.hands, return_inverse=True)
     folds = min(FOLDS, len(hands))

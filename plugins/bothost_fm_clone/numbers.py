@@ -28,15 +28,21 @@ HIGH, JOKERS = 11, 13
 def numbers(game: str) -> FloatArray:
     """float32, shape (features of candidates, numbers): what each feature adds to each number."""
     known = {name: index for index, name in enumerate(sight(game).choices)}
-    made = {"doudizhu": _doudizhu, "othello": _othello, "mahjong": _mahjong}[game]()
+    made = numbers_of(game)
     out = np.zeros((len(known), len(made)), np.float32)
-    for column, number in enumerate(made):
+    for column, number in enumerate(made.values()):
         for name, value in number.items():
             out[known[name], column] = value
     return out
 
 
-def _doudizhu() -> list[Mapping[str, float]]:
+@cache
+def numbers_of(game: str) -> Mapping[str, Mapping[str, float]]:
+    """What each number is called, and what features add to it, by their names."""
+    return {"doudizhu": _doudizhu, "othello": _othello, "mahjong": _mahjong}[game]()
+
+
+def _doudizhu() -> Mapping[str, Mapping[str, float]]:
     kept = {f"keeps {counted(n, 'card')}": n for n in range(1, 21)}
     plays = {f"keeps {counted(n, 'play')}": n for n in range(1, 16)}
     lowest = {f"plays {RANKS.get(rank, rank)} as the lowest rank": n for n, rank in enumerate(doudizhu.RANKS, 1)}
@@ -45,31 +51,44 @@ def _doudizhu() -> list[Mapping[str, float]]:
     ranks = [(n, cards) for n, cards in ranks if len(cards) == 1 or n < JOKERS]
     strength = {f"keeps {move_words(cards)}": n - MIDDLE for n, cards in ranks}
     high = {f"keeps {move_words(cards)}": 1.0 for n, cards in ranks if n >= HIGH}
-    return [kept, plays, lowest, strength, high]
+    return {
+        "number of cards kept": kept,
+        "number of plays kept": plays,
+        "lowest rank played": lowest,
+        "strength of the cards kept": strength,
+        "number of high cards kept": high,
+    }
 
 
-def _othello() -> list[Mapping[str, float]]:
+def _othello() -> Mapping[str, Mapping[str, float]]:
     replies = {f"leaves the opponent {n} repl{'ies' if n != 1 else 'y'}": n for n in range(25)}
     turned = {f"turns {counted(n, 'disc')}": n for n in range(attributes.MOST_TURNED + 1)}
     open_ = {f"has {counted(n, 'disc')} beside empty squares": n for n in range(attributes.MOST_OPEN + 1)}
     own = encoding("othello")
-    # The last kind places no disc.
     kinds = [
         [square for square, group in zip(own.classes, own.groups, strict=True) if group == kind]
-        for kind in range(len(attributes.ORBITS) - 1)
+        for kind in range(len(attributes.ORBITS) - 1)  # the last one places no disc
     ]
-    of_kinds = [
-        {f"after it, {who} {square}": 1.0 for square in squares}
-        for squares in kinds
-        for who in ("holds", "the opponent holds")
-    ]
-    return [replies, turned, open_, *of_kinds]
+    of_kinds = {
+        f"squares that {words}: {kind.removeprefix('plays on ')}": {
+            f"after it, {who} {square}": 1.0 for square in squares
+        }
+        for kind, squares in zip(attributes.ORBITS, kinds, strict=False)
+        for who, words in (("holds", "it holds"), ("the opponent holds", "the opponent holds"))
+    }
+    return {
+        "number of replies": replies,
+        "number of discs turned": turned,
+        "number of discs beside empty squares": open_,
+        **of_kinds,
+    }
 
 
-def _mahjong() -> list[Mapping[str, float]]:
-    named = [mahjong.bins(mahjong.COSTS, "may cost points")]
+def _mahjong() -> Mapping[str, Mapping[str, float]]:
+    named = {"points that it may cost": mahjong.bins(mahjong.COSTS, "may cost points")}
     for estimate in mahjong.ESTIMATES:
         shares = mahjong.bins(mahjong.RATIOS, "keeps a share of the best worth")
         needed = [f"then needs {mahjong.few(n, 'tile')}" for n in range(7)]
-        named += [[f"{name} {estimate}" for name in names] for names in (shares, needed)]
-    return [{name: n for n, name in enumerate(names)} for names in named]
+        named[f"share of the best worth {estimate}"] = [f"{name} {estimate}" for name in shares]
+        named[f"number of tiles needed {estimate}"] = [f"{name} {estimate}" for name in needed]
+    return {number: {name: n for n, name in enumerate(names)} for number, names in named.items()}

@@ -1,7 +1,7 @@
 """Grows a clone of single features and pairs of features, one at a time, from few hands.
 
 Each step moves the weight of one feature of candidates, of one number (``numbers``), or of a pair with one of them, by
-a part of a Newton step. It takes the one that lowers the loss most.
+a part of a Newton step. It takes the one that lowers the loss most. ``penalties`` says how much each is held back.
 """
 
 from __future__ import annotations
@@ -21,12 +21,11 @@ from bothost.training.factorization import FloatArray, Samples
 from bothost_fm_clone.encode import Encoding
 from bothost_fm_clone.fit import softmax
 from bothost_fm_clone.numbers import numbers
+from bothost_fm_clone.penalties import Feature, Penalties
 from bothost_fm_clone.samples import Decisions
 from bothost_fm_clone.shared import SharedClone
 from bothost_fm_clone.sight import sight
 
-PENALTY = 10.0
-"""L2 of a step. It is weighed against the second derivative, at most a quarter for each decision."""
 RATE = 0.5
 """Part of a Newton step. Full steps predict worse."""
 STEPS, PATIENCE = 6000, 120
@@ -35,18 +34,22 @@ SCREENED, EVERY = 1000, 100
 """So many features and pairs are considered at each step. They are chosen anew after so many steps."""
 CONSTANT = -1
 """The part of a number that no feature adds."""
-Feature = tuple[int, ...]
-"""One feature or number of candidates, or an ascending pair whose second is one. Features of positions have the lowest
-indices, numbers the highest."""
 Step = tuple[Feature, float]
 
 
 class Pairs:
     """Fits that each leave out a part of the hands, grown together until the loss on left-out hands is least."""
 
-    def __init__(self, learnt: Decisions, parts: Sequence[npt.NDArray[np.bool_]], own: Encoding) -> None:
-        """``parts``: for each fit the mask of the decisions that it leaves out."""
+    def __init__(
+        self,
+        learnt: Decisions,
+        parts: Sequence[npt.NDArray[np.bool_]],
+        own: Encoding,
+        penalties: Penalties | None = None,
+    ) -> None:
+        """``parts``: for each fit the mask of the decisions that it leaves out. Default penalties: the table's."""
         self._own = own
+        self._penalties = Penalties.of(own.game) if penalties is None else penalties
         self._rows = rows = _Candidates.of(own.game, learnt.samples)
         out = np.stack(parts)[:, rows.decision]
         self._learnt, self._judged = (~out).astype(np.float32), out & rows.chosen
@@ -57,20 +60,25 @@ class Pairs:
         self._best = 0
         while len(losses) < min(STEPS, self._best + 1 + PATIENCE):
             if len(losses) % EVERY == 0:
-                self._consider([rows.best(*each) for each in zip(*self._slopes_and_odds(), strict=True)])
+                of_fits = zip(*self._slopes_and_odds(), strict=True)
+                self._consider([rows.best(*of_fit, self._penalties) for of_fit in of_fits])
             losses.append(self._step())
             self._best = int(np.argmin(losses))
         self.loss = losses[self._best]
         """The mean log-loss on left-out hands."""
 
-    def clone(self, *, fold: int | None = None) -> SharedClone:
-        """A clone that scores by the mean of the fits, or by one of them."""
+    def weights(self, *, fold: int | None = None) -> dict[Feature, float]:
+        """Means over the fits, or those of one of them."""
         fits = self._steps if fold is None else [self._steps[fold]]
         weights: dict[Feature, float] = defaultdict(float)
         for steps in fits:
             for feature, change in steps[: self._best + 1]:
                 weights[feature] += change / len(fits)
-        return _clone(self._own, self._rows.without_numbers(weights))
+        return weights
+
+    def clone(self, *, fold: int | None = None) -> SharedClone:
+        """A clone that scores by the mean of the fits, or by one of them."""
+        return _clone(self._own, self._rows.without_numbers(self.weights(fold=fold)))
 
     def _slopes_and_odds(self) -> tuple[FloatArray, FloatArray]:
         """Derivatives of each fit's loss by the candidates' scores, and the candidates' probabilities, 0 where they are
@@ -84,13 +92,14 @@ class Pairs:
         """Consider these features, each fit its own: the hands that a fit leaves out have no say in them."""
         self._features = sorted(set(itertools.chain(*wanted)))
         self._values = _Values(self._rows, self._features)
+        self._held = self._penalties.each(self._features)
         self._considered = np.array([[feature in mine for feature in self._features] for mine in map(set, wanted)])
 
     def _step(self) -> float:
         """Move one weight of each fit. Returns the mean log-loss on the left-out decisions."""
         slopes, bends = self._values.derivatives(*self._slopes_and_odds())
-        for fit, best in enumerate(np.argmax(self._considered * _gains(slopes, bends), axis=1)):
-            change = float(-RATE * slopes[fit, best] / (bends[fit, best] + PENALTY))
+        for fit, best in enumerate(np.argmax(self._considered * _gains(slopes, bends, self._held), axis=1)):
+            change = float(-RATE * slopes[fit, best] / (bends[fit, best] + self._held[best]))
             rows, values = self._values[best]
             self._scores[fit, rows] += change * values
             self._steps[fit].append((self._features[best], change))
@@ -162,7 +171,7 @@ class _Candidates:
             rows, values = rows[there != 0], (values * there)[there != 0]
         return rows, values
 
-    def best(self, slopes: FloatArray, odds: FloatArray) -> list[Feature]:
+    def best(self, slopes: FloatArray, odds: FloatArray, penalties: Penalties) -> list[Feature]:
         """The ``SCREENED`` features and pairs that lower the loss most. What several candidates of a decision have in
         common is left out of the second derivatives of pairs of candidates' features."""
         first = self.positions.shape[1]
@@ -174,19 +183,25 @@ class _Candidates:
         by_decision = np.add.reduceat(by_choice, begins, axis=0)
         bends = np.add.reduceat(odds[:, None] * squares, begins, axis=0)
         bends -= np.square(np.add.reduceat(odds[:, None] * choices, begins, axis=0))
-        gains = [
-            _gains(by_decision.sum(axis=0, keepdims=True), bends.sum(axis=0, keepdims=True)),
-            _gains(positions.T @ by_decision, positions.T @ bends),
-            _gains(np.triu(choices.T @ by_choice, 1), squares.T @ ((odds * (1.0 - odds))[:, None] * squares)),
+        slopes_of = [
+            by_decision.sum(axis=0, keepdims=True),
+            positions.T @ by_decision,
+            np.triu(choices.T @ by_choice, 1),
         ]
-        found = np.concatenate(gains)
+        bends_of = [
+            bends.sum(axis=0, keepdims=True),
+            positions.T @ bends,
+            squares.T @ ((odds * (1.0 - odds))[:, None] * squares),
+        ]
+        parts = np.concatenate([[CONSTANT], here, first + there])
+        held = penalties.between(parts, first + there)
+        found = _gains(np.concatenate(slopes_of), np.concatenate(bends_of), held)
         count = min(SCREENED, found.size)
         best = np.sort(np.argpartition(-found, count - 1, axis=None)[:count])
         rows, columns = np.unravel_index(best, found.shape)
-        parts = np.concatenate([[CONSTANT], here, first + there])[rows]
         return [
             (second,) if part == CONSTANT else (part, second)
-            for part, second in zip(parts.tolist(), (first + there)[columns].tolist(), strict=True)
+            for part, second in zip(parts[rows].tolist(), (first + there)[columns].tolist(), strict=True)
         ]
 
     def without_numbers(self, weights: Mapping[Feature, float]) -> dict[Feature, float]:
@@ -252,7 +267,7 @@ def _matrix(
         )
 
 
-def _gains(slopes: FloatArray, bends: FloatArray) -> FloatArray:
+def _gains(slopes: FloatArray, bends: FloatArray, penalties: FloatArray) -> FloatArray:
     """Twice what a Newton step of each feature lowers the loss."""
-    found: FloatArray = np.square(slopes) / (bends + PENALTY)
+    found: FloatArray = np.square(slopes) / (bends + penalties)
     return found

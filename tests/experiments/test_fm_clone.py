@@ -13,9 +13,11 @@ from bothost.training.factorization import Samples, SparseRows
 from bothost_fm_clone.encode import Encoding, encoding
 from bothost_fm_clone.fit import score
 from bothost_fm_clone.grow import GrowOptions
+from bothost_fm_clone.numbers import numbers_of
+from bothost_fm_clone.penalties import ALONE, families
 from bothost_fm_clone.samples import Decisions, decisions
 from bothost_fm_clone.sight import Sight, sight
-from experiments.fm_clone import compare
+from experiments.fm_clone import compare, penalties
 from experiments.fm_clone.contestants import contestants
 from experiments.fm_clone.reproduce import clustered, comparable, differences
 from experiments.fm_clone.styles import StyledGames, random_styles
@@ -173,3 +175,16 @@ def test_the_plain_machine_learns_the_same_without_the_candidates_features():
     expected = compare.machine(wide, 32).learn(replace(some, samples=known.seen(some.samples)), None, 0)
     learnt = contestants("othello")[4].crowd(some)
     assert all(np.array_equal(learnt[name], values) for name, values in expected.items())
+
+
+def test_families_with_large_weights_are_held_back_least():
+    names, known = families("othello"), sight("othello")
+    first = len(known.positions)
+    corner, replies = known.choices.index("plays on a corner"), len(names) - len(numbers_of("othello"))
+    rng = np.random.default_rng(0)
+    weights = [{(first + corner,): rng.normal(), (replies,): 3 * rng.normal()} for _ in range(30)]
+    table = penalties.factors("othello", weights)
+    held = {name: table.first[ALONE] * factor for name, factor in table.last.items()}
+    assert min(held, key=held.get) == names[replies]
+    assert sorted(held, key=held.get)[1] == names[first + corner]
+    assert set(table.first) == {*names, ALONE} and set(table.last) == set(names[first:])
