@@ -73,7 +73,7 @@ def _othello() -> Mapping[str, Mapping[str, float]]:
         f"squares that {words}: {kind.removeprefix('plays on ')}": {
             f"after it, {who} {square}": 1.0 for square in squares
         }
-        for kind, squares in zip(attributes.ORBITS, kinds, strict=False)
+        for kind, squares in zip(attributes.ORBITS[:-1], kinds, strict=True)
         for who, words in (("holds", "it holds"), ("the opponent holds", "the opponent holds"))
     }
     return {
