@@ -14,27 +14,21 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import msgspec
 import numpy as np
 import torch
-from msgspec import Meta
 
 from bothost.errors import ModelError, UsageError
 from bothost.plugins import check_options as check_options
 from bothost.strategy import ReportProgress, TrainingRun
 from bothost.training import checkpoint
 from bothost.training.checkpoint import Progress
+from bothost.training.limits import Count, Levels
 from bothost.training.metrics import FILE, Metrics, plot, read, read_until
 from bothost.training.model_pool import ModelPool
 
-Count = Annotated[int, Meta(ge=1)]
-Share = Annotated[float, Meta(ge=0, le=1)]
-Positive = Annotated[float, Meta(gt=0)]
-NotNegative = Annotated[float, Meta(ge=0)]
-Levels = Annotated[tuple[Share, ...], Meta(min_length=1)]
-"""When a training's levels are taken, weakest first, as parts of its samples."""
 HUGE_PARAMETER = 1e6
 """A few layers with parameters of this size overflow float32, and their outputs are no numbers."""
 Clock = Callable[[], float]

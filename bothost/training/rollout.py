@@ -16,7 +16,8 @@ from torch import Tensor
 
 from bothost.rules import Game, vec_env
 from bothost.training.fused import FusedNetwork, fused
-from bothost.training.loop import Count, Learner, LoopOptions, Positive, Share
+from bothost.training.limits import Count, Positive, Share
+from bothost.training.loop import Learner, LoopOptions
 from bothost.training.ppo import (
     Batch,
     Bool,

@@ -8,7 +8,8 @@ import numpy as np
 from msgspec import Meta
 
 from bothost.training.devices import Device
-from bothost.training.loop import Count, Levels, NotNegative, Positive, Share, check_levels
+from bothost.training.limits import Count, Levels, NotNegative, Positive, Share
+from bothost.training.loop import check_levels
 from bothost_deep_mc.encode import Seen
 from bothost_deep_mc.engine import EngineOptions, Order
 from bothost_deep_mc.model import Sizes

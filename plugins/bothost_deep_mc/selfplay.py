@@ -18,7 +18,7 @@ from msgspec import Meta
 from bothost import ModelError
 from bothost.rules import ActionArray, FloatArray, VecEnv
 from bothost.training.action_values import NativeActionValues
-from bothost.training.loop import NotNegative, Positive, Share
+from bothost.training.limits import NotNegative, Positive, Share
 from bothost_deep_mc.encode import CHOICE, ROLES, Candidates, IntArray, Seen, encode_rows, roles
 from bothost_deep_mc.habits import habits
 

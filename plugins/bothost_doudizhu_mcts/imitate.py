@@ -22,10 +22,13 @@ from bothost.errors import UsageError
 from bothost.rules import ActionArray, FloatArray, View
 from bothost.training import checkpoint
 from bothost.training.checkpoint import Progress
-from bothost.training.loop import Count, Positive, Share, set_learning_rate
-from bothost_doudizhu_mcts import distil, players
+from bothost.training.limits import Count, Positive, Share
+from bothost.training.loop import set_learning_rate
+from bothost_doudizhu_mcts import players
 from bothost_doudizhu_mcts.evaluated import address_of
 from bothost_doudizhu_mcts.model import Networks, publish
+from bothost_doudizhu_mcts.source import Options as DistilOptions
+from bothost_doudizhu_mcts.source import Source
 
 CARDS, SITUATION, ANALYSIS = "compact", "situation", "move_analysis"
 """The blocks of the inputs."""
@@ -115,8 +118,8 @@ def _cells(packed: npt.NDArray[np.uint8], count: int) -> Tensor:
 
 def gather(teacher: Evaluator, options: Options, seed: int, report: ReportProgress) -> Moves:
     """Play hands with the teacher until there are enough positions."""
-    source = distil.Source(
-        teacher, distil.Options(hands=options.hands, random_moves=options.random_moves, rule_seats=0.0), seed
+    source = Source(
+        teacher, DistilOptions(hands=options.hands, random_moves=options.random_moves, rule_seats=0.0), seed
     )
     parts: list[Moves] = []
     for number in range(-(-options.positions // GATHERED)):

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from bothost import LoggedGames, Model, ReportProgress, Trainer, TrainingRun
 from bothost.errors import UsageError
-from bothost.training.loop import Count, NotNegative, Positive
+from bothost.training.limits import Count, NotNegative, Positive
 from bothost_doudizhu_mcts import distil, logged, records
 from bothost_doudizhu_mcts.evaluated import address_of
 from bothost_doudizhu_mcts.learn import SteppedTraining

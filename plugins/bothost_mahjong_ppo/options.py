@@ -9,7 +9,8 @@ from msgspec import Meta
 from bothost.rules import game
 from bothost.training import ppo
 from bothost.training.adaptive import SteeringOptions
-from bothost.training.loop import Count, LoopOptions, NotNegative, Positive, Share
+from bothost.training.limits import Count, NotNegative, Positive, Share
+from bothost.training.loop import LoopOptions
 from bothost_mahjong_ppo.imitate import Teacher
 from bothost_mahjong_ppo.oracle import DropoutOptions
 from bothost_mahjong_ppo.selfplay import CURRICULUM

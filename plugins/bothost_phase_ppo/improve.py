@@ -26,7 +26,8 @@ from bothost.errors import UsageError
 from bothost.inference import legal_masks
 from bothost.rules import Game, View
 from bothost.rules.pairing import rule_returns
-from bothost.training.loop import Count, Iteration, Learner, Outcome, Positive, Share, set_learning_rate
+from bothost.training.limits import Count, Positive, Share
+from bothost.training.loop import Iteration, Learner, Outcome, set_learning_rate
 from bothost.training.ppo import clip_gradients
 from bothost.training.rollout import draw
 from bothost_phase_ppo.encode import ACTIONS, CANDIDATE, POSITION, WIN_POINTS, Symmetries, encode

@@ -21,7 +21,8 @@ from torch import Tensor, nn
 from bothost.errors import UsageError
 from bothost.training import ppo
 from bothost.training.devices import Device, check_device
-from bothost.training.loop import Count, Iteration, Learner, Outcome, set_learning_rate
+from bothost.training.limits import Count
+from bothost.training.loop import Iteration, Learner, Outcome, set_learning_rate
 from bothost.training.model_pool import ModelPool
 from bothost.training.rollout import RolloutTask, SelfPlayOptions, rollout_figures
 from bothost_phase_ppo.model import ActorCritic, CandidateNet, Critic, begin_with, listed

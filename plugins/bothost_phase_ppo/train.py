@@ -21,14 +21,12 @@ from bothost.errors import UsageError
 from bothost.rules import game
 from bothost.training import fleet, ppo
 from bothost.training.checkpoint import Progress, parameters_of
+from bothost.training.limits import Levels, NotNegative, Share
 from bothost.training.loop import (
     Clock,
     Iteration,
     Learner,
-    Levels,
-    NotNegative,
     Outcome,
-    Share,
     TrainerLoop,
     check_levels,
     limited,

@@ -10,24 +10,26 @@ import onnxruntime
 import pytest
 import safetensors.torch
 import torch
+from rule_values import RuleValues
 
-from bothost import Evaluator, TrainingRun, cli
+from bothost import TrainingRun, cli
 from bothost.errors import ConfigError, ModelError, UsageError
 from bothost.plugins import Plugins, check_options
 from bothost.plugins.weights import verify
-from bothost.rules import doudizhu, game
+from bothost.rules import game
 from bothost.strategy import NoOptions
 from bothost.training.publish import write_version
 from bothost_doudizhu_mcts import records
 from bothost_doudizhu_mcts.collect import Options as CollectOptions
 from bothost_doudizhu_mcts.collect import SelfPlay
-from bothost_doudizhu_mcts.distil import STEPS, Distiller, Lessons, Source, bits, loss, measure
-from bothost_doudizhu_mcts.distil import Options as DistilOptions
+from bothost_doudizhu_mcts.distil import STEPS, Distiller, Lessons, bits, loss, measure
 from bothost_doudizhu_mcts.encode import ROLES, encode, roles, supports
 from bothost_doudizhu_mcts.measure import HeldOut
 from bothost_doudizhu_mcts.model import Candidates, Networks, RoleNet, graphs
 from bothost_doudizhu_mcts.network import GRAPHS
 from bothost_doudizhu_mcts.samples import Samples
+from bothost_doudizhu_mcts.source import Options as DistilOptions
+from bothost_doudizhu_mcts.source import Source
 from bothost_doudizhu_mcts.train import Fitter, Options, loss_of
 
 GAME = game("doudizhu")
@@ -154,21 +156,6 @@ def test_all_roles_in_one_forward_are_those_of_each():
             alone, of_position = nets.of[ROLES[role]](*map(torch.from_numpy, encode([view], [actions])))
             np.testing.assert_allclose(values, alone.numpy(), atol=1e-5)
             assert float(state) == pytest.approx(float(of_position), abs=1e-5)
-
-
-class RuleValues(Evaluator):
-    """Values the rule player's choice most."""
-
-    name, version, games = "rule-values", "1", ("doudizhu",)
-
-    def action_values(self, views, legal):
-        return [
-            np.where(actions == doudizhu.rule_choice(view)[0], 0.5, -0.5).astype(np.float32)
-            for view, actions in zip(views, legal, strict=True)
-        ]
-
-    def player(self, table):
-        raise AssertionError("a teacher does not sit at tables here")
 
 
 SMALL = {"hands": 8, "chunk": 64, "batch": 32, "measured": 48, "checkpoint_every": 2}

@@ -15,8 +15,8 @@ from bothost.rules import ActionArray, FloatArray, View, doudizhu, game
 from bothost.strategy import Budget, NoOptions, Player
 from bothost_doudizhu_mcts import players
 from bothost_doudizhu_mcts.distil import Distiller
-from bothost_doudizhu_mcts.distil import Options as DistilOptions
 from bothost_doudizhu_mcts.imitate import Imitator, Options
+from bothost_doudizhu_mcts.source import Options as DistilOptions
 
 GAME = game("doudizhu")
 PLUGINS = Plugins.load()
