@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -122,7 +123,9 @@ class SharedClone:
 
     def probabilities_as_named(self, samples: Samples) -> FloatArray:
         """The machine's own probabilities, without a mean over symmetries."""
-        seen = self.seen(samples)
+        return self._odds_of(self.seen(samples))
+
+    def _odds_of(self, seen: Samples) -> FloatArray:
         with self._lock:
             return self._machine.probabilities(seen, np.zeros(len(seen), np.int32))
 
@@ -134,11 +137,14 @@ class SharedClone:
         Its weight is the change if both are removed, less the changes for each alone.
         """
         at = int(np.searchsorted(one.legal[0], chosen))
+        renamed, places = zip(*(symmetry.of(one) for symmetry in self.symmetries), strict=True)
+        seen = self.seen(Samples.joined(renamed))
+        odds = self._odds_of(seen).reshape(len(renamed), -1)
         weights: dict[tuple[str, ...], float] = defaultdict(float)
-        for symmetry in self.symmetries:
-            renamed, places = symmetry.of(one)
-            for words, weight in _Reasons(self, renamed, int(places[at]), symmetry).weightiest():
-                weights[words] += weight / len(self.symmetries)
+        for n, symmetry in enumerate(self.symmetries):
+            reasons = _Reasons(self, seen.take(np.array([n])), odds[n], int(places[n][at]), symmetry)
+            for words, weight in reasons.weightiest():
+                weights[words] += weight / len(renamed)
         best = sorted(weights.items(), key=lambda each: -abs(each[1]))[:count]
         told = [{"features": list(words), "weight": round(weight, 3)} for words, weight in best]
         return [reason for reason in told if reason["weight"]]
@@ -214,72 +220,71 @@ def _with_directions(clone: SharedClone, tensors: dict[str, npt.NDArray[Any]]) -
 class _Reasons:
     """Computes the scores of one decision's candidates with some features removed."""
 
-    def __init__(self, clone: SharedClone, one: Samples, at: int, symmetry: Symmetry) -> None:
-        """``at``: place of the choice. ``symmetry``: by which the sample has its names."""
-        odds = clone.probabilities_as_named(one)
+    def __init__(self, clone: SharedClone, seen: Samples, odds: FloatArray, at: int, symmetry: Symmetry) -> None:
+        """``seen``: the decision, with all features. ``at``: place of the choice. ``symmetry``: of the names."""
         likely = np.argsort(-odds, kind="stable")[:EXPLAINED]
         rows = np.unique(np.append(likely, at))
         self._clone, self._symmetry = clone, symmetry
         self._at = int(np.searchsorted(rows, at))
-        seen = clone.seen(one)
         assert seen.alternatives is not None
-        own = [seen.alternatives[int(row)] for row in rows]
+        own = seen.alternatives.take(rows)
         parameters, shape = clone.parameters, clone.shape
         features = shape.positions + shape.choices + shape.players
         factors = parameters["factors"].reshape(features, shape.width).astype(np.float64)
         positions = shape.positions
         self._position = seen.features[0]
-        self._features = np.unique(np.concatenate(own))
-        self._has = np.array([np.isin(self._features, row) for row in own])
+        self._features, places = np.unique(own.items, return_inverse=True)
+        self._has = np.zeros((len(rows), len(self._features)), np.bool_)
+        self._has[own.row_of, places] = True
         self._rows = factors[positions + self._features]
+        self._own = self._has @ self._rows
         self._position_rows = factors[self._position]
         self._sum = self._position_rows.sum(axis=0) + factors[-1]
         self._weights = parameters["weights"][self._features].astype(np.float64)
         self._bias, self._readout = parameters["bias"], parameters["readout"]
         # Weights of the lead: 1 for the choice, minus the relative probability for each other candidate.
-        scores = self._scores(self._sum, self._has)
+        scores = self._scores(self._sum[None], [])[0, 0]
         others = np.exp(scores - np.delete(scores, self._at).max())
         others[self._at] = 0.0
         self._pull = -others / others.sum()
         self._pull[self._at] = 1.0
 
-    def _lead(self, total: npt.NDArray[np.float64], has: npt.NDArray[np.bool_]) -> float:
-        """The choice's lead over the other candidates."""
-        return float(self._pull @ self._scores(total, has))
-
-    def _scores(self, total: npt.NDArray[np.float64], has: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
-        """The candidates' scores with this sum of position factors and these features."""
+    def _scores(self, sums: npt.NDArray[np.float64], gone: Sequence[int]) -> npt.NDArray[np.float64]:
+        """The candidates' scores with each of these sums of position factors, first with all features, then without
+        each of those; shape (sums, 1 + gone, candidates)."""
         k = self._clone.quadratic
-        own = has @ self._rows
-        squares = has @ (self._rows[:, :k] ** 2).sum(axis=1)
-        scores = has @ self._weights + own[:, :k] @ total[:k] + ((own[:, :k] ** 2).sum(axis=1) - squares) / 2
-        found: npt.NDArray[np.float64] = scores + np.maximum(0.0, self._bias + total[k:] + own[:, k:]) @ self._readout
+        had = np.vstack([np.zeros((1, len(self._has)), np.bool_), self._has[:, gone].T])
+        rows = np.vstack([np.zeros((1, self._rows.shape[1])), self._rows[gone]])
+        own = self._own - had[:, :, None] * rows[:, None, :]
+        weights = self._has @ self._weights - had * np.append(0.0, self._weights[gone])[:, None]
+        squares = (self._has @ (self._rows[:, :k] ** 2).sum(axis=1)) - had * (rows[:, :k] ** 2).sum(axis=1)[:, None]
+        alone = weights + ((own[:, :, :k] ** 2).sum(axis=2) - squares) / 2
+        products = np.moveaxis(own[:, :, :k] @ sums[:, :k].T, -1, 0)
+        rectified = np.maximum(0.0, self._bias + sums[:, None, None, k:] + own[:, :, k:])
+        found: npt.NDArray[np.float64] = alone + products + rectified @ self._readout
         return found
 
     def weightiest(self) -> list[tuple[tuple[str, ...], float]]:
         """The features, in words, and their weights. Only those with a large first-order effect are considered."""
-        full = self._lead(self._sum, self._has)
         of_position, of_candidates = self._slopes()
         first = np.argsort(-np.abs(of_position), kind="stable")[:PAIRED]
-        second = np.argsort(-np.abs(of_candidates), kind="stable")[:EXPLAINED]
-        without = {n: self._has & (np.arange(len(self._features)) != n) for n in second.tolist()}
-        alone = {n: full - self._lead(self._sum, has) for n, has in without.items()}
-        found = [(self._named(n), weight) for n, weight in alone.items()]
-        for i in first.tolist():
-            less = self._sum - self._position_rows[i]
-            by_position = full - self._lead(less, self._has)
+        second = np.argsort(-np.abs(of_candidates), kind="stable")[:EXPLAINED].tolist()
+        sums = np.vstack([self._sum, self._sum - self._position_rows[first]])
+        leads = self._scores(sums, second) @ self._pull
+        effects = leads[0, 0] - leads  # of removing a position's feature (row), a candidates' feature (column), or both
+        found = [(self._named(n), effects[0, 1 + column]) for column, n in enumerate(second)]
+        for row, i in enumerate(first.tolist(), 1):
             name = self._words(int(self._position[i]))
-            for n in second[:PAIRED].tolist():
+            for column, n in enumerate(second[:PAIRED], 1):
                 # The effect of both less the effect of each.
-                both = full - self._lead(less, without[n])
-                found.append(((*name, *self._named(n)), by_position + alone[n] - both))
+                effect = effects[row, 0] + effects[0, column] - effects[row, column]
+                found.append(((*name, *self._named(n)), effect))
         return found
 
     def _slopes(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """The first-order effect of each feature of the position and of the candidates on the lead."""
         k = self._clone.quadratic
-        own = self._has @ self._rows
-        pull = self._pull
+        own, pull = self._own, self._pull
         active = (self._bias + self._sum[k:] + own[:, k:] > 0) * self._readout
         by_sum = pull @ np.concatenate([own[:, :k], active], axis=1)
         by_own = np.concatenate([self._sum[:k] + own[:, :k], active], axis=1)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bothost import rules
-from bothost.training.factorization import Samples
+from bothost.training.factorization import Samples, SparseRows
 from bothost_fm_clone import shared
 from bothost_fm_clone.encode import encoding
 from bothost_fm_clone.shared import SharedClone
@@ -35,18 +35,20 @@ def positions(count=12):
 @pytest.fixture(scope="module")
 def clone():
     """With random parameters, combinations and factors of both kinds."""
-    blank = SharedClone.blank(OWN, 3, 4, 2)
     known = len(sight("othello").positions)
-    pairs = np.array([[5, known + 7], [known + 30, known + 222]], np.int32)
-    made = replace(blank, pairs=pairs)
+    return of_chance([[5, known + 7], [known + 30, known + 222]])
+
+
+def of_chance(pairs):
+    blank, known = SharedClone.blank(OWN, 3, 4, 2), sight("othello")
     rng = np.random.default_rng(3)
-    factors = (known + len(sight("othello").choices) + len(pairs) + 1) * 7
+    factors = (len(known.positions) + len(known.choices) + len(pairs) + 1) * 7
     sizes = {"weights": len(blank.parameters["weights"]) + len(pairs), "factors": factors}
     parameters = {
         name: rng.normal(0, 0.3, sizes.get(name, len(values))).astype(np.float32)
         for name, values in blank.parameters.items()
     }
-    return replace(made, parameters=parameters)
+    return replace(blank, pairs=np.array(pairs, np.int32).reshape(-1, 2), parameters=parameters)
 
 
 def test_the_eight_symmetries_of_a_board_are_a_group():
@@ -128,3 +130,31 @@ def test_decisions_keep_their_order_when_each_gets_a_random_symmetry():
     ]
     assert all(which) and len({each[0] for each in which}) > 4
     assert shuffled(samples, BOARDS[:1], np.random.default_rng(1)) is samples
+
+
+def test_a_reason_is_what_the_choice_loses_without_its_features():
+    """Computed by the machine, with the features removed from all candidates."""
+    clone, known = replace(of_chance([]), symmetric=False), sight("othello")
+    view = OTHELLO.new_state(1).view(0)
+    one = OWN.one(view, OWN.choices(view, view.legal()))
+    seen, machine, odds = clone.seen(one), clone.machine(), clone.odds(one)
+
+    def lead(*removed):
+        kept = [
+            SparseRows.of(
+                [row[~np.isin(row, [names.index(name) for name in removed if name in names])] for row in rows]
+            )
+            for rows, names in ((seen.features, known.positions), (seen.alternatives, known.choices))
+        ]
+        less = replace(seen, features=kept[0], alternatives=kept[1])
+        logs = np.log(machine.probabilities(less, np.zeros(1, np.int32)))
+        return logs[0] - odds[1:] @ logs[1:] / odds[1:].sum()
+
+    told = clone.reasons(one, int(one.legal.items[0]), count=500)
+    assert {len(reason["features"]) for reason in told} == {1, 2}
+    for reason in told:
+        names = [name.removeprefix("not: ") for name in reason["features"]]
+        effect = lead() - lead(*names)
+        if len(names) == 2:
+            effect = 2 * lead() - lead(names[0]) - lead(names[1]) - effect
+        assert reason["weight"] == pytest.approx(effect, abs=2e-3), names
