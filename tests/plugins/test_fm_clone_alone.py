@@ -9,7 +9,7 @@ import pytest
 from bothost import PlayerMove, TrainingRun, rules
 from bothost.errors import UsageError
 from bothost.rules import doudizhu
-from bothost_fm_clone import alone
+from bothost_fm_clone import alone, pairs
 from bothost_fm_clone.alone import player_alone
 from bothost_fm_clone.encode import encoding
 from bothost_fm_clone.files import load_any
@@ -65,7 +65,13 @@ def candidates(seen, row):
     return [(int(seen.legal.items[n]), set(seen.alternatives[int(n)].tolist())) for n in range(begin, end)]
 
 
-def test_a_habit_that_is_a_pair_of_features_is_found_with_few_hands():
+@pytest.fixture
+def short(monkeypatch):
+    """Fits end early. These players always do the same, so that each further step would bring a little."""
+    monkeypatch.setattr(pairs, "STEPS", 500)
+
+
+def test_a_habit_that_is_a_pair_of_features_is_found_with_few_hands(short):
     """The player takes a certain candidate in one situation, and the first one in all others."""
     known = sight("doudizhu")
     _, seen = of_ada(20)
@@ -88,7 +94,7 @@ def test_a_habit_that_is_a_pair_of_features_is_found_with_few_hands():
     assert len(clone.pairs) and clone.pairs[:, 1].min() >= len(known.positions)
 
 
-def test_a_liking_that_grows_with_a_number_is_found_with_few_hands(monkeypatch):
+def test_a_liking_that_grows_with_a_number_is_found_with_few_hands(short):
     """The player keeps as few cards as possible. Few hands do not show each number of cards beside each other one."""
     kept = {KNOWN.choices.index("keeps 1 card"): 1}
     kept |= {KNOWN.choices.index(f"keeps {cards} cards"): cards for cards in range(2, 21)}
@@ -98,7 +104,6 @@ def test_a_liking_that_grows_with_a_number_is_found_with_few_hands(monkeypatch):
 
     learnt, tested = by_rule(10, chosen), by_rule(40, chosen)
     tested = tested.where(tested.hands >= 20)
-    monkeypatch.setattr(alone, "FOLDS", 2)
     clone, _ = player_alone(OWN, learnt, 1)
     assert score(clone.probabilities_of(tested.samples), tested.samples).top1 > 0.9
 
@@ -118,13 +123,12 @@ def test_it_is_the_same_each_time_and_survives_its_file(tmp_path):
 
 
 def test_the_scores_of_pairs_and_a_machine_are_added(tmp_path, monkeypatch):
-    monkeypatch.setattr(alone, "FOLDS", 3)
     learnt = decisions(Log(10).moves("doudizhu", split="train"), OWN)
-    pairs, _ = player_alone(OWN, learnt, 3)
+    grown, _ = player_alone(OWN, learnt, 3)
     monkeypatch.setattr(alone, "FEW", 1)
     joined, told = player_alone(OWN, learnt, 3)
     assert told["method"].startswith("pairs and ")
-    np.testing.assert_array_equal(joined.pairs, pairs.pairs)
+    np.testing.assert_array_equal(joined.pairs, grown.pairs)
     monkeypatch.setattr(alone, "MANY", 1)
     fewer, told = player_alone(OWN, learnt, 3)
     assert told["method"].startswith("pairs and ") and not np.array_equal(fewer.pairs, joined.pairs)
@@ -133,10 +137,10 @@ def test_the_scores_of_pairs_and_a_machine_are_added(tmp_path, monkeypatch):
     assert told["method"] == f"{machine.quadratic} factors"
 
     one = learnt.samples.take(np.array([5]))
-    scores = np.log([pairs.odds(one), machine.odds(one)])
+    scores = np.log([grown.odds(one), machine.odds(one)])
     for shares in ((0.8, 0.3), (1.0, 0.0)):
         expected = np.exp(shares @ scores)
-        both = alone.joined(pairs, machine, shares)
+        both = alone.joined(grown, machine, shares)
         np.testing.assert_allclose(both.odds(one), expected / expected.sum(), rtol=2e-3)
     joined.rounded.save(tmp_path / "doudizhu.safetensors")
     loaded = load(tmp_path / "doudizhu.safetensors", "doudizhu")
