@@ -15,9 +15,9 @@ UV_INSTALL := $(BIN)/uv pip install --quiet --python $(BIN)/python --compile-byt
 EXTRAS := train ray postgres envs ladder minari dev
 NATIVE := $(shell find bothost/native tests/native -name '*.h' -o -name '*.cpp' -o -name CMakeLists.txt)
 CPP := $(filter %.h %.cpp,$(NATIVE))
-# Two a core, four at most: many tests wait for a clock or for another process. A process that has ended its own tests
-# steals from the others, so that each has few modules and long tests keep none of them waiting.
-TEST_PROCESSES ?= $(shell $(PYTHON) -c 'import os; print(min(4, (os.cpu_count() or 1) * 2))')
+# Two a core and one more, five at most: many tests wait for a clock or for another process. A process that has ended
+# its own tests steals from the others, so that each has few modules and long tests keep none of them waiting.
+TEST_PROCESSES ?= $(shell $(PYTHON) -c 'import os; print(min(5, (os.cpu_count() or 1) * 2 + 1))')
 # Two active-wait thread pools under load starve each other: one thread per process, and passive waiting.
 export OMP_NUM_THREADS ?= 1
 export OMP_WAIT_POLICY ?= PASSIVE

@@ -271,13 +271,14 @@ class _Reasons:
         second = np.argsort(-np.abs(of_candidates), kind="stable")[:EXPLAINED].tolist()
         sums = np.vstack([self._sum, self._sum - self._position_rows[first]])
         leads = self._scores(sums, second) @ self._pull
-        effects = leads[0, 0] - leads  # of removing a position's feature (row), a candidates' feature (column), or both
-        found = [(self._named(n), effects[0, 1 + column]) for column, n in enumerate(second)]
+        # The effects of removing a feature of the position (row), one of the candidates (column), or both.
+        effects = (leads[0, 0] - leads).tolist()
+        found = list(zip(map(self._named, second), effects[0][1:], strict=True))
         for row, i in enumerate(first.tolist(), 1):
             name = self._words(int(self._position[i]))
             for column, n in enumerate(second[:PAIRED], 1):
                 # The effect of both less the effect of each.
-                effect = effects[row, 0] + effects[0, column] - effects[row, column]
+                effect = effects[row][0] + effects[0][column] - effects[row][column]
                 found.append(((*name, *self._named(n)), effect))
         return found
 
