@@ -130,7 +130,8 @@ def _whole(
             )
     if not lines:
         lines = ["no hands"]
-    lines += [f"  {counted(count, 'hand')} {why} left out" for why, count in info["left_out"].items()]
+    unit = "hand" if format_ == "botzone" else "episode"
+    lines += [f"  {counted(count, unit)} {why} left out" for why, count in info["left_out"].items()]
     output.emit({**info, "out": str(out)}, json, "\n".join(lines))
 
 

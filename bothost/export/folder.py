@@ -50,8 +50,7 @@ class ExportFolder:
             raise UsageError(f"{path} is not a folder", advice=_OTHER)
         path.mkdir(parents=True, exist_ok=True)
         claimed = cls(path)
-        if (claimed.meta / "info.json").exists():
-            raise UsageError(f"{path} holds a finished export already", advice=_OTHER)
+        claimed._check_unfinished()
         if any(path.iterdir()) and not (claimed.meta / "lock").is_file():
             raise UsageError(f"{path} is not empty and does not hold an export", advice=_OTHER)
         for folder in (claimed.meta, claimed.data):
@@ -64,9 +63,14 @@ class ExportFolder:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:
                 raise UsageError(f"another export is writing to {path} now") from error
+            claimed._check_unfinished()  # again: the export that held the lock may have ended meanwhile
             yield claimed
         finally:
             os.close(lock)
+
+    def _check_unfinished(self) -> None:
+        if (self.meta / "info.json").exists():
+            raise UsageError(f"{self.path} holds a finished export already", advice=_OTHER)
 
     # ------------------------------------------------------------------------------------------------------- the plan
 
@@ -127,9 +131,16 @@ class ExportFolder:
 
 @contextmanager
 def aside(path: Path, mode: int = 0o644) -> Iterator[BinaryIO]:
-    """Write a file, or a new version of it. It has its name once it is complete and synced. An error removes it."""
+    """Write a file, or a new version of it. It has its name once it is complete and synced. An error removes it.
+
+    Raises UsageError while another process writes it.
+    """
     building = path.with_name(f".{path.name}.partial")
-    handle = os.open(building, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, mode)
+    handle = os.open(building, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, mode)
+    if not _locked(handle, building):
+        os.close(handle)
+        raise UsageError(f"another process writes {path} now", advice="wait until it has ended")
+    os.ftruncate(handle, 0)  # what a killed process left
     try:
         with naming(path), os.fdopen(handle, "wb") as file:
             yield file
@@ -139,6 +150,17 @@ def aside(path: Path, mode: int = 0o644) -> Iterator[BinaryIO]:
     except BaseException:
         building.unlink(missing_ok=True)
         raise
+
+
+def _locked(handle: int, path: Path) -> bool:
+    """Lock an open file, unless another process has locked it, or has given it another name meanwhile."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return os.path.samestat(os.fstat(handle), path.stat())
+    except (BlockingIOError, FileNotFoundError):
+        return False
+    except OSError:  # a file system without locks
+        return True
 
 
 @contextmanager

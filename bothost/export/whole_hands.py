@@ -11,7 +11,7 @@ from bothost.errors import StoreError
 from bothost.rules.game import Game, Json
 from bothost.store.logged_games import GameCache
 from bothost.store.query import HandQuery
-from bothost.store.reader import TOGETHER_US, Timeline, iter_hands, iter_timelines
+from bothost.store.reader import Timeline, iter_hands, iter_timelines_together
 from bothost.store.store import Store
 
 
@@ -26,29 +26,27 @@ class WholeHand(msgspec.Struct, frozen=True):
 
 
 def whole_hands(store: Store, query: HandQuery, left_out: Counter[str]) -> Iterator[WholeHand]:
-    """Yield the revealed hands of a query. ``left_out`` counts the others by reason."""
+    """Yield the revealed hands of a query, from any of our seats. ``left_out`` counts the others by reason."""
     games = GameCache()
-    done: dict[tuple[str, str, str], int] = {}  # the hands of the last minute, and when they started
-    for timeline in iter_timelines(store, iter_hands(store, query)):
-        record = timeline.hand.game
-        while done and record.started_us - next(iter(done.values())) > TOGETHER_US:
-            del done[next(iter(done))]
-        place = record.lobby, record.table, record.hand
-        if place in done:
-            continue
-        game = games.get(record.game, record.rules)
-        if game is None:
-            left_out["of a game that is not installed"] += 1
-            continue
-        view = game.new_view(record.seat)
-        try:
-            view.observe_all(timeline.lines())
-            found = view.record()
-        except (StoreError, ValueError):
-            left_out["with a gap in their events"] += 1
-            continue
-        if found is None:
-            left_out["that were never revealed"] += 1
-            continue
-        done[place] = record.started_us
-        yield WholeHand(game, timeline, *found)
+    for ours in iter_timelines_together(store, iter_hands(store, query)):
+        told = [_whole(timeline, games) for timeline in ours]
+        whole = next((hand for hand in told if isinstance(hand, WholeHand)), None)
+        if whole is not None:
+            yield whole
+        else:
+            left_out[str(told[0])] += 1
+
+
+def _whole(timeline: Timeline, games: GameCache) -> WholeHand | str:
+    """The hand that one of our seats was told, or the reason why it was not told all of it."""
+    record = timeline.hand.game
+    game = games.get(record.game, record.rules)
+    if game is None:
+        return "of a game that is not installed"
+    view = game.new_view(record.seat)
+    try:
+        view.observe_all(timeline.lines())
+        found = view.record()
+    except (StoreError, ValueError):
+        return "with a gap in their events"
+    return "that were never revealed" if found is None else WholeHand(game, timeline, *found)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby, islice
 from typing import Annotated, Any
@@ -324,6 +324,20 @@ def iter_timelines(store: Store, hands: Iterator[LoggedHand], *, page: int = 64)
                 outcomes={decision.id: kept[decision.id] for decision in made if decision.id in kept},
                 chat=parts[ChatRecord].get(hand.key, []),
             )
+
+
+def iter_timelines_together(store: Store, hands: Iterator[LoggedHand]) -> Iterator[list[Timeline]]:
+    """Like ``iter_timelines``, with the timelines of all our seats at a hand together."""
+    seats: deque[int] = deque()
+
+    def each() -> Iterator[LoggedHand]:
+        for ours in together(hands):
+            seats.append(len(ours))
+            yield from ours
+
+    timelines = iter_timelines(store, each())
+    for first in timelines:
+        yield [first, *islice(timelines, seats.popleft() - 1)]
 
 
 def _by_hand(connection: sa.Connection, kind: type[Any], ids: list[bytes]) -> dict[Key, list[Any]]:

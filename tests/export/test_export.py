@@ -2,6 +2,7 @@
 
 import copy
 import errno
+import fcntl
 import json
 import os
 import random
@@ -20,6 +21,7 @@ from bothost import rules
 from bothost.errors import UsageError
 from bothost.export import job
 from bothost.export import rows as exported_rows
+from bothost.export.folder import aside
 from bothost.export.job import export
 from bothost.export.jsonl import JsonLinesExporter
 from bothost.export.minari import export_episodes
@@ -222,6 +224,32 @@ def test_an_unfinished_export_is_not_mixed_with_another(store, tmp_path):
     with pytest.raises(UsageError, match="of another request"):
         run(store, tmp_path / "out", rllib=True)
     run(store, tmp_path / "out")
+
+
+def test_an_export_that_ended_while_another_began_is_not_overwritten(store, tmp_path, monkeypatch):
+    out = tmp_path / "out"
+    lock = fcntl.flock
+
+    def ended_meanwhile(file: int, how: int) -> None:
+        (out / "meta" / "info.json").write_text("{}")
+        lock(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", ended_meanwhile)
+    with pytest.raises(UsageError, match="finished export already"):
+        run(store, out)
+    assert (out / "meta" / "info.json").read_text() == "{}" and not [*(out / "data").iterdir()]
+
+
+def test_two_that_write_one_file_do_not_mix(tmp_path):
+    path = tmp_path / "matches.jsonl"
+    (tmp_path / ".matches.jsonl.partial").write_bytes(b"of a process that was killed")
+    with aside(path) as first:
+        first.write(b"one")
+        first.flush()
+        with pytest.raises(UsageError, match="another process writes"), aside(path):
+            pass
+        first.write(b" file")
+    assert path.read_bytes() == b"one file" and [*tmp_path.iterdir()] == [path]
 
 
 def test_foreign_folders_and_links_are_refused(store, tmp_path):

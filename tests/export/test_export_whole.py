@@ -170,12 +170,19 @@ def test_hands_that_cannot_be_told_are_counted_by_reason(store, tmp_path: Path):
             connection.exec_driver_sql(change, (key,))
     query = HandQuery(games=("othello", "elsewhere"))
     matches = export_matches(store, query, tmp_path / "matches")
-    untold = {"of a game that is not installed": 2, "with a gap in their events": 2, "that were never revealed": 2}
+    untold = {"of a game that is not installed": 1, "with a gap in their events": 1, "that were never revealed": 1}
     assert (matches["matches"], matches["left_out"]) == ({"Reversi": 2}, untold)
     info = export_episodes(store, query, tmp_path / "episodes")
     reasons = ("of a game that is not installed", "with a gap in their events", "whose views cannot be decoded")
     assert info["left_out"] == dict.fromkeys((*reasons, "without a decision"), 2)
     assert info["datasets"]["bothost/othello-v0"]["episodes"] == 2
+
+
+def test_a_hand_that_one_of_our_seats_can_tell_is_not_counted_as_left_out(store, tmp_path: Path):
+    with store.begin() as connection:
+        connection.exec_driver_sql("UPDATE events SET seq = 1 WHERE seat = 0")
+    found = export_matches(store, HandQuery(games=("othello",)), tmp_path / "out")
+    assert (found["matches"], found["left_out"]) == ({"Reversi": 5}, {})
 
 
 def test_a_hand_without_a_score_of_our_seat_is_left_out(store, tmp_path: Path):
