@@ -103,14 +103,14 @@ class Web:
 
     def viewer(self, request: Request) -> Viewer:
         """Return the viewer. Raises HTTPException 401 if a login is required."""
-        viewer = self.viewers.of(request.cookies.get(COOKIE))
+        viewer = self.viewers.of(request.cookies.get(cookie_of(request)))
         if viewer is None:
             raise HTTPException(401, "log in first")
         return viewer
 
     async def session(self, request: Request) -> Response:
         """Return the viewer; start a session if no password is required."""
-        viewer, token = self.viewers.of(request.cookies.get(COOKIE)), None
+        viewer, token = self.viewers.of(request.cookies.get(cookie_of(request))), None
         if viewer is None and (begun := self.viewers.visit()) is not None:
             token, viewer = begun
         if viewer is not None and viewer.player is None:
@@ -123,7 +123,7 @@ class Web:
     async def log_in(self, request: Request) -> Response:
         password = (await body(request, dict[str, str])).get("password", "")
         try:
-            begun = self.viewers.log_in(password, request.cookies.get(COOKIE), address_of(request))
+            begun = self.viewers.log_in(password, request.cookies.get(cookie_of(request)), address_of(request))
         except PermissionError as error:
             raise HTTPException(429, str(error)) from None
         if begun is None:
@@ -234,10 +234,16 @@ class Web:
         return stream(messages, None if is_operator else self._watching.one())
 
 
+def cookie_of(request: Request) -> str:
+    """The name of the session's cookie. Browsers send cookies to all servers of a host, so the port is a part of it."""
+    _, colon, port = request.headers.get("host", "").rpartition(":")
+    return f"{COOKIE}_{port}" if colon and port.isdecimal() and port.isascii() else COOKIE
+
+
 def _with_cookie(answer: Response, request: Request, token: str) -> Response:
     secure = request.url.scheme == "https"
     # It outlives the session, which ends some time after its last request: only the server knows when that is.
-    answer.set_cookie(COOKIE, token, max_age=COOKIE_S, httponly=True, samesite="strict", secure=secure)
+    answer.set_cookie(cookie_of(request), token, max_age=COOKIE_S, httponly=True, samesite="strict", secure=secure)
     return answer
 
 

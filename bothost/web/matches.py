@@ -89,6 +89,7 @@ class Match:
         self._seen_at = time.monotonic()
         self._socket: Any = None
         self._advisers: dict[str, Adviser] = {}
+        self._advising = asyncio.Lock()
 
     # ------------------------------------------------------------------------------------------------ for the browser
 
@@ -131,17 +132,23 @@ class Match:
                 await self.leave()
 
     async def hint(self, address: str) -> Json:
-        """What a strategy would play now, and why. Raises UsageError."""
-        seat, view = self.seat, self.seat.view
-        if view is None or seat.ask is None:
-            raise UsageError("there is nothing to decide now")
-        if self.ended_at is not None:
-            raise UsageError("the game is over")
-        address = installed(self._site.plugins, seat.game, address)
-        if address not in self._advisers:
-            table = Table(lobby=LOBBY, table=seat.table, game=seat.game, seat=seat.seat, seed=0)
-            self._advisers[address] = Adviser(self._site, address, table)
-        return await self._advisers[address].hint(view)
+        """What a strategy would play now, and why. One at a time. Raises UsageError, ModelError, PluginError."""
+        if self._advising.locked():
+            raise UsageError("another hint is being worked out", advice="wait until it is there")
+        async with self._advising:
+            seat = self.seat
+            address = installed(self._site.plugins, seat.game, address)
+            if address not in self._advisers:
+                await asyncio.to_thread(self._site.plugins.resolve, address)  # a level that is unknown gets no thread
+            view = seat.view
+            if view is None or seat.ask is None:
+                raise UsageError("there is nothing to decide now")
+            if self.ended_at is not None:
+                raise UsageError("the game is over")
+            if address not in self._advisers:
+                table = Table(lobby=LOBBY, table=seat.table, game=seat.game, seat=seat.seat, seed=0)
+                self._advisers[address] = Adviser(self._site, address, table)
+            return await self._advisers[address].hint(view)
 
     # -------------------------------------------------------------------------------------------------- for Matches
 

@@ -68,6 +68,12 @@ def test_large_bodies_are_refused(client):
     assert client.post("/api/login", content=body, headers=OURS).status_code == 413
 
 
+def test_large_bodies_that_do_not_state_their_length_are_refused_without_a_traceback(client):
+    parts = (part for part in [b'{"password":"', b"x" * BODY_BYTES, b'"}'])
+    answer = client.post("/api/login", content=parts, headers=OURS)
+    assert answer.status_code == 413 and "larger than" in answer.json()["error"]
+
+
 def test_every_answer_has_the_security_headers(client):
     for path in ("/", "/api/session", "/static/app.js", "/api/nothing"):
         headers = client.get(path).headers

@@ -19,7 +19,7 @@ from starlette.testclient import TestClient
 from structlog.testing import capture_logs
 
 from bothost import config, rules
-from bothost.errors import ConfigError, PluginError, StoreUnavailable, UsageError
+from bothost.errors import ConfigError, ModelError, PluginError, StoreUnavailable, UsageError
 from bothost.lobbies.embedded import protocol as wire
 from bothost.store import consent
 from bothost.store.query import players_of
@@ -292,6 +292,37 @@ async def test_an_adviser_that_hangs_is_left_behind(site, monkeypatch):
     monkeypatch.setattr(hints, "HANGS_S", 10.0)
     assert (await match.hint("random"))["actions"]
     may_go.set()
+
+
+async def test_a_level_that_does_not_exist_gets_no_thread(site):
+    seat = Seat(rules.game("othello"), "a-token", {})
+    match = Match(site, Viewer(kind="operator"), seat)
+    seat.view, seat.ask = seat.game.new_state(1).view(0), wire.Ask("1", 0, 0)
+    for number in range(3):
+        with pytest.raises(ModelError, match="no version or level"):
+            await match.hint(f"random:{number}")
+    assert match._advisers == {}
+
+
+async def test_a_game_works_out_one_hint_at_a_time(site, monkeypatch):
+    started, may_go = asyncio.Event(), asyncio.Event()
+
+    async def hint(self, view):
+        started.set()
+        await may_go.wait()
+        return {}
+
+    monkeypatch.setattr(hints.Adviser, "hint", hint)
+    seat = Seat(rules.game("othello"), "a-token", {})
+    match = Match(site, Viewer(kind="operator"), seat)
+    seat.view, seat.ask = seat.game.new_state(1).view(0), wire.Ask("1", 0, 0)
+    first = asyncio.create_task(match.hint("random"))
+    await started.wait()
+    for address in ("random", "first-legal"):
+        with pytest.raises(UsageError, match="another hint is being worked out"):
+            await match.hint(address)
+    may_go.set()
+    assert await first == {} == await match.hint("first-legal")
 
 
 def test_tokens_of_the_bots_stand_in_files_of_their_own(site, tmp_path):

@@ -4,10 +4,11 @@ import random
 from pathlib import Path
 
 import pytest
+from starlette.requests import Request
 from starlette.testclient import TestClient
 
 from bothost import Board, rules
-from bothost.web.application import Web
+from bothost.web.application import Web, cookie_of
 from bothost.web.viewers import (
     ALL_LOGIN_TRIES,
     COOKIE,
@@ -56,6 +57,28 @@ def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(site):
     with TestClient(Web(site, Viewers(None, spectators=False)).application(), base_url=OURS["Origin"]) as client:
         cookie = client.get("/api/session").headers["set-cookie"].lower()
     assert cookie.startswith(COOKIE) and "httponly" in cookie and "samesite=strict" in cookie
+
+
+def test_servers_on_two_ports_of_a_machine_keep_their_sessions_apart(site):
+    """Browsers send cookies to all ports of a host."""
+    made = {port: Viewers(None, spectators=False) for port in (1, 2)}
+    one, other = (
+        TestClient(Web(site, viewers).application(), base_url=f"http://localhost:{port}")
+        for port, viewers in made.items()
+    )
+    other.cookies = one.cookies
+    for client in (one, other, one):
+        client.get("/api/session")
+    assert [len(viewers._sessions) for viewers in made.values()] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("host", "name"),
+    [("localhost", COOKIE), ("[::1]", COOKIE), ("[::1]:80", f"{COOKIE}_80"), ("localhost:x;=\u0661", COOKIE)],
+)
+def test_the_name_of_the_cookie_has_the_port_if_there_is_one(host, name):
+    headers = [(b"host", host.encode("latin-1", "replace"))]
+    assert cookie_of(Request({"type": "http", "headers": headers})) == name
 
 
 def test_a_session_in_use_does_not_end_with_its_cookie(site):

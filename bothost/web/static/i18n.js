@@ -122,6 +122,8 @@ const ZH = {
   "reading the log": "正在读取记录",
   "finding the directions in which players differ": "正在寻找玩家之间的差异",
   "play more against bots of this host, or leave out the option tempo": "请多与本宿主的机器人对局，或不选“出牌快慢也像我”",
+  "another hint is being worked out": "正在计算另一个提示",
+  "wait until it is there": "请稍候",
   "there is nothing to decide now": "现在没有要决定的",
   "too late: this turn is over": "这一手已经过去",
   "the game is over": "本局已经结束",
