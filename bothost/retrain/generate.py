@@ -12,6 +12,7 @@ import itertools
 import json
 import random
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 
 from bothost.arena.lineup import Lineup
@@ -24,6 +25,7 @@ from bothost.plugins import Resolved
 from bothost.rules.game import Game
 from bothost.store.decision_log import DecisionLog
 from bothost.store.forget import delete_hands
+from bothost.store.leases import JobLease
 from bothost.store.models import games
 from bothost.store.query import HandQuery
 from bothost.store.reader import iter_hands
@@ -35,6 +37,8 @@ from bothost.tables.conduct import TableKey
 from bothost.tables.hand import Answer, Hand, HandClosed, Job
 
 LOBBY = "generated"
+LOCK = "generate.id"
+"""File beside the spool that is locked meanwhile."""
 BATCH = 64
 """Hands played at once."""
 
@@ -140,12 +144,24 @@ def generate(
     """Play and log the hands 0 … ``hands`` - 1 that are not in the log yet. Returns their number.
 
     ``consents``: whether the players agree to be imitated. Unfinished hands of an interrupted call are deleted and
-    played again. Raises the errors of ``DecisionLog.open``.
+    played again. Raises LeaseHeld while another process logs these hands, and the errors of ``DecisionLog.open``.
     """
-    with Store.open(settings) as store:
+    lock = spool.with_name(LOCK)
+    with (
+        Store.open(settings) as store,
+        JobLease(store, f"generate {population.table}", lock=lock) as lease,
+        closing(DecisionLog.open(settings, LOBBY, spool)) as log,  # moves rows from the spool into the database
+    ):
         done = _logged(store, population.table)
-    todo = [number for number in range(hands) if number not in done]
-    asyncio.run(_play(settings, spool, population, todo, consents, lambda n: progress(hands - len(todo) + n, hands)))
+        todo = [number for number in range(hands) if number not in done]
+
+        def report(ended: int) -> None:
+            lease.check()
+            progress(hands - len(todo) + ended, hands)
+
+        asyncio.run(_play(log, population, todo, consents, report))
+    if log.stats.rejected:
+        raise StoreError(f"the database refused {log.stats.rejected} rows", advice="see rejected.log in the spool")
     return len(todo)
 
 
@@ -157,14 +173,12 @@ def _logged(store: Store, table: str) -> set[int]:
 
 
 async def _play(
-    settings: StoreSettings,
-    spool: Path,
+    log: DecisionLog,
     population: Population,
     numbers: Collection[int],
     consents: bool,
     progress: Callable[[int], None],
 ) -> None:
-    log = DecisionLog.open(settings, LOBBY, spool)
     recorder = Recorder(log, host=LOBBY, config_hash=population.table, before_send=False)
     strategies = [loaded.resolved.make() for loaded in population.loaded]
     waiting: Iterator[int] = iter(numbers)
@@ -189,6 +203,3 @@ async def _play(
         recorder.batches.close()
         for strategy in strategies:
             strategy.close()
-        await log.aclose()
-    if log.stats.rejected:
-        raise StoreError(f"the database refused {log.stats.rejected} rows", advice="see rejected.log in the spool")

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -9,14 +10,16 @@ from bothost import rules
 from bothost.cli import main
 from bothost.cli.generate import Recordings
 from bothost.config import StoreSettings
-from bothost.errors import UsageError
+from bothost.errors import StoreUnavailable, UsageError
 from bothost.plugins import Plugins
 from bothost.retrain import generate as module
 from bothost.retrain.generate import Population, generate
 from bothost.retrain.players import Players
 from bothost.store import Store, schema
 from bothost.store.hand_report import report
+from bothost.store.leases import LeaseHeld
 from bothost.store.reader import counts, iter_hands, iter_timelines
+from bothost.store.sqlite import SqliteSink
 from bothost.strategy import Contestant
 
 NAMES = ("ada", "bob", "cyd", "dan")
@@ -91,6 +94,31 @@ def test_hands_that_were_cut_off_are_played_again(settings, plugins, tmp_path, m
     with Store.open(settings) as store:
         assert sorted(int(hand.game.hand) for hand in iter_hands(store) if hand.end is not None) == list(range(8))
         assert counts(store)["games"] == counts(store)["game_ends"] == 8
+
+
+def test_two_at_once_do_not_log_the_hands_twice(settings, plugins, tmp_path):
+    refused = []
+
+    def second(done, total):
+        if not refused:
+            with pytest.raises(LeaseHeld) as error:
+                generate(settings, tmp_path / "spool", population(plugins), 3)
+            refused.append(error.value)
+
+    assert generate(settings, tmp_path / "spool", population(plugins), 3, progress=second) == 3
+    assert "is doing this job" in str(refused[0])
+    with Store.open(settings) as store:
+        assert sorted(int(hand.game.hand) for hand in iter_hands(store)) == [0, 1, 2]
+
+
+def test_hands_in_the_spool_are_not_played_again(settings, plugins, tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(SqliteSink, "write", Mock(side_effect=StoreUnavailable("away")))
+        assert generate(settings, tmp_path / "spool", population(plugins), 3) == 3
+    assert [*(tmp_path / "spool").rglob("*.spool")]
+    assert generate(settings, tmp_path / "spool", population(plugins), 3) == 0
+    with Store.open(settings) as store:
+        assert sorted(int(hand.game.hand) for hand in iter_hands(store)) == [0, 1, 2]
 
 
 def test_everybody_sits_equally_often_and_nobody_against_themselves(plugins):
