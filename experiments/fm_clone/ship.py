@@ -1,6 +1,7 @@
 """Make what the package of fm-clone ships: ``python -m experiments.fm_clone.ship GAME OUT``.
 
-A crowd of a game, of players with random styles, and clones of named styled players from 200 games each.
+A crowd of a game, of players with random styles, and clones of named styled players from 200 games each. At mahjong a
+fifth of the crowd goes by a trained policy.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ import bothost_fm_clone.train
 from bothost import TrainingRun
 from bothost_baselines.styled_doudizhu import STYLES as DOUDIZHU
 from bothost_fm_clone.train import FmCloneTrainer, TrainOptions
-from experiments.fm_clone.styles import StyledGames, random_styles
+from experiments.fm_clone.styles import StyledGames, random_styles, trained_styles
 
-PLAYERS, HANDS, SEED = 200, {"doudizhu": 108_000, "mahjong": 27_000, "othello": 20_000}, 1
+PLAYERS, TRAINED, HANDS, SEED = 200, 50, {"doudizhu": 108_000, "mahjong": 27_000, "othello": 20_000}, 1
 NAMED: dict[str, dict[str, Any]] = {
     "doudizhu": {"blocker": DOUDIZHU["blocker"], "loner": DOUDIZHU["loner"]},
     "mahjong": {},
@@ -36,7 +37,8 @@ def report(done: int, note: str = "", total: int | None = None) -> None:
 def main(game: str, out: Path) -> None:
     """Train the crowd and the named clones of a game into ``out``."""
     command = f"python -m experiments.fm_clone.ship {game} {out.name}"
-    crowd = StyledGames(game, random_styles(game, PLAYERS, 7), HANDS[game], SEED)
+    styles = random_styles(game, PLAYERS, 7) | (trained_styles(TRAINED, 7) if game == "mahjong" else {})
+    crowd = StyledGames(game, styles, HANDS[game], SEED)
     options = TrainOptions(game=game, most=60_000 if game == "doudizhu" else 30_000)  # type: ignore[arg-type]
     shutil.rmtree(out / f"{game}-crowd", ignore_errors=True)
     made = FmCloneTrainer(options).train(

@@ -1,19 +1,24 @@
-"""Games of many rule players with random styles: a crowd that is varied enough to say in which ways players differ.
+"""Games of many players with random styles: a crowd that is varied enough to say in which ways players differ.
 
 The styled players of ``bothost_baselines`` play as at a table, without a host. A hand takes milliseconds. Styles
-are drawn by a seed; equal seeds give equal games.
+are drawn by a seed; equal seeds give equal games. At mahjong some players go by the policy of ``mahjong-ppo`` instead
+of the rule player's look-aheads.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from bothost import PlayerMove, Strategy, Table, rules
+from bothost import Budget, Player, PlayerMove, Strategy, Table, rules
+from bothost.plugins import Plugins
 from bothost.rules import ActionArray, View
 from bothost.rules.mahjong import TILES
 from bothost_baselines.styled_doudizhu import StyledDoudizhu
@@ -21,6 +26,8 @@ from bothost_baselines.styled_othello import StyledOthello
 
 STYLED: Mapping[str, type[Strategy]] = {"doudizhu": StyledDoudizhu, "othello": StyledOthello}
 Chooser = Callable[[View, ActionArray], int]
+Indices = npt.NDArray[np.integer]
+FloatArray = npt.NDArray[np.floating]
 SPREAD = {
     "doudizhu": {
         "aggression": 10.0,
@@ -68,6 +75,18 @@ def random_styles(game: str, count: int, seed: int) -> dict[str, dict[str, Any]]
     return out
 
 
+def trained_styles(count: int, seed: int) -> dict[str, dict[str, Any]]:
+    """Options of ``count`` players of mahjong who go by the policy of ``mahjong-ppo``, by name."""
+    rng = np.random.default_rng([seed, count])
+    out: dict[str, dict[str, Any]] = {}
+    for number in range(count):
+        habits = {habit: spread * rng.normal() for habit, spread in SPREAD["mahjong"].items() if rng.random() < SPARSE}
+        own: dict[str, Any] = {habit: round(float(size), 3) for habit, size in habits.items()}
+        own["temperature"] = round(float(rng.choice([0.0, 0.3, 0.6, 1.0])), 1)
+        out[f"mahjong-ppo-{seed}-{number}"] = {"trained": True, **own}
+    return out
+
+
 class StyledMahjong:
     """A player of mahjong who weighs what the two look-aheads say of each action, with likings of its own.
 
@@ -87,19 +106,50 @@ class StyledMahjong:
         wins = np.flatnonzero(kind == 1)
         if len(wins):
             return int(legal[wins[0]])
-        own = self._options
-        plain, weighted = (view.encode_actions(block, legal) for block in ("prospect", "appraisal"))
-        liking = (1 - own["weighted"]) * plain[:, 17] + own["weighted"] * weighted[:, 17]
-        liking -= own.get("caution", 0.0) * plain[:, 16] * (kind == 2)
-        liking += own.get("claims", 0.0) * np.isin(kind, (3, 4, 5))
-        liking += own.get("honours", 0.0) * ((kind == 2) & (tile >= 27))
-        drawn = TILES.index(view.to_json()["drawn"]) if view.to_json()["drawn"] in TILES else -1
-        liking += own.get("drawn", 0.0) * ((kind == 2) & (tile == drawn))
-        liking += own.get("terminals", 0.0) * ((kind == 2) & (tile < 27) & np.isin(tile % 9, (0, 8)))
-        if own["temperature"]:
+        liking = self._worth(view, legal) + self._likings(view, legal, kind, tile)
+        if self._options["temperature"]:
             draw = np.random.default_rng([self._seed, view.hash() & 0x7FFFFFFF])
-            liking = liking + own["temperature"] * draw.gumbel(size=len(liking))
+            liking = liking + self._options["temperature"] * draw.gumbel(size=len(liking))
         return int(legal[int(np.argmax(liking))])
+
+    def _worth(self, view: View, legal: ActionArray) -> FloatArray:
+        plain, weighted = (view.encode_actions(block, legal) for block in ("prospect", "appraisal"))
+        share = self._options["weighted"]
+        worth: FloatArray = (1 - share) * plain[:, 17] + share * weighted[:, 17]
+        return worth
+
+    def _likings(self, view: View, legal: ActionArray, kind: Indices, tile: Indices) -> FloatArray:
+        own, discards = self._options, kind == 2
+        liking = own.get("claims", 0.0) * np.isin(kind, (3, 4, 5))
+        liking += own.get("honours", 0.0) * (discards & (tile >= 27))
+        liking += own.get("terminals", 0.0) * (discards & (tile < 27) & np.isin(tile % 9, (0, 8)))
+        if "drawn" in own and (drawn := view.to_json()["drawn"]) in TILES:
+            liking += own["drawn"] * (discards & (tile == TILES.index(drawn)))
+        if "caution" in own:
+            liking -= own["caution"] * view.encode_actions("prospect", legal)[:, 16] * discards
+        return liking
+
+
+class TrainedMahjong(StyledMahjong):
+    """A player of mahjong who goes by the policy of ``mahjong-ppo``, with likings of its own.
+
+    Its likings are those of ``StyledMahjong`` by ``NATS``. ``temperature``: of the policy.
+    """
+
+    NATS = 15.0
+    """What a liking of the best action's whole worth adds to an action's logarithmic probability."""
+
+    def __init__(self, options: Mapping[str, float], player: Player, seed: int) -> None:
+        super().__init__(options, seed)
+        self._player = player
+
+    def _worth(self, view: View, legal: ActionArray) -> FloatArray:
+        policy = self._player.decide(view, legal, Budget(math.inf)).policy
+        assert policy is not None  # the network always has one
+        return np.log(np.maximum(np.array(policy, np.float64), 1e-9))
+
+    def _likings(self, view: View, legal: ActionArray, kind: Indices, tile: Indices) -> FloatArray:
+        return self.NATS * super()._likings(view, legal, kind, tile)
 
 
 @dataclass(frozen=True)
@@ -167,6 +217,8 @@ class StyledGames:
 
 def _player(game: str, options: Mapping[str, Any]) -> Callable[[Table], Chooser]:
     """Makes a player at a table."""
+    if options.get("trained"):
+        return lambda table: TrainedMahjong(options, _trained().player(table), table.seed).choose
     if game == "mahjong":
         return lambda table: StyledMahjong(options, table.seed).choose
     strategy = STYLED[game](STYLED[game].Options(**options))
@@ -182,3 +234,8 @@ def _player(game: str, options: Mapping[str, Any]) -> Callable[[Table], Chooser]
         return choose
 
     return made
+
+
+@cache
+def _trained() -> Strategy:
+    return Plugins.load().resolve("mahjong-ppo").make()

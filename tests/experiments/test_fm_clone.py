@@ -1,6 +1,7 @@
 """``bothost reproduce fm-clone``: from games that are played and logged to tables and plots."""
 
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,7 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from bothost import cli
+from bothost import Budget, Table, cli
+from bothost.plugins import Plugins
 from bothost.training.factorization import Samples, SparseRows
 from bothost_fm_clone.encode import Encoding, encoding
 from bothost_fm_clone.fit import score
@@ -20,7 +22,7 @@ from bothost_fm_clone.sight import Sight, sight
 from experiments.fm_clone import compare, penalties
 from experiments.fm_clone.contestants import contestants
 from experiments.fm_clone.reproduce import clustered, comparable, differences
-from experiments.fm_clone.styles import StyledGames, random_styles
+from experiments.fm_clone.styles import StyledGames, random_styles, trained_styles
 
 SMALL = [
     "game=othello",
@@ -189,3 +191,19 @@ def test_families_with_large_weights_are_held_back_least():
     assert min(held, key=held.get) == names[replies]
     assert sorted(held, key=held.get)[1] == names[first + corner]
     assert set(table.first) == {*names, ALONE} and set(table.last) == set(names[first:])
+
+
+def test_trained_players_of_mahjong_follow_their_policy_and_their_habits():
+    strategy = Plugins.load().resolve("mahjong-ppo").make()
+    plain = {"trained": True, "temperature": 0.0}
+    styles = {"plain": plain, "never": plain | {"claims": -9.0}}
+    claims = {"plain": 0, "never": 0}
+    for move in StyledGames("mahjong", styles, 2, 1).moves("mahjong"):
+        player = strategy.player(Table(lobby="styles", table="1", game=move.game, seat=move.seat, seed=1))
+        if move.player == "plain":
+            assert move.action == player.decide(move.view, move.legal, Budget(math.inf)).action
+        claims[move.player] += move.game.notation(move.action).startswith(("chi:", "peng:", "gang:"))
+    assert claims["plain"] > 0 == claims["never"]
+    names = trained_styles(40, 3)
+    assert names == trained_styles(40, 3) != trained_styles(40, 4)
+    assert {options["temperature"] for options in names.values()} == {0.0, 0.3, 0.6, 1.0}
