@@ -33,10 +33,9 @@ _HEX = re.compile(r"[0-9a-f]{64}")
 
 def place(url: str) -> tuple[Any, str]:
     """Return the file system and the path of a URL or local path. Raises UsageError."""
-    if "://" not in url:
-        url = Path(url).absolute().as_uri()
-    parts = urlsplit(url)
-    if parts.scheme not in SCHEMES or "::" in url:
+    local = "://" not in url
+    parts = urlsplit("file:" if local else url)
+    if parts.scheme not in SCHEMES or ("::" in url and not local):
         known = "a local folder, s3://BUCKET/PATH or hf://OWNER/REPOSITORY/PATH"
         raise UsageError(f"{parts.scheme}:// is not supported for models", advice=f"use {known}")
     if parts.password or (parts.username and parts.scheme != "hf") or parts.query:
@@ -44,6 +43,8 @@ def place(url: str) -> tuple[Any, str]:
     try:
         import fsspec
 
+        if local:
+            return fsspec.filesystem("file"), str(Path(url).absolute())
         system, path = fsspec.core.url_to_fs(url)
     except ImportError as error:
         message = f"{parts.scheme}:// needs a package that is not installed: {error}"

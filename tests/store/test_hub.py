@@ -48,8 +48,10 @@ def keys(folder: Path) -> tuple[Path, Path]:
 
 @pytest.mark.parametrize("where", ["memory", "folder", "file URL"])
 def test_what_is_pushed_is_pulled(where, model, bucket, tmp_path):
-    url = {"memory": bucket, "folder": str(tmp_path / "shared"), "file URL": f"file://{tmp_path}/shared"}[where]
+    folder = tmp_path / "共享 50%25? a::b"
+    url = {"memory": bucket, "folder": str(folder), "file URL": f"file://{tmp_path}/shared"}[where]
     pushed = hub.push(url, model, "v1", Version(FILES, 3))
+    assert (folder / "manifest.json").exists() == (where == "folder")
     assert hub.pull(url, tmp_path / "got", sha256=pushed) == pushed
     assert (tmp_path / "got" / "play.json").read_bytes() == DATA
     manifest = json.loads((tmp_path / "got" / "manifest.json").read_bytes())
