@@ -10,7 +10,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, Protocol, cast
 
 import msgspec
 
@@ -20,15 +20,27 @@ from bothost.plugins import weights
 from bothost.plugins.discover import Failure
 from bothost.strategy import Evaluator, Model, Strategy, Trainer
 
-if TYPE_CHECKING:
-    from bothost.plugins.manager import Plugins
-
 AliasResolver = Callable[[str, str], Model | str | None]
 """(strategy, alias or version) → model of the registry, or the name of a version that comes with the strategy's
 package; None: the registry knows no such alias."""
 
 EXEC = "exec"
 CHAMPION = "champion"
+
+
+class Installed(Protocol):
+    """What addresses stand for here: ``Plugins``."""
+
+    @property
+    def strategies(self) -> Mapping[str, type[Strategy]]: ...
+    @property
+    def failures(self) -> Iterable[Failure]: ...
+    @property
+    def folder(self) -> Path | None:
+        """Where programs of ``exec:`` start, if their options do not say."""
+
+    @property
+    def aliases(self) -> AliasResolver | None: ...
 
 
 class Resolved(msgspec.Struct, frozen=True):
@@ -57,7 +69,7 @@ class Resolved(msgspec.Struct, frozen=True):
 
 
 def resolve(
-    plugins: Plugins, address: str, options: Mapping[str, Any] | None = None, where: Path | None = None
+    plugins: Installed, address: str, options: Mapping[str, Any] | None = None, where: Path | None = None
 ) -> Resolved:
     """Resolve an address and check the options against the strategy's schema.
 
@@ -83,7 +95,7 @@ def resolve(
     return Resolved(address, strategy, settled, model, level, evaluators_of(plugins, strategy, settled))
 
 
-def evaluators_of(plugins: Plugins, strategy: type[Strategy] | type[Trainer], options: Any) -> dict[str, Resolved]:
+def evaluators_of(plugins: Installed, strategy: type[Strategy] | type[Trainer], options: Any) -> dict[str, Resolved]:
     """Resolve the options that hold addresses of evaluators. Raises ConfigError with the option as its key."""
     out = {}
     for option in strategy.evaluators:
@@ -103,13 +115,13 @@ def evaluators_of(plugins: Plugins, strategy: type[Strategy] | type[Trainer], op
     return out
 
 
-def trainer_evaluators(plugins: Plugins, trainer: type[Trainer], options: Any) -> dict[str, Evaluator]:
+def trainer_evaluators(plugins: Installed, trainer: type[Trainer], options: Any) -> dict[str, Evaluator]:
     """Make the evaluators that the trainer's options name: option → evaluator. Raises ConfigError."""
     found = {option: resolved.make() for option, resolved in evaluators_of(plugins, trainer, options).items()}
     return cast(dict[str, Evaluator], found)
 
 
-def start_of(plugins: Plugins, trainer: type[Trainer], options: Any) -> Model | None:
+def start_of(plugins: Installed, trainer: type[Trainer], options: Any) -> Model | None:
     """Resolve the version that a training begins with. Raises ConfigError with the option as its key."""
     if not trainer.starts_with_version or not options.start:
         return None
@@ -118,7 +130,7 @@ def start_of(plugins: Plugins, trainer: type[Trainer], options: Any) -> Model | 
     return _of_option(plugins, trainer, "start", address).model
 
 
-def _of_option(plugins: Plugins, owner: type[Strategy] | type[Trainer], option: str, address: str) -> Resolved:
+def _of_option(plugins: Installed, owner: type[Strategy] | type[Trainer], option: str, address: str) -> Resolved:
     try:
         return resolve(plugins, address)
     except BothostError as error:
@@ -208,7 +220,7 @@ def _command(address: str, text: str) -> list[str]:
 
 
 def _version(
-    plugins: Plugins, strategy: type[Strategy], alias: str, where: Path | None
+    plugins: Installed, strategy: type[Strategy], alias: str, where: Path | None
 ) -> tuple[Model | None, str | None]:
     wanted = alias or CHAMPION
     level = alias if alias in strategy.levels else None
