@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from bothost import config
 from bothost.cli.config import to_toml
 from bothost.errors import ConfigError, ConfigErrors
+from bothost.store.engine import shown, sqlite_path
 
 ROOT = Path(__file__).parents[1]
 LOBBY = (
@@ -51,6 +52,14 @@ def test_an_empty_file_gives_all_defaults(tmp_path: Path) -> None:
     assert loaded.limits.tables == 64
     assert loaded.host.data_dir == tmp_path / "var"
     assert loaded.store.url == f"sqlite:///{tmp_path}/var/bothost.db"
+
+
+@pytest.mark.parametrize("name", ["50% off", "my%20bot", "what?", "小 bot"])
+def test_the_database_lies_in_the_folder_of_the_file_whatever_its_name(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / name
+    folder.mkdir()
+    url = config.load(write(folder, '[store]\nurl = "sqlite:///log.db"'), {}).store.url
+    assert sqlite_path(url) == folder / "log.db" and shown(url) == f"sqlite:///{folder}/log.db"
 
 
 def test_everything_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:

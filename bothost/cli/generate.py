@@ -10,7 +10,7 @@ import typer
 
 from bothost.cli import options, output
 from bothost.cli.arena import game_with
-from bothost.config import StoreSettings
+from bothost.config import StoreSettings, sqlite_url
 from bothost.errors import UsageError
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Recordings:
 
         resolved = {name: self._plugins.resolve(one.address, one.options, one.weights) for name, one in players.items()}
         population = Population(game_with(game, rules or {}), resolved, seed)
-        settings = StoreSettings(url=f"sqlite:///{self._folder.absolute()}/{game}-{population.table}.db")
+        settings = StoreSettings(url=sqlite_url(self._folder.absolute() / f"{game}-{population.table}.db"))
         schema.upgrade(settings)
 
         def advance(done: int, total: int) -> None:

@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import SplitResult, quote, unquote, urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 import msgspec
@@ -137,7 +137,7 @@ def _complete(settings: Settings, base: Path, env: Mapping[str, str]) -> Setting
     host, log, store, server = settings.host, settings.log, settings.store, settings.lobby_server
     url = store.url
     if url.startswith(_SQLITE) and not url.startswith(_SQLITE + "/") and ":memory:" not in url and url != _SQLITE:
-        url = _SQLITE + str(base / url.removeprefix(_SQLITE))
+        url = f"{sqlite_url(base)}/{url.removeprefix(_SQLITE)}"
     password = _or_variable(store.password, "BOTHOST_STORE_PASSWORD", env)
     web_password = _or_variable(settings.web.password, "BOTHOST_WEB_PASSWORD", env)
     return change(
@@ -152,6 +152,11 @@ def _complete(settings: Settings, base: Path, env: Mapping[str, str]) -> Setting
             for lobby in settings.lobbies
         ),
     )
+
+
+def sqlite_url(path: Path) -> str:
+    """The URL of a SQLite database in this file. In a URL, ``?`` ends the path, and ``%20`` is a space."""
+    return _SQLITE + re.sub(r"\?|%(?=[0-9A-Fa-f]{2})", lambda found: quote(found[0]), str(path))
 
 
 def _anchor(path: Path | None, base: Path) -> Any:

@@ -85,7 +85,10 @@ def sqlite_path(url: str) -> Path | None:
 
 def shown(url: str) -> str:
     """Return the URL without its password, for messages."""
-    return make_url(url).render_as_string(hide_password=True)
+    parsed = make_url(url)
+    if parsed.get_backend_name() == "sqlite":
+        return f"sqlite:///{parsed.database}"  # as people write it, not with encoded Chinese characters
+    return parsed.render_as_string(hide_password=True)
 
 
 def in_one_line(error: object) -> str:
