@@ -113,7 +113,8 @@ class Spool:
         self._file: int | None = None
         self._path: Path | None = None
         self._size = 0
-        self._next = 1 + max((int(path.stem) for path in self._own.segments() if path.stem.isdecimal()), default=0)
+        known = [path.stem for path in self._own.folder.glob("*.*")]  # also those that were set aside
+        self._next = 1 + max((int(stem) for stem in known if stem.isdecimal()), default=0)
         self.rows = sum(_count(path) for path in self._waiting())
 
     def append(self, groups: Mapping[str, Rows]) -> None:
@@ -266,11 +267,14 @@ def _frame(content: object) -> bytes:
 
 
 def _payload(data: bytes, at: int) -> bytes | None:
-    """The payload of the frame that begins at this byte; None if no intact frame does."""
+    """The payload of the frame that begins at this byte; None if no intact frame does.
+
+    Zeros, which a file system may put in place of lost pages, are no frame, although the checksum of no byte is 0.
+    """
     if _is_cut(data, at):
         return None
     payload = data[at + HEAD_BYTES : at + HEAD_BYTES + _u32(data, at)]
-    return payload if zlib.crc32(payload) == _u32(data, at + 4) else None
+    return payload if payload and zlib.crc32(payload) == _u32(data, at + 4) else None
 
 
 def _is_cut(data: bytes, at: int) -> bool:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bothost.store import spool as module
-from bothost.store.spool import Spool, SpoolDamaged, frames_of
+from bothost.store.spool import HEAD_BYTES, Spool, SpoolDamaged, frames_of
 
 COLUMNS = {"a": ("x", "y"), "b": ("z",)}
 values = (
@@ -78,9 +78,12 @@ def test_a_torn_tail_costs_only_what_was_never_acknowledged(tmp_path_factory, da
     again.close()
 
 
-@pytest.mark.parametrize("damaged", [0, 1, 3, 5, 12], ids=lambda byte: f"byte {byte} of its frame")
-def test_damage_inside_a_segment_is_told_apart_from_a_torn_tail(tmp_path: Path, damaged: int):
-    """A changed length, checksum or payload costs the rows of its frame. Those before and behind it are read."""
+@pytest.mark.parametrize("damaged", [0, 1, 3, 5, 12, None], ids=lambda byte: f"byte {byte} of its frame")
+def test_damage_inside_a_segment_is_told_apart_from_a_torn_tail(tmp_path: Path, damaged: int | None):
+    """A changed length, checksum or payload costs the rows of its frame. Those before and behind it are read.
+
+    None: its head consists of zeros.
+    """
     spool = Spool(tmp_path / "h", COLUMNS)
     spool.append({"a": [(1, "first")]})
     size = next(tmp_path.rglob("*.spool")).stat().st_size
@@ -88,7 +91,10 @@ def test_damage_inside_a_segment_is_told_apart_from_a_torn_tail(tmp_path: Path, 
     spool.append({"b": [(b"\x92\x92",)]})
     path = spool.oldest()
     data = bytearray(path.read_bytes())
-    data[size + damaged] ^= 1
+    if damaged is None:
+        data[size : size + HEAD_BYTES] = bytes(HEAD_BYTES)
+    else:
+        data[size + damaged] ^= 1
     path.write_bytes(data)
     frames = frames_of(path)
     assert [next(frames)[2], next(frames)[2]] == [[[1, "first"]], [[b"\x92\x92"]]]
@@ -98,6 +104,10 @@ def test_damage_inside_a_segment_is_told_apart_from_a_torn_tail(tmp_path: Path, 
     assert spool.oldest() is None
     assert path.with_suffix(".damaged").read_bytes() == bytes(data)
     spool.close()
+    later = Spool(tmp_path / "h", COLUMNS)
+    later.append({"a": [(3, "third")]})
+    assert later.oldest().stem != path.stem  # else the next damage would replace this file
+    later.close()
 
 
 @pytest.mark.parametrize("damaged", [0, 16, 30], ids=["magic", "length of the columns", "columns"])
