@@ -8,19 +8,17 @@ import os
 import secrets
 import shutil
 import sys
-import tempfile
 from collections.abc import AsyncIterator, Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import tomli_w
 
-from bothost.children import lower_priority
+from bothost.children import contained, descendants, lower_priority
 from bothost.errors import UsageError
 from bothost.host.tasks import stop
 from bothost.rules.game import Json
-from bothost.web.opponents import basis_of, end
+from bothost.web.opponents import CONFIGURATION, JOBS, basis_of, end, locked
 from bothost.web.site import Site
 from bothost.web.stream import DATABASE_AWAY, DATABASE_ERRORS, OPEN_ELSEWHERE, SCREENS, Changes, Places
 
@@ -115,14 +113,15 @@ class Jobs:
         commands: Sequence[Sequence[str]],
         after: Callable[[], None] | None,
     ) -> None:
-        folder = Path(tempfile.mkdtemp(prefix="bothost-web-"))
-        file = folder / "config.toml"
+        data_dir = self._site.settings.host.data_dir.resolve()
+        folder = data_dir / JOBS / secrets.token_hex(8)
+        file = folder / CONFIGURATION
         try:
-            file.write_text(
-                tomli_w.dumps(basis_of(self._site.settings, folder, self._site.settings.host.data_dir.resolve()))
-            )
-            for words in commands:
-                await self._command(job, [*words, "--config", str(file), "--json"])
+            folder.mkdir(parents=True, mode=0o700)
+            with locked(folder):
+                file.write_text(tomli_w.dumps(basis_of(self._site.settings, folder, data_dir)))
+                for words in commands:
+                    await self._command(job, [*words, "--config", str(file), "--json"])
             await job.note(state="done")
         except _Failed as failed:
             await job.note(state="failed", problems=failed.problems)
@@ -135,16 +134,17 @@ class Jobs:
                 after()
 
     async def _command(self, job: Job, words: Sequence[str]) -> None:
-        """One command. Raises _Failed with what it complained of."""
+        """One command. It ends with this server, also if that is killed. Raises _Failed with what it complained of."""
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "bothost", *words),
+            *contained([sys.executable, "-m", "bothost", *words]),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             env={**os.environ, "BOTHOST_PROGRESS": "json", "OMP_NUM_THREADS": "1"},
         )
         assert process.stdout is not None and process.stderr is not None
-        lower_priority(process.pid, NICE)
+        for pid in (process.pid, *descendants(process.pid)):  # what starts later inherits it
+            lower_priority(pid, NICE)
         try:
             printed, complaints = await asyncio.gather(process.stdout.read(), _follow(job, process.stderr))
             if await process.wait():

@@ -37,6 +37,8 @@ END_S = 10.0
 
 PLAY = "play"
 """The folder of ``data_dir`` with a folder for each game."""
+JOBS = "jobs"
+"""The folder of ``data_dir`` with a folder for each running job."""
 CONFIGURATION, TOKEN, PASSWORD = "config.toml", "token-", "store-password"
 """Names of a game's files; a token's name ends with the number of its bot."""
 
@@ -112,7 +114,7 @@ async def running(
     """The bots at work; gives the process. They are ended on leaving."""
     folder = settings.host.data_dir.resolve() / PLAY / room
     folder.mkdir(parents=True, mode=0o700)
-    with _locked(folder) as lock:
+    with locked(folder) as lock:
         file = folder / CONFIGURATION
         file.write_text(configuration(settings, folder, url, game, bots, attributes))
         argv = [sys.executable, "-m", "bothost", "run", "--config", str(file), "--worker", "1/1"]
@@ -135,7 +137,7 @@ async def running(
 
 
 @contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[int]:
+def locked(folder: Path) -> Iterator[int]:
     """Lock a folder until it is left, and until the processes that inherit the descriptor have ended.
 
     Raises BlockingIOError if it is locked.
@@ -149,9 +151,12 @@ def _locked(folder: Path) -> Iterator[int]:
 
 
 def clear_leftovers(data_dir: Path) -> None:
-    """Remove the folders of games whose server and bots were killed."""
+    """Remove the folders of games whose server and bots were killed, and of jobs whose server was."""
+    for file in (data_dir / JOBS).glob(f"*/{CONFIGURATION}"):
+        with contextlib.suppress(OSError), locked(file.parent):
+            shutil.rmtree(file.parent, ignore_errors=True)
     for file in (data_dir / PLAY).glob(f"*/{CONFIGURATION}"):
-        with contextlib.suppress(OSError), _locked(file.parent):
+        with contextlib.suppress(OSError), locked(file.parent):
             _clear(file.parent, ended_well=not any(file.parent.glob("spool/*/*/*.spool")))
 
 

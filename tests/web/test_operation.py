@@ -1,7 +1,13 @@
 """The operator's pages: models, trainings, health."""
 
 import asyncio
+import contextlib
 import json
+import os
+import select
+import signal
+import subprocess
+import sys
 import threading
 from unittest.mock import ANY
 
@@ -18,6 +24,7 @@ from bothost.store import Store
 from bothost.web.application import Web
 from bothost.web.jobs import Jobs
 from bothost.web.operation import MAX_POINTS, Operation
+from bothost.web.opponents import clear_leftovers, locked
 from bothost.web.stream import DATABASE_AWAY
 from bothost.web.viewers import Viewers
 
@@ -55,6 +62,54 @@ async def test_a_job_does_not_name_the_address_of_the_database(site, tmp_path):
     await jobs.aclose()
     assert last["state"] == "failed"
     assert last["problems"] == [{"message": DATABASE_AWAY, "advice": "create it with: bothost db upgrade"}]
+
+
+SERVER = """
+import asyncio, os, sys
+from pathlib import Path
+from bothost.children import descendants
+from bothost.config import HostSettings, Settings
+from bothost.plugins import Plugins
+from bothost.web.jobs import Jobs
+from bothost.web.site import Site
+
+async def main():
+    jobs = Jobs(Site(Settings(host=HostSettings(name="test", data_dir=Path(sys.argv[1]))), None, None))
+    jobs.start("arena", [["arena", "othello", "random", "first-legal", "--deals", "10000000"]])
+    while True:
+        for pid in descendants(os.getpid()):
+            words = Path(f"/proc/{pid}/cmdline").read_text().split("\\0")
+            if words[1:3] == ["-m", "bothost"]:
+                print(pid, flush=True)
+                await asyncio.Event().wait()
+        await asyncio.sleep(0.01)
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nothing ends the children of a killed process")
+def test_a_job_ends_with_its_server_also_if_that_is_killed(tmp_path):
+    with subprocess.Popen([sys.executable, "-c", SERVER, str(tmp_path)], stdout=subprocess.PIPE) as server:
+        job = os.pidfd_open(int(server.stdout.readline()))
+        server.kill()
+    try:
+        assert select.select([job], [], [], 10)[0]
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(job, signal.SIGKILL)
+        os.close(job)
+
+
+def test_a_server_removes_the_folders_of_jobs_whose_server_was_killed(site):
+    jobs = site.settings.host.data_dir / "jobs"
+    for job in ("killed", "running"):
+        (jobs / job).mkdir(parents=True)
+        for name in ("config.toml", "store-password"):
+            (jobs / job / name).touch()
+    with locked(jobs / "running"):
+        clear_leftovers(site.settings.host.data_dir)
+    assert [job.name for job in jobs.iterdir()] == ["running"]
 
 
 def test_spectators_are_refused(client):
