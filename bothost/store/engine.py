@@ -64,6 +64,11 @@ _ADVICE = {
     "password": "set $BOTHOST_STORE_PASSWORD, or [store] password",
     "connection to server": _SERVER,
     "resolve host": _SERVER,
+    "closed the connection": _SERVER,
+    "terminating connection": _SERVER,
+    "the database system is": _SERVER,  # starting up, in recovery mode, shutting down
+    "no answer within": _SERVER,
+    "permission denied": "let the role in store.url read and write the tables of its database",
 }
 """Words in a driver's message → what to do."""
 _URL_ADVICE = "use sqlite:///var/bothost.db or postgresql+psycopg://user@host/name"

@@ -36,6 +36,10 @@ async def log_rows(settings, tmp_path, records) -> None:
 @pytest.mark.parametrize(
     ("cause", "advice"),
     [
+        ("consuming input failed: server closed the connection unexpectedly", "check that the server runs"),
+        ("terminating connection due to administrator command", "check that the server runs"),
+        ("FATAL: the database system is starting up", "check that the server runs"),
+        ("permission denied for table games", "let the role in store.url"),
         ("attempt to write a readonly database", "write to the file and to its folder"),
         ("database is locked", "wait until it has ended"),
         ("disk I/O error", "make room on its disk"),
