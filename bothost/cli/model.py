@@ -297,15 +297,16 @@ def _judged(
     found = gate.gains(strategy, log, made.lineage if made is not None else {}, model, champion)
     if found is not None:
         return gate.weigh(found, contestants[0], contestants[1], match)
-    played = f"-{zlib.crc32(msgspec.json.encode(match.options, order='sorted')):08x}" if match.options else ""
-    name = f"gate-{model.sha256[:12]}-{champion.sha256[:12]}-{match.seed}{played}.jsonl"
+    game = gate.game_of(strategy, match)
+    how = zlib.crc32(msgspec.json.encode([game, match.options], order="sorted"))
+    name = f"gate-{model.sha256[:12]}-{champion.sha256[:12]}-{match.seed}-{how:08x}.jsonl"
     with output.progress(match.deals, " against ".join(contestants)) as advance:
         return gate.play(
             contestants[0],
             contestants[1],
             build,
             match,
-            game=gate.game_of(strategy, match),
+            game=game,
             config=None if config is None else str(config),
             journal=registry.folder.parent / "gate" / name,
             on_deal=lambda done, mean: advance(done, f"challenger {mean:.3f}"),

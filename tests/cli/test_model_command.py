@@ -8,6 +8,7 @@ import pytest
 
 from bothost.cli import main
 from bothost.config import StoreSettings
+from bothost.errors import UsageError
 from bothost.plugins import weights
 from bothost.store import schema
 from bothost_phase_ppo.decide import PhasePpo
@@ -88,6 +89,21 @@ def test_options_of_play_reach_both_players_of_the_match(model):
     for option in ("temperature=0.5", "temperature=1.0"):
         code, _, err = model(*match, "--option", option)
         assert code == 1 and "not shown to be better" in err  # each match has a journal of its own
+
+
+def test_matches_of_different_games_have_journals_of_their_own(model, monkeypatch):
+    """Else the second match of a strategy for several games is refused: the journal holds another one."""
+    journals = []
+
+    def refused(*_, journal, **how):
+        journals.append(journal)
+        raise UsageError("not played")
+
+    monkeypatch.setattr("bothost.retrain.gate.play", refused)
+    for game in ("pairing", "othello", "othello"):
+        model("promote", f"phase-ppo:{VERSIONS[4]}", "--game", game)
+    first, second, again = journals
+    assert first != second == again
 
 
 def test_without_a_challenger_the_command_that_makes_one_is_named(model):
