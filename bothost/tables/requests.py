@@ -99,7 +99,7 @@ class Requests:
         hand = job.hand
         if hand.job is not job or ticket != job.ticket:
             return out  # superseded
-        if hand.view is job.view:
+        if hand.view is job.view and not job.link:  # else the strategy may still read it, although it is late
             hand.lent = False
         if decision is not None and job.admits(decision.action, self._game.num_actions):
             job.decision, job.decided_by = decision, by

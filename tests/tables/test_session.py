@@ -372,6 +372,16 @@ def test_while_a_worker_reads_the_view_it_is_not_changed(seat):
     assert seat.session.hand.view is not job.view
 
 
+def test_a_fallback_decides_while_the_late_strategy_still_reads_the_view(seat):
+    job = seat.job()
+    before = job.view.to_bytes()
+    seat.now = job.window.late
+    assert kinds(seat.session.requests.expire(job.hand, seat.now)) == [Late, Job]
+    seat.decide(job, by="quick")
+    seat.play(seat.game.notation(job.decision.action))
+    assert job.view.to_bytes() == before
+
+
 def test_a_request_from_before_the_present_position_is_dropped_and_one_from_after_it_waits(seat):
     seq = seat.session.hand.view.seq
     assert seat.ask(seq=seq - 1) == []
