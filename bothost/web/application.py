@@ -47,6 +47,8 @@ ADDRESSES = (*PAGES, *OPERATOR_PAGES, "/clone", "/login", "/hand/{name}", "/play
 """The addresses of all pages."""
 WATCHERS = 256
 """Most streams of tables and reviews that are not an operator's. Players and operators find room beside them."""
+MOST_NAMES = 100
+"""Most games, strategies and players of one search: databases limit the length of a statement."""
 
 
 class Web:
@@ -144,6 +146,8 @@ class Web:
         self.viewer(request)
         asked = request.query_params
         games, strategies, players = (tuple(asked.getlist(name)) for name in ("games", "strategies", "players"))
+        if len(games) + len(strategies) + len(players) > MOST_NAMES:
+            raise HTTPException(400, f"a search has at most {MOST_NAMES} names")
         try:
             query = HandQuery(
                 closed=True,

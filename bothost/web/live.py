@@ -121,15 +121,21 @@ class Live:
         for name in gone:
             del self.hands[name]
         for name in fresh:
-            record = found[name].game
-            game = self._site.game(record.game, record.rules)
-            self.hands[name] = LiveHand(found[name], None if game is None else game.new_view(record.seat))
+            self.hands[name] = LiveHand(found[name], self._new_view(found[name]))
         moved = self._fold()
         asked, said = self._read_clocks(), self._read_chat()
         changed = bool(gone or fresh or moved or asked or said)
         if changed:
             self.lines = [line(self.hands[name]) for name in sorted(self.hands, reverse=True)]
         return changed
+
+    def _new_view(self, hand: LoggedHand) -> View | None:
+        """The view before the first event; None where the game cannot show it."""
+        game = self._site.game(hand.game.game, hand.game.rules)
+        try:
+            return None if game is None else game.new_view(hand.game.seat)
+        except Exception:  # the game may be a plugin's, in another version than the host's
+            return None
 
     def _present(self) -> dict[str, LoggedHand]:
         """The hands that have not ended, by name."""

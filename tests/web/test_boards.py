@@ -213,6 +213,20 @@ def test_enter_plays_the_chosen_cards_and_presses_the_button_that_has_the_focus(
     assert page.evaluate("window.chosen") == ["3", "pass"]
 
 
+@pytest.mark.parametrize("key", ["Enter", "Space"])
+def test_a_key_that_opens_how_to_play_plays_nothing(page, served, key):
+    page.goto(f"{served}/")
+    view = {"history": [], "counts": [2, 2, 2], "hand": "34", "bottom": "", "turn": 0}
+    page.evaluate(DRAW, {"module": "doudizhu", "view": view, "legal": ["pass", "3"]})
+    page.evaluate("document.body.append(document.createElement('details'))")
+    page.evaluate("document.querySelector('details').append(document.createElement('summary'))")
+    page.locator("summary").focus()
+    page.keyboard.press("3")
+    page.keyboard.press(key)
+    page.wait_for_selector("details[open]")
+    assert page.evaluate("window.chosen") == []
+
+
 def test_keys_that_come_faster_than_the_board_is_drawn_all_count(page, served):
     page.goto(f"{served}/")
     view = {"history": [], "counts": [3, 2, 2], "hand": "334", "turn": 0}

@@ -221,6 +221,16 @@ def test_streams_take_no_more_than_three_quarters_of_the_connections():
     assert streams <= 0.75 * server.CONNECTIONS
 
 
+def test_a_table_that_its_game_does_not_understand_hides_no_other(site, logged, played):
+    """Such as one of a plugin's other version, or at a seat that the game does not have."""
+    strange, fine = (played("othello", lambda n, legal: legal[0], seed, now_us())[:-1] for seed in (1, 2))
+    strange[0].seat = 7
+    logged(strange[:1], fine)
+    live = Live(site)
+    assert live.read()
+    assert [hand.view is not None for hand in live.hands.values()] == [False, True]
+
+
 async def test_live_tables_come_back_with_the_database(site, logged, played, monkeypatch):
     monkeypatch.setattr("bothost.web.live.PERIOD_S", 0.01)
     live, begin, failed = Live(site), site.store.begin, asyncio.Event()

@@ -68,6 +68,7 @@ function Chooser({ hand, legal, onAct, t }) {
     const onKey = (event) => {
       if (event.target.closest?.("input, select, textarea") || event.ctrlKey || event.metaKey || event.altKey) return;
       if (event.key === "Enter" && event.target.closest?.("a, .act")) return; // it is meant
+      if ((event.key === "Enter" || event.key === " ") && event.target.closest?.("summary")) return; // it opens or closes
       const rank = { 1: "T", 0: "T" }[event.key] ?? event.key.toUpperCase();
       const [match] = event.key === "Enter" ? matching() : [];
       if (match) { onAct(match); event.preventDefault(); }
