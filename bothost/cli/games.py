@@ -156,7 +156,7 @@ def forget(
     from bothost.export.forget import forget as forget_in
     from bothost.retrain.forget import forget as forget_in_job
     from bothost.store import Store, consent, erase, notes, ratings
-    from bothost.store.forget import check_ended, delete_hands, hands_of
+    from bothost.store.forget import delete_hands, traces_of
     from bothost.store.query import HandQuery
 
     logs.configure(level="error")
@@ -167,17 +167,14 @@ def forget(
     with Store.open(settings.store) as store:
         if yes:
             erase.replay_spool(settings.store, data_dir)
-        found = list(hands_of(store, player))
-        ids = {hand.game.game_id for hand in found}
-        if not found:
+        found = traces_of(store, player, ended=yes)
+        ids, names, shown = found.hands, found.names, found.shown
+        if not ids:
             try:
                 hands.check_players(store, settings, HandQuery(players=(player,)))
             except UsageError as error:  # there may be consent and notes
                 output.warn(f"{error}; {error.advice}")
         if yes:
-            check_ended(found)
-            games = [hand.game for hand in found]
-            names, shown = consent.names_of(player, games), consent.names_of(player, games, shown=True)
             # The log goes last: as long as it knows the hands, an interrupted command can be repeated.
             for folder in exports or ():
                 rows[str(folder)] = forget_in(folder, ids, shown)

@@ -167,9 +167,15 @@ def generate(
 
 def _logged(store: Store, table: str) -> set[int]:
     """Numbers of the hands in the log. Hands that did not end are deleted."""
-    found = list(iter_hands(store, HandQuery(lobbies=(LOBBY,)), where=(games.c.table == table,)))
-    delete_hands(store, (hand.game.game_id for hand in found if hand.end is None))
-    return {int(hand.game.hand) for hand in found if hand.end is not None}
+    ended: set[int] = set()
+    cut: list[bytes] = []
+    for hand in iter_hands(store, HandQuery(lobbies=(LOBBY,)), where=(games.c.table == table,)):
+        if hand.end is not None:
+            ended.add(int(hand.game.hand))
+        else:
+            cut.append(hand.game.game_id)
+    delete_hands(store, cut)
+    return ended
 
 
 async def _play(

@@ -96,21 +96,6 @@ def sitters(game: GameRecord, records: Mapping[tuple[str, str], Consent]) -> lis
     return [found[seat] for seat in sorted(found)]
 
 
-def names_of(player: str, hands: Iterable[GameRecord], *, shown: bool = False) -> set[str]:
-    """Return the accounts and ids that a player, given by id, account or displayed name, has in these hands.
-
-    ``shown``: include displayed names.
-    """
-    found = {player}
-    for game in hands:
-        for sitter in sitters(game, {}):
-            if player in (*sitter.names, sitter.shown):
-                found.update(sitter.names)
-                if shown and sitter.shown:
-                    found.add(sitter.shown)
-    return found
-
-
 def holds(
     lobby: str, names: Iterable[str], mark: bool | None, records: Mapping[tuple[str, str], Consent]
 ) -> bool | None:

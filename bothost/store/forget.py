@@ -6,12 +6,14 @@ The whole hand is deleted, because its events and the other players' views show 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import islice
 
+import msgspec
 import sqlalchemy as sa
 
 from bothost.errors import UsageError
+from bothost.store.consent import sitters
 from bothost.store.models import chat, decisions, events, game_ends, games, outcomes, snapshots
 from bothost.store.query import HandQuery
 from bothost.store.reader import LoggedHand, iter_hands
@@ -21,20 +23,40 @@ HANDS_AT_ONCE = 200
 DEAD_S = 86_400
 
 
-def hands_of(store: Store, player: str) -> Iterator[LoggedHand]:
-    """Yield the hands of a player, given by id, account or name."""
-    return iter_hands(store, HandQuery(players=(player,)))
+class Traces(msgspec.Struct, frozen=True):
+    """What the log has of a player. It grows by 16 bytes a hand, and so may cover a log of years."""
+
+    hands: set[bytes]
+    """Ids of the player's hands."""
+    names: set[str]
+    """Accounts and ids of the player."""
+    shown: set[str]
+    """Names that lobbies showed for the player, and ``names``."""
 
 
-def check_ended(hands: Iterable[LoggedHand]) -> None:
-    """Raise UsageError if one of the hands may still be running: a host may still write its rows."""
-    youngest = time.time_ns() // 1000 - DEAD_S * 1_000_000
-    for hand in hands:
-        if hand.end is None and hand.game.started_us > youngest:
-            raise UsageError(
-                f"hand {hand.game.game_id.hex()} has not ended",
-                advice="wait until it ends; a hand that started more than a day ago counts as ended",
-            )
+def traces_of(store: Store, player: str, *, ended: bool = False) -> Traces:
+    """Find the hands and names of a player, given by id, account or displayed name.
+
+    ``ended``: raise UsageError if one of the hands may still be running: a host may still write its rows.
+    """
+    found = Traces(set(), {player}, {player})
+    for hand in iter_hands(store, HandQuery(players=(player,))):
+        if ended:
+            _check_ended(hand)
+        found.hands.add(hand.game.game_id)
+        for sitter in sitters(hand.game, {}):
+            if player in (*sitter.names, sitter.shown):
+                found.names.update(sitter.names)
+                found.shown.update(sitter.names, filter(None, (sitter.shown,)))
+    return found
+
+
+def _check_ended(hand: LoggedHand) -> None:
+    if hand.end is None and hand.game.started_us > time.time_ns() // 1000 - DEAD_S * 1_000_000:
+        raise UsageError(
+            f"hand {hand.game.game_id.hex()} has not ended",
+            advice="wait until it ends; a hand that started more than a day ago counts as ended",
+        )
 
 
 def delete_hands(store: Store, ids: Iterable[bytes]) -> set[bytes]:

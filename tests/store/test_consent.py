@@ -65,13 +65,3 @@ def test_a_mark_counts_for_its_hand_and_a_word_for_all(settings):
 @pytest.mark.parametrize("players", [[], ["nonsense"], [{"seat": "0", "player": 3}], [{"player": "bob"}]])
 def test_of_an_odd_list_of_players_our_own_seat_is_left(players):
     assert agreed(game(seat=2, players=players), {}) == [(2, ("ada",), False)]
-
-
-def test_a_player_is_forgotten_under_every_name():
-    hands = [
-        game(players=[{"player": "lobby-id-7", "seat": 0}, {"player": "4711", "name": "Bob", "seat": 1}]),
-        game(account="bea", players=[{"player": "4712", "name": "Bob", "seat": 2}]),
-    ]
-    assert consent.names_of("Bob", hands) == {"Bob", "4711", "4712"}
-    assert consent.names_of("ada", hands) == consent.names_of("lobby-id-7", hands) | {"ada"} == {"ada", "lobby-id-7"}
-    assert consent.names_of("4711", hands) == {"4711"}
