@@ -146,14 +146,15 @@ def test_pondering_searches_on_while_others_move() -> None:
 def test_searches_that_a_clock_cut_short_are_replayed_from_their_statistics() -> None:
     state = GAME.new_state(2)
     thinker, again = player(ponder=True), player()
-    searched = 0
-    while not state.terminal:
+    searched = decisions = 0
+    while not state.terminal and decisions < 4:
         seat = state.to_act[0]
         view = state.view(seat)
         if seat != 0:
             state.apply(seat, doudizhu.rule_choice(view)[0])
             continue
-        seconds = 0.03 if searched else 1.0  # on a busy machine 30 ms may be over before the first iteration
+        decisions += 1
+        seconds = 0.03 if searched else 0.3  # on a busy machine 30 ms may be over before the first iteration
         decision = thinker.decide(view, view.legal(), Budget(deadline=time.monotonic() + seconds))
         assert decision.stats is not None
         replayed = again.replay(view, view.legal(), decision.stats)
