@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import structlog
@@ -19,6 +20,8 @@ from bothost.tables.hand import DecidedBy, Job
 
 _log = structlog.get_logger("bothost.host")
 
+CLOSE_S = 1.0
+"""How long a call that is for no table may hold up others: ``close``, and ``decide_many`` after its last decision."""
 POST_EVERY_S = 0.002
 """A long batch of inline decisions posts its results at this interval. Others, and fallbacks, post each at once."""
 
@@ -45,8 +48,9 @@ class Call(NamedTuple):
     """A running plugin call."""
 
     loaded: Loaded
-    since: float
     tasks: Sequence[QueuedJob]
+    until: float
+    """From then on it hangs if a table waits for it, monotonic seconds."""
 
 
 Post = Callable[["Worker", list[Result]], None]
@@ -85,7 +89,7 @@ class Worker:
         self._returned = returned
         self._make = make
         self._waiting: dict[Loaded, list[QueuedJob]] = {}
-        self._closing: list[Player | Strategy] = []
+        self._closing: deque[tuple[Loaded, Player | Strategy]] = deque()
         self._stopping = False
         self._failures = FailureLines()
         self._wake = threading.Condition()
@@ -101,10 +105,10 @@ class Worker:
                 self._waiting.setdefault(loaded, []).extend(tasks)
             self._wake.notify()
 
-    def close_player(self, player: Player | Strategy) -> None:
-        """Close a player, or a strategy that is no longer needed, in the thread."""
+    def close_player(self, loaded: Loaded, player: Player | Strategy) -> None:
+        """Close a player of a strategy, or its instance that is no longer needed, in the thread."""
         with self._wake:
-            self._closing.append(player)
+            self._closing.append((loaded, player))
             self._wake.notify()
 
     def take_waiting(self, *, but: Loaded | None = None) -> dict[Loaded, list[QueuedJob]]:
@@ -116,10 +120,15 @@ class Worker:
             return taken
 
     def hand_instances(self, other: Worker, *, but: Loaded) -> None:
-        """Move the instances of all strategies except ``but`` to another worker."""
+        """Move the instances of all strategies except ``but`` to another worker, and what is to be closed of them."""
         for loaded in list(self.instances):  # a copy: the thread may add the one that it is making
             if loaded is not but:
                 other.instances[loaded] = self.instances.pop(loaded)
+        with self._wake:
+            closing, self._closing = self._closing, deque(item for item in self._closing if item[0] is but)
+        for item in closing:
+            if item[0] is not but:
+                other.close_player(*item)
 
     def others_wait(self, loaded: Loaded) -> bool:
         """Whether tasks of other strategies than ``loaded`` wait."""
@@ -152,36 +161,41 @@ class Worker:
             with wake:
                 while not (self._waiting or self._closing or self._stopping):
                     wake.wait()
-                players, self._closing = self._closing, []
-                group = next(iter(self._waiting.items()), None)
+                closing = self._closing.popleft() if self._closing else None
+                group = next(iter(self._waiting.items()), None) if closing is None else None
                 if group is not None:
                     del self._waiting[group[0]]
-                elif not players:
+                elif closing is None:
                     break
-            self._close(players)
+            if closing is not None:
+                self._close(*closing)
             if group is not None:
                 self._play(*group)
             if self._hangs_in is not None:
                 # The replacement owns the other instances, but this one may have been made after the hang: close it.
                 if (instance := self.instances.get(self._hangs_in)) is not None:
-                    self._close([instance])
+                    self._close(self._hangs_in, instance)
                 self._returned(self)
                 return
-        self._close(self.instances.values())
+        for loaded, instance in self.instances.items():
+            self._close(loaded, instance)
 
-    def _close(self, closing: Iterable[Player | Strategy]) -> None:
-        for each in closing:
-            try:
-                each.close()
-            except BaseException:
-                _log.exception("close_failed", plugin=type(each).__name__)
+    def _close(self, loaded: Loaded, closing: Player | Strategy) -> None:
+        self.busy_since = time.monotonic()
+        self.call = _call(loaded)
+        try:
+            closing.close()
+        except BaseException:
+            _log.exception("close_failed", plugin=type(closing).__name__)
+        self.call = None
+        self.busy_since = math.inf
 
     def _play(self, loaded: Loaded, tasks: list[QueuedJob]) -> None:
         self.busy_since = time.monotonic()
         if self.plays_fallbacks:
             self._one_by_one(loaded, None, tasks)
         else:
-            self.call = Call(loaded, self.busy_since, tasks)
+            self.call = Call(loaded, tasks, math.inf)
             instance: Strategy | None = None
             try:
                 instance = self._instance(loaded)
@@ -214,7 +228,7 @@ class Worker:
             if instance is None:
                 results.append(self._fall_back(task))
                 continue
-            self.call = Call(loaded, now, (task,))
+            self.call = _call(loaded, (task,))
             if now >= job.window.late:
                 results.append(Result(job, ticket, None, "late", "strategy"))
             else:
@@ -238,9 +252,11 @@ class Worker:
         """Call ``decide_many`` for all. If it fails, decide the rest one by one, so that only the failing table is
         affected."""
         live = [task for task in tasks if task.ticket == task.job.ticket]
+        if not live:
+            return
         live.sort(key=lambda task: task.job.window.late)
         left = dict(enumerate(live))
-        self.call = Call(loaded, time.monotonic(), live)
+        self.call = _call(loaded, live)
         try:
             requests = [
                 Request(fallback.player_of(job.hand, instance), job.view, job.legal, fallback.budget_of(job))
@@ -250,7 +266,7 @@ class Worker:
             if isinstance(decisions, Iterator):
                 for index, decision in decisions:
                     task = left.pop(index)
-                    self.call = Call(loaded, time.monotonic(), list(left.values()))
+                    self.call = _call(loaded, list(left.values()))
                     self._finish([_result(task, decision)])
             elif len(decisions) == len(live):
                 left = {}
@@ -265,7 +281,7 @@ class Worker:
         """Try the links after the strategy, because it failed."""
         job, ticket = task
         for link, loaded in fallback.middle_links(job):
-            self.call = Call(loaded, time.monotonic(), (task,))
+            self.call = Call(loaded, (task,), job.window.fallback)
             try:
                 decision = link.decide(job, self._instance)
                 if decision is not None:
@@ -277,6 +293,11 @@ class Worker:
     def _finish(self, results: list[Result]) -> None:
         if results and not self.abandoned:
             self._post(self, results)
+
+
+def _call(loaded: Loaded, tasks: Sequence[QueuedJob] = ()) -> Call:
+    """A call for these tasks, the most urgent first."""
+    return Call(loaded, tasks, tasks[-1].job.window.late if tasks else time.monotonic() + CLOSE_S)
 
 
 def _result(task: QueuedJob, decision: Any) -> Result:

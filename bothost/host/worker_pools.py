@@ -75,7 +75,7 @@ class WorkerPools:
         for worker in self:
             instance = worker.instances.pop(loaded, None)
             if instance is not None:
-                worker.close_player(instance)
+                worker.close_player(loaded, instance)
         for worker in self._processes.pop(loaded, ()):
             worker.stop()
         own = self.own.pop(loaded, None)

@@ -3,8 +3,9 @@
 While workers are busy, the event loop checks them every ``LOOK_S``:
 
 - If an inline strategy holds the shared worker while others wait, it gets its own worker.
-- A call that runs past its table's deadline counts as hanging. Its thread is abandoned, and fallbacks play its tables.
-  The strategy is quarantined, and its open tables do not run it until the thread returns.
+- A call that runs past its table's deadline counts as hanging. So does one for no table, such as ``Player.close``, if a
+  table waits until its deadline. The thread is abandoned, and fallbacks play the strategy's tables. The strategy is
+  quarantined, and its open tables do not run it until the thread returns.
 """
 
 from __future__ import annotations
@@ -117,25 +118,28 @@ class Workers:
         actor.player = actor.fallback_player = actor.instance = None
         loaded = actor.plan.strategy
         if player is not None and not loaded.hung:
-            self.pools.home(loaded, actor).close_player(player)
-        if fallback_player is not None:
-            self.pools.fallbacks.close_player(fallback_player)
+            self.pools.home(loaded, actor).close_player(loaded, player)
+        if fallback_player is not None and actor.plan.fallback is not None:
+            self.pools.fallbacks.close_player(actor.plan.fallback, fallback_player)
 
     # ------------------------------------------------------------------------------------------------- misbehaviour
 
     def late(self, job: Job) -> None:
-        """Handle a late strategy. If a worker is still in its call, abandon the worker."""
-        self._plans.failed(job.hand.actor.plan.strategy, "late")
-        for worker in list(self.pools):
-            call = worker.call
-            if call is not None and any(task.job is job for task in call.tasks):
-                self._abandon(worker, call.loaded)
+        """Handle a late strategy. If its worker hangs in this call, or in another one, abandon the worker."""
+        actor = job.hand.actor
+        self._plans.failed(actor.plan.strategy, "late")
+        worker = self.pools.home(actor.plan.strategy, actor)
+        call = worker.call
+        if call is None:
+            return
+        if time.monotonic() >= call.until or any(task.job is job for task in call.tasks):
+            self._abandon(worker, call.loaded)
 
     def fallback_late(self) -> None:
         """Handle a fallback strategy that did not answer in time either."""
         worker = self.pools.fallbacks
         call = worker.call
-        if call is not None and any(time.monotonic() >= task.job.window.fallback for task in call.tasks):
+        if call is not None and time.monotonic() >= call.until:
             self._abandon(worker, call.loaded)
 
     def _look(self) -> None:
@@ -144,7 +148,7 @@ class Workers:
         inline = self.pools.inline
         call = inline.call
         if call is not None and now - inline.busy_since > HOLD_S and inline.others_wait(call.loaded):
-            if call.tasks:  # else it is only being made
+            if call.tasks:  # else it is only being made or closed
                 advice = 'set its execution to "thread" or "process"'
                 _log.warning("strategy_slow", strategy=call.loaded.address, advice=advice)
             self.pools.separate(call.loaded)

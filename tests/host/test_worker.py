@@ -2,16 +2,19 @@
 
 import threading
 import time
+import types
 
 import pytest
 from table_seat import Seat
 
+from bothost.host.process import ProcessLimits
 from bothost.host.worker import QueuedJob, Worker
 from bothost.host.worker_pools import WorkerPools
+from bothost.host.workers import Workers
 from bothost.plugins.address import Resolved
 from bothost.strategy import Decision, Table
 from bothost.tables.actor import Actor, Loaded, Plan
-from bothost.testing.hosting import RandomPlayer, RandomStrategy
+from bothost.testing.hosting import RandomPlayer, RandomStrategy, until
 
 
 def task(loaded, name, grant_ms=60_000.0):
@@ -162,3 +165,107 @@ def test_a_slow_strategy_keeps_its_worker_and_its_instance_when_it_is_warmed_aga
         worker.stop()
         worker.join(10)
     assert made == [slow]
+
+
+class Stuck:
+    """What a plugin's call waits for."""
+
+    def __init__(self):
+        self.entered, self.go_on = threading.Event(), threading.Event()
+
+    def wait(self, *_):
+        self.entered.set()
+        assert self.go_on.wait(30)
+
+
+def closing(stuck, job, workers):
+    """``Player.close`` hangs."""
+    job.hand.actor.player = RandomPlayer(1)
+    job.hand.actor.player.close = stuck.wait
+    job.hand.actor.slot = 1
+    workers.close_hand(job.hand)
+
+
+def after_the_last(stuck, job, workers):
+    """``decide_many`` hangs after its last decision."""
+
+    def decide_many(self, requests):
+        yield 0, Decision(action=int(requests[0].legal[0]))
+        stuck.wait()
+
+    job.hand.actor.plan.strategy.resolved.strategy.decide_many = decide_many
+    workers.submit(job)
+
+
+def for_a_lost_table(stuck, job, workers):
+    """``player`` hangs. Nobody reports that its table is late, because the connection is lost."""
+    job.hand.actor.plan.strategy.resolved.strategy.player = stuck.wait
+    workers.submit(job)
+
+
+def workers_of_one_thread(posted):
+    plans = types.SimpleNamespace(failed=lambda *_: None, quarantine=lambda *_: None)
+    limits = ProcessLimits()
+    return Workers(plans, posted.extend, threads=1, search_threads=1, processes=1, process_limits=limits, spares=None)
+
+
+@pytest.mark.parametrize("hang", [closing, after_the_last, for_a_lost_table])
+async def test_a_thread_that_hangs_in_a_call_for_no_table_is_given_up_when_another_table_is_late(monkeypatch, hang):
+    class Own(RandomStrategy):
+        execution = "thread"
+
+    class Others(RandomStrategy):
+        execution = "thread"
+
+    stuck, posted = Stuck(), []
+    workers = workers_of_one_thread(posted)
+    bad, good = (Loaded(Resolved(name, strategy, None)) for name, strategy in (("bad", Own), ("good", Others)))
+    hang(stuck, task(bad, "bad").job, workers)
+    try:
+        await until(stuck.entered.is_set)
+        late, next_one = task(good, "late").job, task(good, "next").job
+        workers.submit(late)
+        workers.late(late)
+        assert not workers.abandoned, "the call still has time"
+        with monkeypatch.context() as patch:
+            patch.setattr("bothost.host.workers.time", types.SimpleNamespace(monotonic=lambda: time.monotonic() + 99))
+            workers.late(late)
+        assert list(workers.abandoned.values()) == [bad]
+        workers.submit(next_one)
+        await until(lambda: any(result.job is next_one for result in posted))
+    finally:
+        stuck.go_on.set()
+        await workers.aclose()
+
+
+async def test_an_inline_strategy_that_hangs_when_a_player_is_closed_delays_nobody_else():
+    stuck, posted = Stuck(), []
+    workers = workers_of_one_thread(posted)
+    bad, good = (Loaded(Resolved(name, RandomStrategy, None)) for name in ("bad", "good"))
+    closing(stuck, task(bad, "bad").job, workers)
+    try:
+        await until(stuck.entered.is_set)
+        other = task(good, "other").job
+        workers.submit(other)
+        await until(lambda: [result.job for result in posted] == [other])
+    finally:
+        stuck.go_on.set()
+        await workers.aclose()
+
+
+def test_a_batch_of_requests_that_are_all_withdrawn_is_not_decided():
+    asked = []
+
+    class Asked(RandomStrategy):
+        def decide_many(self, requests):
+            asked.append(requests)
+            return []
+
+    loaded = Loaded(Resolved("asked", Asked, None))
+    withdrawn = task(loaded, "withdrawn")
+    withdrawn.job.hand.drop_job()
+    worker = Worker("test", lambda *_: None, lambda _: None, make=lambda _: Asked(None, None))
+    worker.submit({loaded: [withdrawn]})
+    worker.stop()
+    worker.join(10)
+    assert not asked
