@@ -1,6 +1,6 @@
-"""How well fm-clone and the rule players predict recorded mahjong players.
+"""How well fm-clone, the rule players and mahjong-ppo predict recorded mahjong players.
 
-``python benchmarks/recorded_players.py FILE…``
+``python benchmarks/recorded_players.py FILE… [--crowd FOLDER]``
 
 FILE: what ``bothost import botzone`` reads. All seats of a file count as one player. Games are left out in folds; each
 clone learns from the others, after the crowd. Prints JSON: agreement on discards and on claims with 95 % intervals over
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,9 +19,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from bothost import PlayerMove
+from bothost import Budget, PlayerMove, Table
 from bothost.imports.botzone import read
 from bothost.imports.rebuild import play
+from bothost.plugins import Plugins
 from bothost.rules import mahjong
 from bothost_fm_clone.encode import encoding
 from bothost_fm_clone.files import load_any
@@ -54,9 +56,13 @@ def main(path: Path, crowd: Path) -> dict[str, object]:
     discards = np.array([move.view.phase in ("turn", "discard") for move in said])
     start = load_any(crowd / "mahjong.safetensors", "mahjong")
     assert isinstance(start, SharedClone)
-    hits = {name: np.zeros(len(said)) for name in ("crowd", "clone", "rule-mahjong", "acceptance-weighted")}
+    others = ("crowd", "rule-mahjong", "acceptance-weighted", "mahjong-ppo")
+    hits = {name: np.zeros(len(said)) for name in ("clone", *others)}
     losses = {name: np.zeros(len(said)) for name in ("crowd", "clone")}
+    trained = Plugins.load().resolve("mahjong-ppo").make()
     for n, move in enumerate(said):
+        player = trained.player(Table(lobby="recorded", table=move.game_id, game=move.game, seat=move.seat, seed=0))
+        hits["mahjong-ppo"][n] = player.decide(move.view, move.legal, Budget(math.inf)).action == move.action
         hits["rule-mahjong"][n] = mahjong.rule_choice(move.view)[0] == move.action
         hits["acceptance-weighted"][n] = mahjong.acceptance_weighted_choice(move.view)[0] == move.action
     for fold in range(FOLDS):
@@ -71,7 +77,7 @@ def main(path: Path, crowd: Path) -> dict[str, object]:
         own: dict[str, object] = {"decisions": int(mask.sum())}
         own |= {name: interval(100 * values[mask], made.hands[mask]) for name, values in hits.items()}
         own |= {f"log-loss {name}": interval(values[mask], made.hands[mask]) for name, values in losses.items()}
-        for other in ("crowd", "rule-mahjong", "acceptance-weighted"):
+        for other in others:
             gain = 100 * (hits["clone"] - hits[other])[mask]
             own[f"clone less {other}"] = interval(gain, made.hands[mask])
         figures[what] = own
@@ -88,5 +94,7 @@ def interval(values: Floats, games: npt.NDArray[np.int64]) -> list[float]:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="+")
-    for file in parser.parse_args().files:
-        print(json.dumps({file: main(Path(file), PACKAGE)}, indent=1))
+    parser.add_argument("--crowd", type=Path, default=PACKAGE, help="folder of another crowd than the package's")
+    told = parser.parse_args()
+    for file in told.files:
+        print(json.dumps({file: main(Path(file), told.crowd)}, indent=1))
