@@ -28,7 +28,7 @@ from bothost.web import brought, hands
 from bothost.web.cloning import Cloning
 from bothost.web.guard import LOOPBACK, Guard
 from bothost.web.jobs import Jobs
-from bothost.web.live import Live, seen
+from bothost.web.live import Live, listed, seen
 from bothost.web.operation import PAGES as OPERATOR_PAGES
 from bothost.web.operation import Operation
 from bothost.web.opponents import clear_leftovers
@@ -205,30 +205,36 @@ class Web:
         return stream(job.watch(), job.screens.one())
 
     async def stream_tables(self, request: Request) -> Response:
-        """The list of live tables, again after every change."""
+        """The list of live tables, again after every change that this viewer may know."""
+        viewer = self.viewer(request)
 
         async def lists() -> AsyncIterator[Json]:
+            last = None
             async for _ in self.live.watch():
-                yield {"tables": self.live.lines, "at": time.time()}
+                if (tables := listed(self.live, viewer)) != last:
+                    last = tables
+                    yield {"tables": tables, "at": time.time()}
 
         return self._watched(request, lists())
 
     async def stream_table(self, request: Request) -> Response:
-        """One live table as its viewer may see it, again after every move; ``over`` once it has ended."""
+        """One live table as its viewer may see it, again after every change of that; ``over`` once it has ended."""
         viewer, name = self.viewer(request), request.path_params["name"]
         if not await asyncio.to_thread(hands.exists, self.site, name):
             raise HTTPException(404, "there is no such table")
 
         async def positions() -> AsyncIterator[Json]:
-            version = -1
+            version, last = -1, None
             async for _ in self.live.watch():
                 live = self.live.hands.get(name)
                 if live is None:
                     yield {"name": name, "over": True}
                     return
                 if live.version != version:
-                    version = live.version
-                    yield seen(live, viewer, self.site.plugins.boards)
+                    version, position = live.version, seen(live, viewer)
+                    if position != last:  # else the time would show that our seat was asked
+                        last = position
+                        yield position
 
         return self._watched(request, positions())
 

@@ -11,14 +11,13 @@ import json
 import math
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 
 import msgspec
 import sqlalchemy as sa
 import structlog
 
 from bothost.errors import BothostError, StoreError, UsageError
-from bothost.hookspecs import Board
 from bothost.host.control import ask
 from bothost.rules.game import Game, Json, View
 from bothost.store.models import chat, events, snapshots
@@ -28,7 +27,7 @@ from bothost.web.drawn import drawn
 from bothost.web.hands import described, name_of, seat_names
 from bothost.web.site import Site
 from bothost.web.stream import Changes
-from bothost.web.viewers import MOST_CHAT, Viewer, last_move, public_view
+from bothost.web.viewers import MOST_CHAT, SECRET_QUESTIONS, Viewer, is_asked_in_secret, last_move, public_view
 
 PERIOD_S = 0.5
 """How often the log is read."""
@@ -50,9 +49,13 @@ class LiveHand(msgspec.Struct):
 
     hand: LoggedHand
     view: View | None
+    public: Json | None = None
+    """What is public of it. The log has new events when our seat is asked: where that is secret, this stays."""
     seq: int = 0
     moved_at: float = 0.0
     """When a new event came, by ``time.time()``."""
+    public_at: float = 0.0
+    """When ``public`` changed."""
     version: int = 0
     """Raised by every change."""
     last: Json | None = None
@@ -71,7 +74,9 @@ class Live:
         self._site = site
         self.hands: dict[str, LiveHand] = {}
         self.lines: list[Json] = []
-        """The list of tables at the present version."""
+        """The list of tables at the present version, for who may know what our seats do."""
+        self.public_lines: list[Json] = []
+        """The same for everybody."""
         self._scanned_at = -math.inf
         self._newest_us = 0
         self._changes = Changes()
@@ -121,21 +126,26 @@ class Live:
         for name in gone:
             del self.hands[name]
         for name in fresh:
-            self.hands[name] = LiveHand(found[name], self._new_view(found[name]))
+            self.hands[name] = self._begun(found[name])
         moved = self._fold()
         asked, said = self._read_clocks(), self._read_chat()
         changed = bool(gone or fresh or moved or asked or said)
         if changed:
-            self.lines = [line(self.hands[name]) for name in sorted(self.hands, reverse=True)]
+            listed = [self.hands[name] for name in sorted(self.hands, reverse=True)]
+            self.lines = [line(live, knows_seat=True) for live in listed]
+            self.public_lines = [line(live, knows_seat=False) for live in listed]
         return changed
 
-    def _new_view(self, hand: LoggedHand) -> View | None:
-        """The view before the first event; None where the game cannot show it."""
+    def _begun(self, hand: LoggedHand) -> LiveHand:
+        """A hand before its first event, without a view where the game cannot show it."""
         game = self._site.game(hand.game.game, hand.game.rules)
+        if game is None:
+            return LiveHand(hand, None)
         try:
-            return None if game is None else game.new_view(hand.game.seat)
+            view = game.new_view(hand.game.seat)
+            return LiveHand(hand, view, public_view(game.name, view.to_json(), self._site.plugins.boards))
         except Exception:  # the game may be a plugin's, in another version than the host's
-            return None
+            return LiveHand(hand, None)
 
     def _present(self) -> dict[str, LoggedHand]:
         """The hands that have not ended, by name."""
@@ -182,7 +192,10 @@ class Live:
             if seq != live.seq:  # the connection or the host was lost
                 view = _resumed(connection, live.hand.key, view.game, seq)
             view.observe_all(lines)
-            live.last = last_move(game, public_view(game, view.to_json(), self._site.plugins.boards))
+            known = view.to_json()
+            public = public_view(game, known, self._site.plugins.boards)
+            if public != live.public and not is_asked_in_secret(game, known):
+                live.public, live.public_at, live.last = public, time.time(), last_move(game, public)
         except Exception:  # the game may be a plugin's
             return
         live.view, live.seq = view, seq + len(lines)
@@ -236,27 +249,41 @@ def _resumed(connection: sa.Connection, key: Key, game: Game, seq: int) -> View:
     return game.view_from_snapshot(json.loads(found))
 
 
-def line(live: LiveHand) -> Json:
-    """A live table in the list: nothing in it is hidden from a viewer."""
+def line(live: LiveHand, *, knows_seat: bool) -> Json:
+    """A live table in the list. ``knows_seat``: whether the viewer may know when our seat is asked."""
+    ends = knows_seat or live.hand.game.game not in SECRET_QUESTIONS
     return {
         **described(live.hand),
-        "moved_us": int(live.moved_at * 1e6) or None,
+        "moved_us": int((live.moved_at if knows_seat else live.public_at) * 1e6) or None,
         "last": live.last,
-        "ends_us": None if live.left_ms is None else int(live.clock_at * 1e6) + 1000 * live.left_ms,
+        "ends_us": int(live.clock_at * 1e6) + 1000 * live.left_ms if ends and live.left_ms is not None else None,
     }
 
 
-def seen(live: LiveHand, viewer: Viewer, boards: Mapping[str, Board]) -> Json:
+def seen(live: LiveHand, viewer: Viewer) -> Json:
     """The position of a live table as this viewer may know it; ``view`` None where nothing of it is public.
 
-    ``boards``: what plugins declare public of their games. The lobby sends the chat of a table to its players alone,
-    so only an operator who does not play there reads what our seat heard.
+    The lobby sends the chat of a table to its players alone, so only an operator who does not play there reads what our
+    seat heard.
     """
     record, view, game = live.hand.game, None, None
     knows_seat = viewer.kind == "operator" and record.table not in viewer.plays_at
     if live.view is not None:
         game = live.view.game
-        view = drawn(live.view) if knows_seat else public_view(record.game, live.view.to_json(), boards)
-    names = seat_names(live.hand, game)
-    said = live.chat if knows_seat else []
-    return {**line(live), "names": names, "view": view, "left_ms": live.left_ms, "chat": said}
+        view = drawn(live.view) if knows_seat else live.public
+    shown = line(live, knows_seat=knows_seat)
+    return {
+        **shown,
+        "names": seat_names(live.hand, game),
+        "view": view,
+        "left_ms": None if shown["ends_us"] is None else live.left_ms,
+        "chat": live.chat if knows_seat else [],
+    }
+
+
+def listed(live: Live, viewer: Viewer) -> list[Json]:
+    """The list of live tables as this viewer may know it."""
+    if viewer.kind != "operator":
+        return live.public_lines
+    both = zip(live.lines, live.public_lines, strict=True)
+    return [public if whole["table"] in viewer.plays_at else whole for whole, public in both]

@@ -21,6 +21,8 @@ from bothost.web.drawn import recent_moves
 
 MOST_CHAT = 50
 """Lines of chat that a page shows, the last ones."""
+SECRET_QUESTIONS = frozenset({"mahjong"})
+"""Games in which whom the lobby asks, and when, may show what that seat holds."""
 Kind = Literal["operator", "spectator", "player"]
 
 COOKIE = "bothost_session"
@@ -127,6 +129,11 @@ _PUBLIC: dict[str, Callable[[Json], Json]] = {
     "othello": dict,
     "pairing": _hide_pairing,
 }
+
+
+def is_asked_in_secret(game: str, view: Json) -> bool:
+    """Whether it shows what a seat holds that it is asked in this position: only who can claim a discard is."""
+    return game in SECRET_QUESTIONS and view["phase"] == "claims"
 
 
 def last_move(game: str, public: Json | None) -> Json | None:

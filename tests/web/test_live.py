@@ -15,8 +15,9 @@ from bothost.lobbies.embedded import protocol as wire
 from bothost.store.reader import LoggedHand
 from bothost.store.records import ChatRecord, GameEndRecord, SnapshotRecord
 from bothost.web import application, jobs, matches, server
+from bothost.web.drawn import drawn
 from bothost.web.hands import name_of, seat_names
-from bothost.web.live import Live, line, seen
+from bothost.web.live import Live, line, listed, seen
 from bothost.web.opponents import LOBBY, bots_of
 from bothost.web.seat import Seat
 from bothost.web.server import serving
@@ -51,7 +52,7 @@ def test_no_frame_holds_a_card_that_its_viewer_may_not_see(site, logged, played,
         if hand.view is None or hand.view.terminal:
             break  # at the end all hands are shown
         own = hand.view.to_json()["hand"]
-        frames.append((own, json.dumps([seen(hand, viewer, {}), line(hand)])))
+        frames.append((own, json.dumps([seen(hand, viewer), line(hand, knows_seat=knows)])))
     assert len(frames) > 10
     for own, frame in frames:
         assert (f'"hand": "{own}"' in frame) is knows
@@ -80,12 +81,40 @@ def test_a_table_shows_what_is_left_of_the_open_decision(site, logged, played, m
     before = time.time()
     assert live.read()
     (hand,) = live.hands.values()
-    assert seen(hand, Viewer(kind="spectator"), {})["left_ms"] == 4000
+    assert seen(hand, Viewer(kind="spectator"))["left_ms"] == 4000
     assert before + 3.999 < live.lines[0]["ends_us"] / 1e6 < time.time() + 4.001
     host.tables = [[record.lobby, record.account, record.table, 3500]]
     assert not live.read(), "the browser counts down by itself"
     host.tables = []
     assert live.read() and live.lines[0]["ends_us"] is None
+
+
+PLAYER_THERE = Viewer(kind="operator", plays_at=frozenset({"the table"}))
+
+
+@pytest.mark.parametrize("viewer", [Viewer(kind="spectator"), PLAYER_THERE], ids=["spectator", "player"])
+def test_nobody_sees_that_a_seat_could_claim_a_discard(site, logged, played, monkeypatch, viewer):
+    """At mahjong only who can claim is asked. The log has the events so far when a seat decides, a pass included."""
+    rows = played("mahjong", lambda _, legal: legal[0], seed=3, started_us=now_us())
+    rows[0].table = "the table"
+    logged(rows[:1])
+    host, live, frames = Ticking(), Live(site), {}
+    monkeypatch.setattr("bothost.web.live.ask", host)
+    live.read()
+    (hand,) = live.hands.values()
+    for events, decision in zip(rows[1:-2:2], rows[2:-2:2], strict=True):
+        before = [seen(hand, viewer), listed(live, viewer)]
+        host.tables = [[rows[0].lobby, rows[0].account, "the table", 4000]]
+        live.read()
+        host.tables = []
+        assert [seen(hand, viewer), listed(live, viewer)] == before
+        logged([events, decision])
+        live.read()
+        after = [seen(hand, viewer), listed(live, viewer)]
+        frames.setdefault(hand.view.phase, []).append(after != before)
+        assert seen(hand, Viewer(kind="operator"))["view"] == drawn(hand.view)
+    assert frames["claims"] and not any(frames["claims"])
+    assert all(frames["turn"])
 
 
 @pytest.mark.parametrize("game", ["doudizhu", "othello", "mahjong", "pairing"])
@@ -422,7 +451,7 @@ def test_a_table_says_when_its_last_move_was(site, logged, played):
     live = Live(site)
     assert live.read() and not live.read()
     (hand,) = live.hands.values()
-    assert line(hand)["moved_us"] > rows[0].started_us
+    assert line(hand, knows_seat=True)["moved_us"] > rows[0].started_us
     logged(rows[-1:])
     assert live.read() and not live.hands
 
@@ -443,13 +472,13 @@ def test_operators_alone_read_the_chat_of_a_live_table(site, logged, played, vie
     live = Live(site)
     assert live.read()
     (hand,) = live.hands.values()
-    assert seen(hand, viewer, {})["chat"] == []
+    assert seen(hand, viewer)["chat"] == []
     before = hand.version
     logged([chat(rows, "good luck")])
     assert live.read() and hand.version > before
-    assert seen(hand, viewer, {})["chat"] == ([{"player": "eve", "text": "good luck"}] if hears else [])
-    assert "good luck" not in json.dumps(line(hand))
-    assert seen(hand, Viewer(kind="operator", plays_at=frozenset({rows[0].table})), {})["chat"] == []
+    assert seen(hand, viewer)["chat"] == ([{"player": "eve", "text": "good luck"}] if hears else [])
+    assert "good luck" not in json.dumps(line(hand, knows_seat=True))
+    assert seen(hand, Viewer(kind="operator", plays_at=frozenset({rows[0].table})))["chat"] == []
     assert not live.read()
     logged([chat(rows, f"line {number}") for number in range(MOST_CHAT)])
     assert live.read() and len(hand.chat) == MOST_CHAT and hand.chat[-1]["text"] == f"line {MOST_CHAT - 1}"

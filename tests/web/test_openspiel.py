@@ -23,9 +23,9 @@ def test_spectators_see_the_position_of_a_live_table(site, logged, played, game)
     live = Live(site)
     live.read()
     (hand,) = live.hands.values()
-    shown = seen(hand, Viewer(kind="spectator"), site.plugins.boards)
+    shown = seen(hand, Viewer(kind="spectator"))
     assert shown["view"]["position"] == hand.view.to_json()["position"] != ""
-    assert line(hand)["game"] == game and json.dumps(shown)
+    assert line(hand, knows_seat=False)["game"] == game and json.dumps(shown)
 
 
 def test_a_live_table_of_connect_four(page, served, logged, played):
