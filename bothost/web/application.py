@@ -113,7 +113,9 @@ class Web:
     async def session(self, request: Request) -> Response:
         """Return the viewer; start a session if no password is required."""
         viewer, token = self.viewers.of(request.cookies.get(cookie_of(request))), None
-        if viewer is None and (begun := self.viewers.visit()) is not None:
+        # Behind a link from elsewhere the browser sends no cookie: a new session would replace the one it has.
+        followed = "text/html" in request.headers.get("accept", "")
+        if viewer is None and not followed and (begun := self.viewers.visit()) is not None:
             token, viewer = begun
         if viewer is not None and viewer.player is None:
             viewer.player = await asyncio.to_thread(Names(self.site.store).proven, Browser.of(request))

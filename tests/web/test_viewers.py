@@ -21,6 +21,7 @@ from bothost.web.viewers import (
 )
 
 OURS = {"Origin": "http://localhost:8770"}
+LINK = "<a href=''>a link</a>"
 
 
 class Clock:
@@ -72,6 +73,22 @@ def test_servers_on_two_ports_of_a_machine_keep_their_sessions_apart(site):
     for client in (one, other, one):
         client.get("/api/session")
     assert [len(viewers._sessions) for viewers in made.values()] == [1, 1]
+
+
+def test_a_link_from_elsewhere_ends_no_session(chromium, served):
+    """Behind such a link the browser does not send the cookie."""
+    context = chromium.new_context()
+    page = context.new_page()
+    page.goto(f"{served}/")
+    page.wait_for_selector("h1")
+    cookies = context.cookies()
+    page.route("http://elsewhere.example/", lambda route: route.fulfill(content_type="text/html", body=LINK))
+    page.goto("http://elsewhere.example/")
+    page.evaluate("address => { document.links[0].href = address; }", f"{served}/api/session")
+    with page.expect_navigation(url=f"{served}/api/session"):
+        page.click("a")
+    assert context.cookies() == cookies != []
+    context.close()
 
 
 @pytest.mark.parametrize(
