@@ -343,6 +343,15 @@ def test_a_server_that_does_not_answer_is_named(visitor, served):
     visitor.wait_for_selector("h2:has-text('deep-mc')")
 
 
+def test_try_again_leads_to_no_other_server(visitor, served):
+    visitor.route("**/api/session", lambda route: route.abort())
+    visitor.goto(f"{served}//elsewhere.example/x")
+    again = visitor.get_by_role("link", name="Try again.")
+    assert again.evaluate("link => link.href") == f"{served}//elsewhere.example/x"
+    with visitor.expect_navigation():
+        again.click()
+
+
 def test_what_a_person_enters_stays_while_a_search_runs(page, served, hands):
     held = []
     page.route("**/api/hands*", lambda route: held.append(route))

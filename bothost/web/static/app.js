@@ -86,7 +86,7 @@ function Page({ page, here, session, onTitle }) {
     if (page) import(page.module).then((module) => setShown(() => module.Page), () => setProblem(true));
   }, [page]);
   if (!page) return html`<h1>${t("Not found")}</h1><p>${t("This page does not exist.")}${t(" ")}<a href="/">${t("Go to the tables.")}</a></p>`;
-  if (problem) return html`<h1>${t(page.title)}</h1><${Problem} text=${t("This page cannot be loaded.")}>${t(" ")}<a href=${here} target="_self">${t("Try again.")}</a><//>`;
+  if (problem) return html`<h1>${t(page.title)}</h1><${Problem} text=${t("This page cannot be loaded.")}>${t(" ")}<a href="" target="_self">${t("Try again.")}</a><//>`;
   const Shown = shown;
   return Shown ? html`<${Shown} here=${here} session=${session} onTitle=${onTitle} t=${t} go=${go} />` : html`<p class="dim">…</p>`;
 }
@@ -109,7 +109,7 @@ function App() {
   const title = about.path === path ? about.title : t(login ? "Log in" : page?.title ?? "Not found");
   useEffect(() => { document.title = `${title} · bothost`; }, [title, language]);
   if (!session) return html`<main><p class="dim">…</p></main>`;
-  if (session.problem) return html`<main id="main"><${Problem} text=${session.problem}>${t(" ")}<a href=${here} target="_self">${t("Try again.")}</a><//></main>`;
+  if (session.problem) return html`<main id="main"><${Problem} text=${session.problem}>${t(" ")}<a href="" target="_self">${t("Try again.")}</a><//></main>`;
   if (!session.viewer) return html`<main id="main"><${Login} onDone=${load} /></main>`;
   const hidden = PAGES.includes(page) && !session.pages.includes(page.path); // from everybody but operators
   return html`<a class="skip" href="#main">${t("Skip to the page")}</a>
