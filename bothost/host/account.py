@@ -253,9 +253,10 @@ class Account:
             self._closing_lost.cancel()
 
     def close(self) -> None:
-        """Disconnect, and end no table any more."""
+        """Disconnect, decide nothing any more, and end no table."""
         self._stop_confirm()
         self.connection.close()
+        self.tables.disconnected()  # a move that is decided now could not be sent
 
     @property
     def finished(self) -> bool:

@@ -90,15 +90,19 @@ class Sockets:
         early: list[str | bytes] | None = []
         """Frames that arrived before the adapter received ``SocketOpened``."""
 
+        def frame(data: str | bytes) -> None:
+            if conn in self._open:  # else we closed it, and read what had already arrived
+                feed(m.Frame(conn, data))
+
         def message(data: str | bytes) -> None:
             self.frames += 1
             if early is not None:
                 early.append(data)
             elif self.frames % SAMPLE:
-                feed(m.Frame(conn, data))
+                frame(data)
             else:
                 began = time.monotonic()
-                feed(m.Frame(conn, data))
+                frame(data)
                 self.fold.observe(time.monotonic() - began)
 
         def closed(code: int, reason: str) -> None:
@@ -119,7 +123,7 @@ class Sockets:
         feed(m.SocketOpened(conn))
         first, early = early, None
         for data in first or ():
-            feed(m.Frame(conn, data))
+            frame(data)
         if socket.closed is not None:
             closed(*socket.closed)
 

@@ -158,6 +158,34 @@ async def test_an_adapter_that_fails_after_each_login_does_not_storm_the_lobby()
     assert adapter.logins == 3
 
 
+class FailsAtFrames(EmbeddedLobby):
+    """Fails at every frame."""
+
+    name = "fails-at-frames"
+    frames = 0
+
+    def feed(self, item):
+        if isinstance(item, m.Frame):
+            self.frames += 1
+            raise RuntimeError("broken")
+        return [m.OpenSocket(1, self.account.url)] if isinstance(item, m.Authenticate) else []
+
+
+async def test_what_arrived_together_with_the_frame_that_an_adapter_fails_at_is_dropped():
+    async def talk(socket):
+        socket.transport.write(b"\x81\x01x" * 1000)  # text frames
+        await socket.wait_closed()
+
+    async with serve(talk, "127.0.0.1", 0) as server:
+        url = f"ws://127.0.0.1:{next(iter(server.sockets)).getsockname()[1]}/"
+        adapter = FailsAtFrames(Account(name="ada", url=url), EmbeddedOptions())
+        connection = Connection(adapter, Owner(), ConnectionSettings(backoff_first_s=60.0))
+        connection.start()
+        await until(lambda: connection.sockets.frames > 1)
+        assert adapter.frames == 1
+        await connection.aclose()
+
+
 class DropsAfterLogin(FailsAfterLogin):
     """The lobby takes the login, then ends the session, every time."""
 

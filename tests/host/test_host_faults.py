@@ -8,6 +8,7 @@ import threading
 import msgspec
 import pytest
 
+from bothost.config import RouteSettings
 from bothost.errors import AuthError, LobbyUnreachable, StoreUnavailable
 from bothost.host.memory import StoreMemory
 from bothost.lobbies.base import Account
@@ -17,6 +18,7 @@ from bothost.lobby_server import ServerSettings, serve
 from bothost.messages import Authenticate, AuthFailed, Connected, Resume, Seated, SocketClosed, SocketFailed
 from bothost.testing.adapter_driver import AdapterDriver
 from bothost.testing.fault_lobby import FaultLobby, Faults
+from bothost.testing.hosting import RandomPlayer, RandomStrategy
 
 TOKENS = {name: name * 3 for name in ("ada", "bob", "cyd")}
 
@@ -194,6 +196,36 @@ async def test_the_second_signal_quits_at_once_and_leaves_the_tables_to_be_resum
             await kit.until(lambda: again.runner.counters.hands >= 3)
     assert kit.count("games") - kit.count("game_ends") == 0, "the hands went on under their ids"
     assert server.lobby.hands_played >= 1
+
+
+async def test_a_move_that_is_decided_while_the_host_ends_does_not_count_as_sent(kit, monkeypatch):
+    asked, decide = threading.Event(), threading.Event()
+
+    class Player(RandomPlayer):
+        def decide(self, *given):
+            asked.set()
+            assert decide.wait(30)
+            return super().decide(*given)
+
+    class Thoughtful(RandomStrategy):
+        name, execution = "test-thoughtful", "thread"
+
+        def player(self, table):
+            return Player(1)
+
+    async with kit.lobby():
+        settings = kit.settings(("pairing",), accounts=2, routes=(RouteSettings(strategy="test-thoughtful"),))
+        async with kit.running(settings, kit.module("thoughtful", Thoughtful), drain=False) as host:
+            await kit.until(asked.is_set)
+            stop = host.runner.workers.aclose
+
+            async def stopped():  # the connections are closed by now
+                decide.set()
+                await stop()
+
+            monkeypatch.setattr(host.runner.workers, "aclose", stopped)
+    assert kit.count("games") == 2
+    assert kit.count("outcomes") == 0
 
 
 async def test_hands_that_go_on_wait_for_a_database_that_is_away(kit, monkeypatch):
