@@ -27,7 +27,7 @@ Kind = Literal["operator", "spectator", "player"]
 
 COOKIE = "bothost_session"
 SESSION_S = 12 * 3600.0
-"""Lifetime of a session after its last request."""
+"""Lifetime of a session after its last request. It lasts at least as long as the game of its viewer."""
 MAX_SESSIONS = 1000
 """More end that of the spectator who has been away for the longest time."""
 LOGIN_TRIES, ALL_LOGIN_TRIES, LOGIN_WINDOW_S = 5, 100, 60.0
@@ -62,7 +62,7 @@ class Viewers:
         """Return the viewer of a session cookie; None if the session does not exist."""
         viewer = self._sessions.get(token or "")
         now = self._clock()
-        if viewer is None or now - viewer.seen_at > SESSION_S:
+        if viewer is None or (now - viewer.seen_at > SESSION_S and not viewer.plays_at):
             self._sessions.pop(token or "", None)
             return None
         viewer.seen_at = now

@@ -169,6 +169,17 @@ def test_a_session_ends_when_it_is_not_used():
     assert viewers.of("made-up") is None and viewers.of(None) is None
 
 
+def test_a_session_lasts_as_long_as_its_game():
+    """A page without a clock may stay open for days; its stream is one request."""
+    clock = Clock()
+    viewers = Viewers(None, spectators=False, clock=clock)
+    begun = viewers.visit()
+    assert begun is not None
+    begun[1].plays_at = frozenset({"t1"})
+    clock.now += SESSION_S + 1
+    assert viewers.of(begun[0]) is begun[1]
+
+
 @pytest.mark.parametrize("name", ["doudizhu", "mahjong", "othello", "pairing"])
 def test_what_is_public_follows_from_what_the_next_seat_knows(name):
     """Whatever hidden cards a seat holds, what a spectator sees of its view is the same."""
