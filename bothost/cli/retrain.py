@@ -144,21 +144,27 @@ def watch_log(
     *,
     as_json: bool = False,
 ) -> None:
-    """Retrain whenever the conditions are met. A job of another host that watches too is not repeated."""
-    from bothost.errors import BothostError
-    from bothost.retrain.job import new_decisions
+    """Retrain whenever the conditions are met. A job of another host that watches too is not repeated.
+
+    A job that was interrupted, by a kill or because the database was away, continues at once.
+    """
+    from bothost.errors import BothostError, StoreUnavailable
+    from bothost.retrain.job import interrupted, new_decisions
     from bothost.store.leases import LeaseHeld
 
+    resumes = True  # False after an error that would come again
     while True:
         request = asked()
         try:
             count, last_us = new_decisions(tools.store, request)
-            if count >= after and due(last_us, minute, time.time()):
+            begun = resumes and interrupted(folder, request) is not None
+            if begun or (count >= after and due(last_us, minute, time.time())):
                 result = once(tools, request, _folder(folder, request), promote, elsewhere)
                 output.emit(result, as_json, _text(result))
         except LeaseHeld:
-            pass  # another host runs this job
+            resumes = True  # another host runs this job, or the lease was lost
         except (BothostError, OSError) as error:
+            resumes = isinstance(error, StoreUnavailable)
             advice = getattr(error, "advice", "")
             output.warn(f"{error}; {advice}" if advice else str(error))
         time.sleep(LOOK_S)

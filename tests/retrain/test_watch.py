@@ -7,6 +7,8 @@ import pytest
 from bothost.cli import hand_query, main
 from bothost.cli import retrain as command
 from bothost.cli.retrain import once
+from bothost.errors import StoreUnavailable, UsageError
+from bothost.retrain import job
 from bothost.store.leases import JobLease
 from bothost.store.query import HandQuery
 
@@ -49,6 +51,28 @@ def test_it_retrains_once_for_the_same_decisions(tools, request_, tmp_path, monk
     assert watch(tools, request_, tmp_path / "jobs", monkeypatch, looks=3) == ["r1"]
     assert len(list((tmp_path / "jobs").iterdir())) == 1
     assert "refused" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("error", "tries"), [(StoreUnavailable("away"), 2), (UsageError("a bug in the trainer"), 1)])
+def test_a_job_that_was_killed_continues_at_once(tools, request_, tmp_path, monkeypatch, error, tries):
+    """It has taken the new decisions for itself: a watch that starts again must not wait for as many others."""
+    folder = tmp_path / "jobs"
+    asked = []
+
+    def killed(*_):
+        asked.append(error)
+        raise KeyboardInterrupt if len(asked) == 1 else error
+
+    monkeypatch.setattr(job, "learn", killed)
+    monkeypatch.setattr(job, "last_checkpoint", lambda _: "checkpoint-1")
+    with pytest.raises(KeyboardInterrupt):
+        once(tools, request_, command._folder(folder, request_))
+    assert job.new_decisions(tools.store, request_)[0] == 0
+    assert watch(tools, request_, folder, monkeypatch, looks=2) == []
+    assert len(asked) == 1 + tries and len([*folder.iterdir()]) == 1
+    monkeypatch.undo()
+    assert watch(tools, request_, folder, monkeypatch, looks=2) == ["r1"]
+    assert len([*folder.iterdir()]) == 1 and (next(folder.iterdir()) / "result.json").exists()
 
 
 def test_an_age_counts_from_each_job_anew(tmp_path, migrated_file, monkeypatch, capsys):
