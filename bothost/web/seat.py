@@ -13,6 +13,7 @@ from bothost.web.viewers import MOST_CHAT
 
 SEEK = "seat"
 AGENT = "bothost-web"
+TOO_LATE = "too late: this turn is over"
 
 
 class Seat:
@@ -48,7 +49,7 @@ class Seat:
     def act(self, ask: str, notation: str) -> bytes:
         """The frame that answers a question. Raises ValueError where it is not the open one, or the action illegal."""
         if self.ask is None or self.ask.id != ask or self.view is None:
-            raise ValueError("too late: this turn is over")
+            raise ValueError(TOO_LATE)
         if not self.view.is_legal(self.view.parse(notation)):
             raise ValueError(f"{notation[:40]!r} is not legal now")
         self.ask, self.notice, self.acted = None, "", None
@@ -76,6 +77,8 @@ class Seat:
                 self.view = self.game.view_from_snapshot({"seq": frame.seq, **frame.view})
                 self.hand, self.seat, self._lost = frame.hand, frame.seat, False
                 self._open(frame.ask, now)
+            case wire.Rejected() as frame if frame.reason == "stale":
+                self.notice = TOO_LATE  # the lobby moved meanwhile, and may have asked for the next move already
             case wire.Rejected() as frame:
                 self.notice = frame.message
                 self._open(frame.ask, now)
