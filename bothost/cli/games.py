@@ -121,9 +121,11 @@ def consent_(
     with Store.open(settings.store) as store:
         if player is not None:
             where = lobby or hands.only_lobby(settings)
-            if (where, player) not in consent.recorded(store):
+            if new := (where, player) not in consent.recorded(store):
                 hands.check_lobby(store, settings, where)
             listed = [consent.record(store, where, player, granted=not revoke, reason=reason)]
+            if new:
+                hands.warn_of_unknown(store, settings, where, player)
         else:
             listed = [word for word in consent.recorded(store).values() if lobby in (None, word.lobby)]
     rows = [

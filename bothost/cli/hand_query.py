@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bothost.cli import output
 from bothost.config import Settings, nearest
 from bothost.errors import UsageError
 from bothost.store.query import HandQuery, id_range
@@ -116,6 +117,24 @@ def check_players(store: Store, settings: Settings, query: HandQuery) -> None:
             advice = nearest(name, [*accounts, *players_met(store, MOST_MET)])
             advice = advice if advice.startswith("did") else "list hands with their players: bothost games list"
             raise UsageError(f"no logged hand has a player {name!r}", advice=advice)
+
+
+def warn_of_unknown(store: Store, settings: Settings, lobby: str, player: str) -> None:
+    """Warn if no player has this id at a lobby: a consent or its revocation would then be nobody's."""
+    from bothost.store.consent import sitters
+    from bothost.store.reader import latest_hands, players_met
+
+    accounts = [account.name for each in settings.lobbies if each.name == lobby for account in each.accounts]
+    found = latest_hands(store, HandQuery(lobbies=(lobby,), players=(player,)), 1)
+    sat = [sitter for hand in found for sitter in sitters(hand.game, {})]
+    if player in accounts or any(player in sitter.names for sitter in sat):
+        return
+    if ids := [sitter.names[0] for sitter in sat if sitter.shown == player]:
+        text = f"{player} is a name that {lobby} shows, and no id: repeat this with the id {ids[0]}"
+    else:
+        near = nearest(player, [*accounts, *players_met(store, MOST_MET)])
+        text = f"no logged hand at {lobby} has a player {player}" + f"; {near}" * near.startswith("did")
+    output.warn(output.printable(text))
 
 
 def check_names(store: Store, settings: Settings, plugins: Plugins, query: HandQuery) -> None:

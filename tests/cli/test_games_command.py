@@ -4,8 +4,10 @@ import asyncio
 import json
 import os
 import re
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -327,6 +329,24 @@ def test_a_player_is_forgotten_in_the_log_and_in_exports(config, hands, capsys, 
     left = [row for rows in hands if rows[0].game_id.hex() not in mine for row in rows]
     assert counts["decisions"] == sum(isinstance(row, DecisionRecord) for row in left)
     assert counts["outcomes"] == sum(type(row).__name__ == "OutcomeRecord" for row in left)
+
+
+def test_a_consent_of_nobody_is_recorded_with_a_warning(config, hands, capsys):
+    """A revocation with a typing error would leave the player's consent as it is."""
+    game = hands[0][0]
+    player = next(each["player"] for each in json.loads(game.players) if each["seat"] != game.seat)
+    with closing(sqlite3.connect(config.with_name("log.db"))) as log, log:
+        log.execute("UPDATE games SET players = ?", [json.dumps([{"player": player, "name": "Bob", "seat": 9}])])
+
+    def warned(name):
+        assert main(["games", "consent", name, "--lobby", game.lobby, "--revoke"]) == 0
+        return capsys.readouterr().err
+
+    assert warned(player) == warned(game.account) == ""
+    err = warned(f"{player}x")
+    assert f"no logged hand at {game.lobby} has a player {player}x; did you mean" in err
+    assert warned(f"{player}x") == "", "it is known now"
+    assert f"repeat this with the id {player}" in warned("Bob")
 
 
 def test_consent_is_recorded_listed_revoked_and_forgotten(config, hands, capsys):
