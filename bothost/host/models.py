@@ -10,10 +10,13 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import contextlib
+import functools
 import math
+import queue
 import random
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import structlog
@@ -23,6 +26,7 @@ from bothost.host.canary import Judge
 from bothost.host.shadow import Shadow
 from bothost.host.supervisor import Host
 from bothost.host.tasks import BackgroundTasks
+from bothost.host.worker import MAKE_S
 from bothost.plugins.address import CHAMPION
 from bothost.store.registry import CANARY, SHADOW, AliasMoved, Pointer, Registry, is_alias
 from bothost.strategy import Budget, Model, Strategy, Table
@@ -37,6 +41,10 @@ AGAIN_S = 60.0
 
 Address = tuple[str, str]
 """(strategy, alias or version)"""
+
+
+class ModelHangs(ModelError):
+    """A strategy hangs with a model. It is not tried again."""
 
 
 class AliasCache:
@@ -88,6 +96,34 @@ class AliasCache:
         return True
 
 
+class DaemonThread(concurrent.futures.Executor):
+    """Runs calls one after another in a thread that keeps no process from ending, although a call may hang."""
+
+    def __init__(self) -> None:
+        self._calls: queue.SimpleQueue[tuple[concurrent.futures.Future[Any], Callable[[], Any]] | None]
+        self._calls = queue.SimpleQueue()
+        threading.Thread(target=self._run, name="making models", daemon=True).start()
+
+    def submit(self, function: Callable[..., Any], /, *given: Any, **named: Any) -> concurrent.futures.Future[Any]:
+        result: concurrent.futures.Future[Any] = concurrent.futures.Future()
+        self._calls.put((result, functools.partial(function, *given, **named)))
+        return result
+
+    def shutdown(self, wait: bool = False, *, cancel_futures: bool = False) -> None:
+        """End the thread after its last call, without waiting."""
+        self._calls.put(None)
+
+    def _run(self) -> None:
+        while (call := self._calls.get()) is not None:
+            result, function = call
+            if not result.set_running_or_notify_cancel():
+                continue
+            try:
+                result.set_result(function())
+            except BaseException as error:
+                result.set_exception(error)
+
+
 class ModelWatch:
     """Replaces a host's strategies when their addresses resolve to other models. Used on the event loop."""
 
@@ -100,6 +136,8 @@ class ModelWatch:
         self._host = host
         self._look_s = look_s
         self._thread = concurrent.futures.ThreadPoolExecutor(1, "models")
+        self._making = DaemonThread()
+        """Makes the strategies. It lives on, because a strategy's program ends with the thread that started it."""
         self._away = False
         self._seen: set[str] = set()
         self._loaded_at = -math.inf
@@ -127,6 +165,7 @@ class ModelWatch:
                 yield self
         finally:
             await asyncio.to_thread(self._thread.shutdown)
+            self._making.shutdown()
             await asyncio.to_thread(self.shadow.close)
 
     async def _follow(self) -> None:
@@ -194,14 +233,15 @@ class ModelWatch:
     ) -> Loaded | None:
         """The strategy that an address resolves to, ready to play; None if it already plays or is refused."""
         loop = asyncio.get_running_loop()
-        games = list(self._host.games)
         workers = self._host.runner.workers
+        known = self.shelf.resolve(*_split(address))
+        key = address, repr(options), known.sha256 if isinstance(known, Model) else ""
         try:
             resolved = await loop.run_in_executor(self._thread, self._host.plugins.resolve, address, options)
-            sha256 = resolved.model.sha256 if resolved.model is not None else None
+            key = address, repr(options), resolved.model.sha256 if resolved.model is not None else ""
             if now is not None and now.resolved.pinned == resolved.pinned:
                 return None
-            if time.monotonic() - self._refused.get((address, repr(options), sha256 or ""), -AGAIN_S) < AGAIN_S:
+            if time.monotonic() - self._refused.get(key, -AGAIN_S) < AGAIN_S:
                 return None
             new = Loaded(resolved)
             loaded = self._host.plans.equal(address, options, new)
@@ -212,22 +252,26 @@ class ModelWatch:
                 workers.pools.warm(loaded)
                 await workers.processes_ready()
             elif warm:
-                made = [
-                    await loop.run_in_executor(self._thread, _warmed, loaded, games) for _ in workers.pools.of(loaded)
-                ]
-                workers.pools.adopt(loaded, made)
+                workers.pools.adopt(loaded, [await self._made(loaded) for _ in workers.pools.of(loaded)])
             return loaded
         except StoreUnavailable:
             raise
         except ANY_FAILURE as error:
-            sha = self.shelf.resolve(*_split(address))
-            key = (address, repr(options), sha.sha256 if isinstance(sha, Model) else "")
             if time.monotonic() - self._refused.get(key, -AGAIN_S) >= AGAIN_S:
-                self._refused[key] = time.monotonic()
+                self._refused[key] = math.inf if isinstance(error, ModelHangs) else time.monotonic()
                 self.refused += 1
                 advice = error.advice if isinstance(error, BothostError) else "roll the alias back"
                 _log.error("model_refused", model=address, error=str(error), advice=advice)
             return None
+
+    async def _made(self, loaded: Loaded) -> Strategy:
+        """An instance that has decided once. Raises ModelHangs, and what the plugin raises."""
+        making = asyncio.get_running_loop().run_in_executor(self._making, _warmed, loaded, list(self._host.games))
+        await asyncio.wait([making], timeout=MAKE_S)
+        if making.done():
+            return await making
+        self._making = DaemonThread()
+        raise ModelHangs(f"{loaded.address} ({loaded.version}) did not decide within {MAKE_S:g} s")
 
     def retire(self, loaded: Loaded) -> None:
         """Close a strategy as soon as no open hand uses it."""

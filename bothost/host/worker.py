@@ -20,6 +20,8 @@ from bothost.tables.hand import DecidedBy, Job
 
 _log = structlog.get_logger("bothost.host")
 
+MAKE_S = 60.0
+"""How long a strategy may take to load its model. After that it hangs."""
 CLOSE_S = 1.0
 """How long a call that is for no table may hold up others: ``close``, and ``decide_many`` after its last decision."""
 POST_EVERY_S = 0.002
@@ -195,7 +197,7 @@ class Worker:
         if self.plays_fallbacks:
             self._one_by_one(loaded, None, tasks)
         else:
-            self.call = Call(loaded, tasks, math.inf)
+            self.call = Call(loaded, tasks, self.busy_since + MAKE_S)
             instance: Strategy | None = None
             try:
                 instance = self._instance(loaded)

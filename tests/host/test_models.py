@@ -186,6 +186,27 @@ async def test_a_model_that_cannot_be_had_or_made_is_refused_and_the_old_one_pla
     assert_nothing_was_lost(kit)
 
 
+async def test_a_model_with_which_its_strategy_hangs_is_refused_and_the_host_follows_others_and_ends(
+    kit, stubborn, monkeypatch
+):
+    making, go_on = threading.Event(), threading.Event()
+    try:
+        async with kit.lobby(), following(kit, STUBBORN, stubborn) as (host, registry):
+            add(kit, registry, "hangs")
+            Stubborn.slow["hangs"] = making, go_on
+            with monkeypatch.context() as patch:
+                patch.setattr("bothost.host.models.MAKE_S", 0.1)
+                registry.point(Stubborn, "champion", "hangs", reason="")
+                await kit.until(lambda: host.models.refused == 1)
+            assert making.is_set()
+            good = add(kit, registry, "good")
+            registry.point(Stubborn, "champion", "good", reason="")
+            await kit.until(lambda: last_model(kit) == good.sha256)
+    finally:
+        go_on.set()
+    assert_nothing_was_lost(kit)
+
+
 async def test_loading_a_slow_model_delays_no_move(kit, stubborn):
     async with kit.lobby(), following(kit, STUBBORN, stubborn) as (host, registry):
         await kit.until(lambda: kit.count("games") > 2)

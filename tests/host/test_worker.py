@@ -197,6 +197,13 @@ def after_the_last(stuck, job, workers):
     workers.submit(job)
 
 
+def loading(stuck, job, workers):
+    """The constructor hangs."""
+    strategy = job.hand.actor.plan.strategy
+    strategy.resolved.strategy.__init__ = stuck.wait
+    workers.pools.warm(strategy)
+
+
 def for_a_lost_table(stuck, job, workers):
     """``player`` hangs. Nobody reports that its table is late, because the connection is lost."""
     job.hand.actor.plan.strategy.resolved.strategy.player = stuck.wait
@@ -209,7 +216,7 @@ def workers_of_one_thread(posted):
     return Workers(plans, posted.extend, threads=1, search_threads=1, processes=1, process_limits=limits, spares=None)
 
 
-@pytest.mark.parametrize("hang", [closing, after_the_last, for_a_lost_table])
+@pytest.mark.parametrize("hang", [closing, after_the_last, loading, for_a_lost_table])
 async def test_a_thread_that_hangs_in_a_call_for_no_table_is_given_up_when_another_table_is_late(monkeypatch, hang):
     class Own(RandomStrategy):
         execution = "thread"
