@@ -16,7 +16,7 @@ from bothost.errors import BothostError, SchemaOutdated, StoreUnavailable
 from bothost.rules.game import Json
 
 KEEP_ALIVE_S = 15.0
-"""A stream without news sends a comment this often, so that a dead connection is noticed."""
+"""A stream without news sends a sign of life this often, so that server and page notice a dead connection."""
 
 
 SCREENS = 8
@@ -107,7 +107,7 @@ def stream(
             while True:
                 done, _ = await asyncio.wait({following}, timeout=KEEP_ALIVE_S)
                 if not done:
-                    yield b": still here\n\n"
+                    yield b"event: alive\ndata:\n\n"
                     continue
                 try:
                     message = following.result()

@@ -368,6 +368,32 @@ SHOWN = """hidden => {
 """Makes a page believe that its tab is hidden, or shown again."""
 
 
+def test_a_page_whose_server_falls_silent_connects_again(page, served):
+    """A server without power, or a network that is gone, ends no connection: the browser waits on."""
+    page.clock.install()
+    page.goto(f"{served}/")
+    page.wait_for_selector("text=No table is live.")
+    with page.expect_request("**/api/tables", timeout=10_000):
+        page.clock.fast_forward(60_000)
+    page.wait_for_selector("text=No table is live.")
+
+
+def test_a_server_without_news_says_that_it_is_there(page, served, monkeypatch):
+    monkeypatch.setattr("bothost.web.stream.KEEP_ALIVE_S", 0.02)
+    page.clock.install()
+    page.goto(f"{served}/")
+    page.wait_for_selector("text=No table is live.")
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    for _ in range(3):
+        page.evaluate("""() => new Promise((heard) => {
+            const stream = new EventSource("/api/tables");
+            stream.addEventListener("alive", () => { stream.close(); heard(); });
+        })""")
+        page.clock.fast_forward(30_000)
+    assert len(asked) == 3
+
+
 def test_hidden_tabs_leave_their_connections_to_others(page, served, logged, played):
     """Chromium opens six connections to a server, for all tabs together."""
     tabs = [page, *(page.context.new_page() for _ in range(7))]

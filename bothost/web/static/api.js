@@ -2,6 +2,8 @@
 import { said, t } from "./i18n.js";
 
 const RETRY_MS = 1000;
+/** A stream that is silent for this long has lost its server: that sends something every 15 s. The browser may not notice. */
+const SILENT_MS = 45_000;
 
 export class ApiError extends Error {
   constructor(status, message, advice) {
@@ -62,13 +64,20 @@ async function refusal(path) {
  * shown, unless it `stays`.
  */
 export function stream(path, onMessage, onState = () => {}, { stays = false } = {}) {
-  let [source, ended] = [null, false];
+  let [source, ended, silence] = [null, false, 0];
+  const heard = () => {
+    clearTimeout(silence);
+    silence = setTimeout(() => { close(); onState(false); open(); }, SILENT_MS);
+  };
   const open = () => {
     if (ended || source || (document.hidden && !stays)) return;
     const mine = new EventSource(path);
     source = mine;
-    mine.onopen = () => onState(true);
+    heard();
+    mine.onopen = () => { heard(); onState(true); };
+    mine.addEventListener("alive", heard);
     mine.onmessage = (event) => {
+      heard();
       const message = JSON.parse(event.data);
       if (!message.error) { onMessage(message); return; }
       if (!message.passes) end();
@@ -79,11 +88,11 @@ export function stream(path, onMessage, onState = () => {}, { stays = false } = 
       if (mine.readyState !== EventSource.CLOSED) return; // it tries again by itself
       const refused = await refusal(path);
       if (mine !== source) return;
-      source = null;
+      close();
       if (refused) onState(false, refused); else setTimeout(open, RETRY_MS);
     };
   };
-  const close = () => { source?.close(); source = null; };
+  const close = () => { clearTimeout(silence); source?.close(); source = null; };
   const follow = () => { if (document.hidden && !stays) close(); else open(); };
   const end = () => { ended = true; close(); document.removeEventListener("visibilitychange", follow); };
   document.addEventListener("visibilitychange", follow);
