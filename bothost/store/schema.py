@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010", "0011")
 """All schema revisions, oldest first. This bothost uses the last one."""
+LOCK = partitions.LOCK + 1
+"""Number of the advisory lock of an upgrade: several containers may start with one."""
 
 
 def migrations_folder() -> Path:
@@ -77,6 +79,8 @@ def upgrade(settings: StoreSettings, to: str = "head") -> tuple[str | None, str]
     engine = make_engine(settings, create=True)
     try:
         with reaching(settings), engine.begin() as connection:
+            if connection.dialect.name == "postgresql":  # SQLite lets one process write at a time anyway
+                connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({LOCK})")
             before = revision_of(connection)
             if before is not None and before not in REVISIONS:
                 check(before, shown(settings.url))

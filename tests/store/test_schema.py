@@ -4,6 +4,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -109,6 +110,19 @@ def test_a_failed_upgrade_changes_nothing(tmp_path: Path, monkeypatch: pytest.Mo
         schema.upgrade(settings)
     engine = make_engine(settings)
     assert sa.inspect(engine).get_table_names() == []
+    engine.dispose()
+
+
+def test_two_upgrades_of_a_server_wait_for_each_other(postgres_settings):
+    """As those of several containers that start at once; PostgreSQL itself would let the second fail."""
+    engine = make_engine(postgres_settings)
+    with ThreadPoolExecutor(1) as pool, engine.begin() as first:
+        first.exec_driver_sql(f"SELECT pg_advisory_xact_lock({schema.LOCK})")
+        second = pool.submit(schema.upgrade, postgres_settings)
+        with pytest.raises(TimeoutError):
+            second.result(timeout=0.3)
+        first.rollback()
+        assert second.result(timeout=30) == (schema.REVISIONS[-1], schema.REVISIONS[-1])
     engine.dispose()
 
 
