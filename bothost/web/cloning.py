@@ -68,12 +68,13 @@ class Cloning:
         return name
 
     async def show(self, request: Request) -> Response:
-        """The viewer's hands by game, whether they consent, their clones, and the job that trains one now."""
+        """The viewer's hands by game, whether they consent, their clones, the job that trains one now, and the last."""
         name = self._viewer(request).player
         if name is None:
             return JSONResponse({"player": None})
         found = await asyncio.to_thread(self._about, name)
-        return JSONResponse({"player": name, "needed": NEEDED, "job": self._jobs.running(_job(name)), **found})
+        jobs = {"job": self._jobs.running(_job(name)), "last": self._jobs.last(_job(name))}
+        return JSONResponse({"player": name, "needed": NEEDED, **jobs, **found})
 
     def _about(self, name: str) -> Json:
         given = consent.recorded(self._site.store).get((LOBBY, name))

@@ -106,7 +106,10 @@ class Operation:
     async def models(self, request: Request) -> Response:
         self._operator(request)
         found = await asyncio.to_thread(self._models)
-        return JSONResponse({"strategies": [{**of, "job": self._jobs.running(_gate(of["strategy"]))} for of in found]})
+        for of in found:
+            job = _gate(of["strategy"])
+            of |= {"job": self._jobs.running(job), "last": self._jobs.last(job)}
+        return JSONResponse({"strategies": found})
 
     def _models(self) -> list[Json]:
         found = []

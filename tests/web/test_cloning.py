@@ -197,6 +197,8 @@ def test_a_training_is_followed_after_a_reload(page, served, hands, eve, held_jo
     held_jobs({"version": "eve-1"})
     page.wait_for_selector(".notice:has-text('eve-1')")
     train.and_(page.locator(":enabled")).wait_for()
+    page.reload()
+    page.wait_for_selector(".notice:has-text('eve-1')")
 
 
 def test_a_clone_is_trained_measured_and_seated_in_the_browser(page, served, site, hands, monkeypatch):

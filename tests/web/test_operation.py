@@ -323,6 +323,8 @@ def test_a_match_is_followed_after_a_reload(page, served, site, held_jobs):
     held_jobs({"strategy": "phase-ppo", "alias": "champion", "version": aliases["level-1"], "reason": "it won"})
     panel.get_by_text("it won").wait_for()
     play.and_(page.locator(":enabled")).wait_for()
+    page.reload()  # who was away reads how it ended
+    panel.get_by_text("it won").wait_for()
 
 
 def test_an_alias_can_be_rolled_back_where_a_promotion_is_left_to_undo(page, served, site):

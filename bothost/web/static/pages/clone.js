@@ -34,7 +34,7 @@ export function Page({ t }) {
   const [busy, setBusy] = useState(false);
   const load = () => get("/api/clone").then((about) => {
     setFound(about);
-    if (about.job) setJob(about.job); // one that has ended goes on showing its result
+    if (about.last) setJob(about.last); // one that has ended goes on showing its result
     setGame((old) => old || Object.entries(about.hands ?? {}).sort(([, a], [, b]) => b - a)[0]?.[0] || "");
   }, (error) => setProblem(explained(error)));
   useEffect(() => { load(); }, []);

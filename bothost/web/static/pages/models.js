@@ -14,7 +14,7 @@ function Strategy({ found, reload, t }) {
   const [alias, setAlias] = useState("champion");
   const [job, setJob] = useState("");
   const [busy, setBusy] = useState(false);
-  useEffect(() => { if (found.job) setJob(found.job); }, [found.job]); // one that has ended goes on showing its result
+  useEffect(() => { if (found.last) setJob(found.last); }, [found.last]); // one that has ended goes on showing its result
   const change = (path, body, question) => {
     if (confirm(question)) post(path, body).then(() => { setProblem(""); reload(); }, failed);
   };
