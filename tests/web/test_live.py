@@ -465,6 +465,9 @@ def test_a_table_whose_hand_is_over_shows_its_end(page, served, logged, played, 
 def test_spectators_see_the_backs_of_every_hand_of_mahjong(page, served, logged, played):
     rows = played("mahjong", lambda n, legal: legal[0], started_us=now_us())
     logged(rows[:6])
+    page.goto(f"{served}/")
+    page.wait_for_selector("tbody tr")
+    assert "waits" not in page.locator("tbody").inner_text(), "nor whether it is asked"
     page.goto(f"{served}/table/{rows[0].game_id.hex()}-0")
     page.wait_for_selector(".mahjong")
     for place in ("own", "left", "right", "across"):

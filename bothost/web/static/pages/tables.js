@@ -6,6 +6,8 @@ import { gameName, playerNames } from "../names.js";
 
 /** A table without a move for so many seconds is shown as silent. */
 const SILENT_S = 600;
+/** Games whose clocks operators alone see: whom the lobby asks, and when, shows what they hold. */
+const SECRET_CLOCKS = ["mahjong"];
 
 /** The modules of these games, by name, as they arrive. */
 function useBoards(games) {
@@ -33,7 +35,7 @@ function byTable(hands) {
 
 const newest = (seats) => seats.reduce((a, b) => ((b.moved_us ?? 0) > (a.moved_us ?? 0) ? b : a));
 
-function Row({ seats, now, describe, t }) {
+function Row({ seats, now, knows, describe, t }) {
   const { last, moved_us: moved } = newest(seats);
   const table = { ...seats[0], last };
   const ends = seats.map((seat) => seat.ends_us).filter((us) => us !== null);
@@ -45,12 +47,12 @@ function Row({ seats, now, describe, t }) {
     <td data-label=${t("Game")}><a href=${`/table/${table.name}`}>${gameName(table.game, t)}</a></td>
     <td data-label=${t("Players")}>${table.players.map((player, i) => html`${i ? t(", ") : ""}${ours(player) ? html`<a href=${`/table/${ours(player).name}`}>${names[i]}</a>` : names[i]}`)}</td>
     <td data-label=${t("Strategy")}>${[...new Set(seats.map((seat) => seat.strategy))].join(t(", "))}</td>
-    <td data-label=${t("Clock")}>${left === null ? html`<span class="count">${t("waits")}</span>` : html`<span class=${`badge${left < 5 ? " bad" : ""}`}>${t("{n} s", { n: left })}</span>`}
+    <td data-label=${t("Clock")}>${left === null ? html`<span class="count">${knows ? t("waits") : ""}</span>` : html`<span class=${`badge${left < 5 ? " bad" : ""}`}>${t("{n} s", { n: left })}</span>`}
       ${ago > SILENT_S && html` <span class="badge bad">${t("silent")}</span>`}</td>
     <td data-label=${t("Last move")}><${LastMove} table=${table} names=${names} ago=${ago} describe=${describe} t=${t} /></td></tr>`;
 }
 
-export function Page({ t }) {
+export function Page({ session, t }) {
   const [list, setList] = useState(null);
   const [connected, setConnected] = useState(true);
   const [refusal, setRefusal] = useState("");
@@ -70,5 +72,5 @@ export function Page({ t }) {
       ? html`<p class="notice">${t("No table is live.")} <code>bothost demo</code> ${t("starts some.")}</p>`
       : html`<div class="panel scroll"><table class="list stack">
         <thead><tr><th>${t("Game")}</th><th>${t("Players")}</th><th>${t("Strategy")}</th><th>${t("Clock")}</th><th>${t("Last move")}</th></tr></thead>
-        <tbody>${tables.map((seats) => html`<${Row} key=${seats[0].name} seats=${seats} now=${now} describe=${boards[seats[0].game]?.describe ?? ((notation) => notation)} t=${t} />`)}</tbody></table></div>`}`;
+        <tbody>${tables.map((seats) => html`<${Row} key=${seats[0].name} seats=${seats} now=${now} knows=${session.viewer === "operator" || !SECRET_CLOCKS.includes(seats[0].game)} describe=${boards[seats[0].game]?.describe ?? ((notation) => notation)} t=${t} />`)}</tbody></table></div>`}`;
 }
