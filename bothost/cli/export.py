@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -124,10 +125,8 @@ def _whole(
             for name, d in info["datasets"].items()
         ]
         if lines:
-            name = next(iter(info["datasets"]))
-            lines.append(
-                f"  read it: MINARI_DATASETS_PATH={out} python -c 'import minari; minari.load_dataset(\"{name}\")'"
-            )
+            code = f'import minari; minari.load_dataset("{next(iter(info["datasets"]))}")'
+            lines.append(f"  read it: MINARI_DATASETS_PATH={shlex.quote(str(out))} python -c {shlex.quote(code)}")
     if not lines:
         lines = ["no hands"]
     unit = "hand" if format_ == "botzone" else "episode"

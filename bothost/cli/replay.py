@@ -59,6 +59,8 @@ def command(
             timelines = iter_timelines(registry.store, iter_hands(registry.store, query))
             with output.progress(None, f"replay by {model}") as advance:
                 figures, farthest = replayer.disagreements(timelines, model or "", top, lambda done: advance(done))
+            if not figures["decisions"]:
+                hands.check_names(registry.store, settings, plugins, query)
         finally:
             replayer.close()
     text = _figures(figures, model) + ("\n" + _table(farthest, model) if farthest else "")

@@ -233,6 +233,8 @@ def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys):
     assert main(["export", "--format", "minari", "--out", "mi", "--game", "othello", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["datasets"]["bothost/othello-v0"]["episodes"] == 2
     assert main(["export", "--format", "minari", "--out", "mi"]) == 2
+    assert main(["export", "--format", "minari", "--out", "数据 2", "--game", "othello"]) == 0
+    assert "MINARI_DATASETS_PATH='数据 2' python -c 'import minari" in capsys.readouterr().out
     assert main(["export", "--format", "botzone", "--pseudonyms", "--out", "nameless", "--game", "othello"]) == 0
     text = (tmp_path / "nameless" / "matches.jsonl").read_text()
     assert '"p0"' not in text and '"player-' in text

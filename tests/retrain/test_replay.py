@@ -131,6 +131,7 @@ def test_the_command_finds_where_two_models_disagree_most(replayer, tools, any_s
         (["--all-since", "last week", "--model", "phase-ppo"], "7d"),
         (["--all-since", "7d", "--model", "phase-ppo:level-9"], "no version or level"),
         (["--all-since", "7d", "--model", "nobody"], "there is no"),
+        (["--all-since", "7d", "--model", "phase-ppo", "--strategy", "phase-po"], "did you mean 'phase-ppo'"),
         (["ffff", "--all-since", "7d", "--model", "phase-ppo"], "or --all-since"),
         ([], "name a decision"),
     ],

@@ -111,6 +111,9 @@ def test_aliases_move_forward_and_back_and_keep_their_history(registry):
         registry.back(PhasePpo, "champion", reason="worse")
     with pytest.raises(ModelError, match="was never moved"):
         registry.back(PhasePpo, "challenger", reason="worse")
+    with pytest.raises(ModelError, match="'champoin' is not an alias") as wrong:
+        registry.back(PhasePpo, "champoin", reason="worse")
+    assert "did you mean 'champion'" in wrong.value.advice
     registry.point(PhasePpo, "champion", "r3", reason="better")
     assert registry.back(PhasePpo, "champion", reason="worse").version is None
     kinds = [(p.number, p.kind) for p in registry.history("phase-ppo", "champion")]
