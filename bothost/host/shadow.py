@@ -22,6 +22,7 @@ from bothost.host.recorder import Recorder
 from bothost.rules.game import View
 from bothost.strategy import Budget, Decision, Player, Strategy, Table
 from bothost.tables.actor import Loaded
+from bothost.tables.fallback import checked
 from bothost.tables.hand import Hand, Job
 
 _log = structlog.get_logger("bothost.host")
@@ -141,10 +142,8 @@ class Shadow:
         players.move_to_end(key)
         started = time.monotonic()
         legal = position.job.legal
-        decision = players[key].decide(view, legal, Budget(started + position.grant_s, 0.0))
+        decision = checked(players[key].decide(view, legal, Budget(started + position.grant_s, 0.0)), legal)
         elapsed_s = time.monotonic() - started
-        if type(decision) is not Decision or not view.is_legal(int(decision.action)):
-            raise ValueError(f"{decision!r} is not a legal decision")
         try:
             self._loop.call_soon_threadsafe(self._record, position, decision, elapsed_s)
         except RuntimeError:  # the host has ended

@@ -127,12 +127,14 @@ _FIELDS: tuple[tuple[str, type], ...] = (
     ("wait_ms", Real),
 )
 """Fields of a Decision, other than the action, that the host reads as they are; None is allowed."""
+MOST_TEXT = 256
+"""Characters of a text in a Decision."""
 
 
 def checked(decision: Any, legal: ActionArray | None = None, what: str = "decide") -> Decision:
     """Check and return a plugin's decision. ``what``: the method that returned it.
 
-    Raises TypeError if it is not a Decision or a field has a wrong type, ValueError if it is illegal.
+    Raises TypeError if it is not a Decision or the log cannot store a field, ValueError if it is illegal.
     """
     if type(decision) is not Decision:
         raise TypeError(f"{what} returned {type(decision).__name__}, not a Decision")
@@ -142,6 +144,10 @@ def checked(decision: Any, legal: ActionArray | None = None, what: str = "decide
         value = getattr(decision, name)
         if value is not None and not isinstance(value, kind):
             raise TypeError(f"Decision.{name} is {type(value).__name__}, not {kind.__name__}")
+        if isinstance(value, str) and (len(value) > MOST_TEXT or not value.isprintable()):
+            raise TypeError(f"Decision.{name} is not a printable text of at most {MOST_TEXT} characters")
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+            raise TypeError(f"Decision.{name} is not an integer of 64 bits")
     if legal is not None and decision.action not in legal:
         raise ValueError(f"action {decision.action} is illegal")
     return decision

@@ -114,3 +114,20 @@ def test_a_field_of_a_wrong_type_makes_no_decision(field, value):
         fallback.checked(Decision(**{"action": 0, field: value}))
     good = Decision(action=0, phase="play", model_sha256="0", encoder_version=1, wait_ms=np.float32(5.0))
     assert fallback.checked(good) is good
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("phase", "\ud800"),
+        ("phase", "a\0b"),
+        ("model_sha256", "x" * 257),
+        ("encoder_version", 2**63),
+        ("encoder_version", -(2**63) - 1),
+        ("wait_ms", 10**400),
+    ],
+)
+def test_what_the_log_cannot_store_makes_no_decision(field, value):
+    """Otherwise the move would be sent, and its row refused by the database."""
+    with pytest.raises(TypeError, match=f"Decision.{field} is not"):
+        fallback.checked(Decision(**{"action": 0, field: value}))
