@@ -22,10 +22,10 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from bothost import rules
 from bothost.errors import ModelError, StoreError, UsageError
 from bothost.plugins import Plugins, Resolved, evaluators_of, require, settle, weights
 from bothost.rules.game import Game, View
+from bothost.store.logged_games import GameCache
 from bothost.store.reader import Timeline, iter_views
 from bothost.store.records import IMPORTED, DecisionRecord
 from bothost.store.registry import Registry
@@ -93,7 +93,7 @@ class Replayer:
         self._plugins = plugins
         self._registry = registry
         self._options = options or {}
-        self._games: dict[tuple[str, str], Game] = {}
+        self._games = GameCache()
         self._made: dict[tuple[str, str | None], Strategy] = {}
 
     def close(self) -> None:
@@ -106,7 +106,10 @@ class Replayer:
         Raises BothostError if a strategy or its model is not available.
         """
         record = timeline.hand.game
-        game = self._game(record.game, record.rules)
+        game = self._games.get(record.game, record.rules)
+        if game is None:
+            advice = "install its plugin: see bothost plugin list"
+            raise StoreError(f"the game {record.game} of this hand cannot be loaded", advice=advice)
         live = [decision for decision in timeline.decisions if decision.role == "live"]
         part = Timeline(timeline.hand, live, timeline.events, timeline.snapshots, timeline.outcomes)
         players: dict[tuple[str, str | None], Player] = {}
@@ -140,7 +143,7 @@ class Replayer:
     ) -> tuple[Json, list[Replayed]]:
         """Find where ``other`` differs most from the logged decisions. Returns figures and the ``most`` farthest.
 
-        Hands of games that it does not play are skipped.
+        Hands of games that it does not play, or that are not installed, are skipped.
         """
         strategy = self._strategy(other, None)  # an unknown model is an error even if the log is empty
         farthest: list[tuple[float, int, Replayed]] = []
@@ -148,8 +151,8 @@ class Replayer:
         total = 0.0
         for count, timeline in enumerate(timelines, 1):
             record = timeline.hand.game
-            plays = strategy.supports(self._game(record.game, record.rules))
-            for found in self.hand(timeline, other) if plays else ():
+            game = self._games.get(record.game, record.rules)
+            for found in self.hand(timeline, other) if game is not None and strategy.supports(game) else ():
                 if found.again is None or found.distance is None or found.fallback is not None:
                     continue
                 asked += 1
@@ -166,15 +169,6 @@ class Replayer:
             "mean_distance": total / asked if asked else None,
         }
         return figures, [found for _, _, found in sorted(farthest, key=lambda item: (-item[0], item[1]))]
-
-    def _game(self, name: str, options: str) -> Game:
-        key = name, options
-        if key not in self._games:
-            try:
-                self._games[key] = rules.game(name, **json.loads(options))
-            except (ValueError, TypeError, KeyError) as error:
-                raise StoreError(f"the game {name} of this hand cannot be loaded: {error}") from error
-        return self._games[key]
 
     def _strategy(self, name: str, sha256: str | None) -> Strategy:
         """Make the strategy with the model of this sha256; None: with the model that the address names."""

@@ -2,15 +2,17 @@
 
 import json
 
+import msgspec
 import pytest
 import sqlalchemy as sa
 
 from bothost import ModelError
 from bothost.cli import main
+from bothost.errors import StoreError
 from bothost.plugins import weights
 from bothost.retrain.replay import Replayer
 from bothost.store import models
-from bothost.store.reader import iter_hands, iter_timelines
+from bothost.store.reader import LoggedHand, Timeline, iter_hands, iter_timelines
 from bothost_phase_ppo.decide import PhasePpo
 
 SET = weights.manifest(PhasePpo).aliases["level-1"].rpartition("-")[0]
@@ -95,6 +97,19 @@ def test_a_decision_of_a_retired_model_names_the_commit_that_has_it(replayer, to
     with pytest.raises(ModelError, match=f"phase-ppo:{version} .* is retired") as caught:
         all_of(replayer, tools)
     assert retired.last_in in caught.value.advice and "commit" in retired.last_in
+
+
+@pytest.mark.parametrize("any_settings", ["sqlite"], indirect=True)
+def test_hands_of_a_game_that_is_not_installed_are_skipped(replayer, tools):
+    made = list(timelines(tools))
+    made[0] = Timeline(
+        LoggedHand(msgspec.structs.replace(made[0].hand.game, game="elsewhere"), made[0].hand.end),
+        *(getattr(made[0], name) for name in ("decisions", "events", "snapshots", "outcomes")),
+    )
+    figures, _ = replayer.disagreements(made, "phase-ppo:level-4", 1, lambda done: None)
+    assert figures["decisions"] == sum(len(each.decisions) for each in made[1:])
+    with pytest.raises(StoreError, match="the game elsewhere of this hand cannot be loaded"):
+        list(replayer.hand(made[0]))
 
 
 def test_the_command_finds_where_two_models_disagree_most(replayer, tools, any_settings, tmp_path, capsys):
