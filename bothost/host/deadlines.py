@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Callable
 
 from bothost.tables.clock import Deadlines
@@ -40,8 +41,14 @@ class DeadlineTimer:
     def _fire(self) -> None:
         self._timer = None
         now = time.monotonic()
-        for hand in self._deadlines.due(now):
-            self._expire(hand, now)
-            self.watch(hand)
-        if len(self._deadlines):
-            self._set_timer()
+        due = deque(self._deadlines.due(now))
+        try:
+            while due:
+                hand = due.popleft()
+                self._expire(hand, now)
+                self.watch(hand)
+        finally:  # a failure at one hand, such as a panic of its game, leaves the others their deadlines
+            for hand in due:
+                self.watch(hand)
+            if len(self._deadlines):
+                self._set_timer()
