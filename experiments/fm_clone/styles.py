@@ -8,21 +8,24 @@ of the rule player's look-aheads.
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from bothost import Budget, Player, PlayerMove, Strategy, Table, rules
-from bothost.plugins import Plugins
+import bothost_mahjong_ppo
+from bothost import Budget, Model, Player, PlayerMove, Strategy, Table, rules
 from bothost.rules import ActionArray, View
 from bothost.rules.mahjong import TILES
 from bothost_baselines.styled_doudizhu import StyledDoudizhu
 from bothost_baselines.styled_othello import StyledOthello
+from bothost_mahjong_ppo.decide import MahjongPpo, PlayOptions
 
 STYLED: Mapping[str, type[Strategy]] = {"doudizhu": StyledDoudizhu, "othello": StyledOthello}
 Chooser = Callable[[View, ActionArray], int]
@@ -238,4 +241,10 @@ def _player(game: str, options: Mapping[str, Any]) -> Callable[[Table], Chooser]
 
 @cache
 def _trained() -> Strategy:
-    return Plugins.load().resolve("mahjong-ppo").make()
+    """The champion of ``mahjong-ppo``."""
+    package = Path(next(iter(bothost_mahjong_ppo.__path__))) / "weights"
+    manifest = json.loads((package / "manifest.json").read_text())
+    version = manifest["aliases"]["champion"]
+    told = manifest["versions"][version]
+    model = Model("mahjong-ppo", version, "", str(package / version), told["files"], told["encoder_version"])
+    return MahjongPpo(PlayOptions(), model)
