@@ -70,9 +70,7 @@ class Requests:
 
     def _ask(self, hand: Hand, request: ActionRequest, arrived: float, seq: int, out: list[Output]) -> None:
         legal = hand.open_actions(seq)
-        if hand.answer is not None and hand.answer.sent_in < 0:
-            out.append(Outcome(hand.answer, "superseded"))
-            hand.answer = None
+        self.drop_unsent(hand, out)
         if not len(legal) or len(hand.rejected) >= MAX_ATTEMPTS:
             self._trust.give_up(hand, "the lobby refused our actions at this position", out)
             return
@@ -175,6 +173,12 @@ class Requests:
         return out
 
     # ------------------------------------------------------------------------------------------------------ sending
+
+    def drop_unsent(self, hand: Hand, out: list[Output]) -> None:
+        """Drop an answer that waits to be sent, because play went on without it."""
+        if hand.answer is not None and hand.answer.sent_in < 0:
+            out.append(Outcome(hand.answer, "superseded"))
+            hand.close_answer()
 
     def may_send(self, answer: Answer) -> bool:
         """Whether to send the answer, now that it is durable. If so, it counts as sent."""

@@ -115,9 +115,8 @@ class Session:
             out.append(SnapshotTaken(hand, view.seq, event.view, hand.take_events()))
             hand.unlogged_seq = view.seq
         hand.drop_job()
-        if (answer := hand.answer) is not None and answer.sent_in < 0 and answer.seq != view.seq:
-            out.append(Outcome(answer, "superseded"))  # it waited to be sent, and play went on without it
-            hand.close_answer()
+        if hand.answer is not None and hand.answer.seq != view.seq:
+            self.requests.drop_unsent(hand, out)
         hand.view, hand.lent = view, False
         self.trust.fresh = True
         self.requests.start_held(hand, out)
@@ -150,8 +149,9 @@ class Session:
             hand.news.extend(events)
         if not self.conduct.acks_moves and (answer := hand.echoed(events)) is not None:
             out.append(Outcome(answer, "acknowledged"))
-        if hand.job is not None and not view.asked:
+        if not view.asked:
             hand.drop_job()
+            self.requests.drop_unsent(hand, out)
         if hand.held is not None:
             self.requests.start_held(hand, out)
 

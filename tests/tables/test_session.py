@@ -329,6 +329,14 @@ def test_an_answer_that_waited_through_a_reconnect_is_not_sent_at_another_positi
     assert not seat.session.requests.may_send(answer)
 
 
+def test_an_answer_that_still_waits_when_play_goes_on_without_it_is_not_sent(seat):
+    answer = seat.answer()
+    seat.state.apply(seat.seat, seat.game.parse(answer.actions[0]))  # the lobby moved for us
+    [superseded] = seat.tell()
+    assert superseded == Outcome(answer, "superseded")
+    assert not seat.session.requests.may_send(answer)
+
+
 def test_a_rejection_that_needs_a_resync_waits_for_it(seat):
     answer = seat.answer()
     seat.session.requests.may_send(answer)
