@@ -1,4 +1,5 @@
 import asyncio
+import inspect
 import json
 import os
 import random
@@ -49,6 +50,18 @@ def plugins_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("plugins.d")
     (folder / "rating.py").write_text(textwrap.dedent(RATING))
     return folder
+
+
+@pytest.fixture(autouse=True)
+def _the_loop_of_the_browser_rests(request):
+    """Between its calls Playwright leaves its loop as the running one. A test that runs one of its own may come next."""
+    running = asyncio._get_running_loop()
+    if running is None or not inspect.iscoroutinefunction(request.function):
+        yield
+        return
+    asyncio._set_running_loop(None)
+    yield
+    asyncio._set_running_loop(running)
 
 
 @pytest.fixture(autouse=True)
