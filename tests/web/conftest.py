@@ -1,5 +1,4 @@
 import asyncio
-import inspect
 import json
 import os
 import random
@@ -54,11 +53,11 @@ def plugins_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def _the_loop_of_the_browser_rests(request):
-    """Between its calls Playwright leaves its loop as the running one. A test that runs one of its own may come next."""
-    running = asyncio._get_running_loop()
-    if running is None or not inspect.iscoroutinefunction(request.function):
+    """Playwright leaves its loop as the running one between its calls. Tests without a browser may run their own."""
+    if "chromium" in request.fixturenames:
         yield
         return
+    running = asyncio._get_running_loop()
     asyncio._set_running_loop(None)
     yield
     asyncio._set_running_loop(running)
