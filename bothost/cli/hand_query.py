@@ -120,7 +120,7 @@ def check_players(store: Store, settings: Settings, query: HandQuery) -> None:
 
 
 def warn_of_unknown(store: Store, settings: Settings, lobby: str, player: str) -> None:
-    """Warn if no player has this id at a lobby: a consent or its revocation would then be nobody's."""
+    """Warn if no player has this id at a lobby: a consent or its revocation would then count for no one."""
     from bothost.store.consent import sitters
     from bothost.store.reader import latest_hands, players_met
 

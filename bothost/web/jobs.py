@@ -84,7 +84,7 @@ class Jobs:
         return next((job.id for job in self._jobs.values() if job.name == name and job.state == "running"), None)
 
     def last(self, name: str) -> str | None:
-        """The id of the newest job of this name, also once it has ended: whoever was away still wants its result."""
+        """The id of the newest job of this name, also once it has ended: a closed page shows its result later."""
         return next((job.id for job in reversed(self._jobs.values()) if job.name == name), None)
 
     def start(
