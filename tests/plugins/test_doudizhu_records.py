@@ -106,7 +106,8 @@ def test_a_collection_that_was_stopped_goes_on_as_if_it_had_not(tmp_path):
     figures, _ = collect(tmp_path / "twice", records=900, resume=True, workers=1)
     same(records.load(tmp_path / "once"), records.load(tmp_path / "twice"))
     assert figures["records"] >= 900 and len(records.files(tmp_path / "twice")) == 2
-    assert collect(tmp_path / "twice", records=900, resume=True)[0] == figures  # there is nothing left to do
+    again, _ = collect(tmp_path / "twice", records=900, resume=True)  # there is nothing left to do
+    assert {**again, "minutes": 0} == {**figures, "minutes": 0}
 
     with pytest.raises(UsageError, match="is not empty"):
         collect(tmp_path / "once", records=900)
