@@ -1,4 +1,5 @@
 import contextlib
+import gc
 import logging
 import os
 import shutil
@@ -28,6 +29,13 @@ _numbers = count()
 # How long an example takes says how busy the machine is: that is what benchmarks are for.
 settings.register_profile("bothost", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("bothost")
+
+
+def pytest_collection_finish() -> None:
+    """What was imported stays: the garbage collector need not look through it again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 @pytest.fixture(autouse=True)
