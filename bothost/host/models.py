@@ -10,13 +10,10 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import contextlib
-import functools
 import math
-import queue
 import random
-import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import structlog
@@ -24,6 +21,7 @@ import structlog
 from bothost.errors import ANY_FAILURE, BothostError, ModelError, StoreUnavailable
 from bothost.host.canary import Judge
 from bothost.host.shadow import Shadow
+from bothost.host.strategy_thread import StrategyHangs, StrategyThread
 from bothost.host.supervisor import Host
 from bothost.host.tasks import BackgroundTasks
 from bothost.host.worker import MAKE_S
@@ -41,10 +39,6 @@ AGAIN_S = 60.0
 
 Address = tuple[str, str]
 """(strategy, alias or version)"""
-
-
-class ModelHangs(ModelError):
-    """A strategy hangs with a model. It is not tried again."""
 
 
 class AliasCache:
@@ -96,34 +90,6 @@ class AliasCache:
         return True
 
 
-class DaemonThread(concurrent.futures.Executor):
-    """Runs calls one after another in a thread that keeps no process from ending, although a call may hang."""
-
-    def __init__(self) -> None:
-        self._calls: queue.SimpleQueue[tuple[concurrent.futures.Future[Any], Callable[[], Any]] | None]
-        self._calls = queue.SimpleQueue()
-        threading.Thread(target=self._run, name="making models", daemon=True).start()
-
-    def submit(self, function: Callable[..., Any], /, *given: Any, **named: Any) -> concurrent.futures.Future[Any]:
-        result: concurrent.futures.Future[Any] = concurrent.futures.Future()
-        self._calls.put((result, functools.partial(function, *given, **named)))
-        return result
-
-    def shutdown(self, wait: bool = False, *, cancel_futures: bool = False) -> None:
-        """End the thread after its last call, without waiting."""
-        self._calls.put(None)
-
-    def _run(self) -> None:
-        while (call := self._calls.get()) is not None:
-            result, function = call
-            if not result.set_running_or_notify_cancel():
-                continue
-            try:
-                result.set_result(function())
-            except BaseException as error:
-                result.set_exception(error)
-
-
 class ModelWatch:
     """Replaces a host's strategies when their addresses resolve to other models. Used on the event loop."""
 
@@ -136,7 +102,7 @@ class ModelWatch:
         self._host = host
         self._look_s = look_s
         self._thread = concurrent.futures.ThreadPoolExecutor(1, "models")
-        self._making = DaemonThread()
+        self._making = StrategyThread("making models")
         """Makes the strategies. It lives on, because a strategy's program ends with the thread that started it."""
         self._away = False
         self._seen: set[str] = set()
@@ -165,7 +131,7 @@ class ModelWatch:
                 yield self
         finally:
             await asyncio.to_thread(self._thread.shutdown)
-            self._making.shutdown()
+            self._making.close()
             await asyncio.to_thread(self.shadow.close)
 
     async def _follow(self) -> None:
@@ -258,20 +224,21 @@ class ModelWatch:
             raise
         except ANY_FAILURE as error:
             if time.monotonic() - self._refused.get(key, -AGAIN_S) >= AGAIN_S:
-                self._refused[key] = math.inf if isinstance(error, ModelHangs) else time.monotonic()
+                self._refused[key] = math.inf if isinstance(error, StrategyHangs) else time.monotonic()
                 self.refused += 1
                 advice = error.advice if isinstance(error, BothostError) else "roll the alias back"
                 _log.error("model_refused", model=address, error=str(error), advice=advice)
             return None
 
     async def _made(self, loaded: Loaded) -> Strategy:
-        """An instance that has decided once. Raises ModelHangs, and what the plugin raises."""
-        making = asyncio.get_running_loop().run_in_executor(self._making, _warmed, loaded, list(self._host.games))
-        await asyncio.wait([making], timeout=MAKE_S)
-        if making.done():
-            return await making
-        self._making = DaemonThread()
-        raise ModelHangs(f"{loaded.address} ({loaded.version}) did not decide within {MAKE_S:g} s")
+        """An instance that has decided once. Raises StrategyHangs, and what the plugin raises."""
+        try:
+            name = f"{loaded.address} ({loaded.version})"
+            return await self._making.call(name, MAKE_S, lambda: _warmed(loaded, list(self._host.games)))
+        except StrategyHangs:
+            self._making.close()
+            self._making = StrategyThread("making models")
+            raise
 
     def retire(self, loaded: Loaded) -> None:
         """Close a strategy as soon as no open hand uses it."""

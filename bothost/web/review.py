@@ -17,6 +17,7 @@ import numpy as np
 
 from bothost.errors import ANY_FAILURE, BothostError, PluginError, StoreError, UsageError
 from bothost.host.process import START_S, ProcessLimits, ProcessStrategy
+from bothost.host.strategy_thread import StrategyThread
 from bothost.plugins import Plugins, Resolved
 from bothost.rules.game import ActionArray, Game, Json, View
 from bothost.store.reader import Timeline, iter_views
@@ -25,7 +26,6 @@ from bothost.strategy import Budget, Decision, Player, Strategy, Table
 from bothost.tables.fallback import checked
 from bothost.web.hands import visits_of
 from bothost.web.site import Site
-from bothost.web.strategy_thread import StrategyThread
 
 Severity = Literal["inaccuracy", "mistake", "blunder"]
 SEVERITIES: tuple[Severity, ...] = ("inaccuracy", "mistake", "blunder")
@@ -254,6 +254,6 @@ class Reviews:
         """The messages of ``reviewed``; ends early when the browser leaves."""
         async with self._room:
             messages = reviewed(self._site, timeline, address, seat)
-            with contextlib.closing(StrategyThread(address)) as thread:
-                while (message := await thread.call(HANGS_S, lambda: next(messages, None))) is not None:
+            with contextlib.closing(StrategyThread(f"strategy {address}")) as thread:
+                while (message := await thread.call(address, HANGS_S, lambda: next(messages, None))) is not None:
                     yield message

@@ -1,4 +1,4 @@
-"""A thread in which the code of a strategy runs, apart from the event loop."""
+"""A thread in which the code of strategies runs, apart from the event loop."""
 
 from __future__ import annotations
 
@@ -14,17 +14,20 @@ from bothost.errors import PluginError
 T = TypeVar("T")
 
 
+class StrategyHangs(PluginError):
+    """A call of a strategy has not returned in time."""
+
+
 class StrategyThread:
     """Runs calls one after another, always in the same thread: the process of a strategy ends with the thread that
-    started it. A call that hangs is left behind with its thread, and does not keep the server from ending.
+    started it. A call that hangs is left behind with its thread, and does not keep the program from ending.
     """
 
-    def __init__(self, address: str) -> None:
-        self._address = address
+    def __init__(self, name: str) -> None:
         self._late: Future[Any] | None = None
         """The last call that took too long."""
         self._calls: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = queue.SimpleQueue()
-        threading.Thread(target=self._run, name=f"strategy {address}", daemon=True).start()
+        threading.Thread(target=self._run, name=name, daemon=True).start()
 
     def _run(self) -> None:
         while (call := self._calls.get()) is not None:
@@ -34,18 +37,20 @@ class StrategyThread:
             except BaseException as error:
                 result.set_exception(error)
 
-    async def call(self, limit_s: float, work: Callable[[], T]) -> T:
-        """Return what the call returns. Raises what it raises, and PluginError if it takes longer than ``limit_s``."""
+    async def call(self, address: str, limit_s: float, work: Callable[[], T]) -> T:
+        """Return what the call returns. Raises what it raises, and StrategyHangs after ``limit_s``."""
         result: Future[T] = Future()
-        result.set_running_or_notify_cancel()  # nobody can cancel it from now on
+        result.set_running_or_notify_cancel()  # it cannot be cancelled from now on
         self._calls.put((result, work))
         try:
             async with asyncio.timeout(limit_s):
                 return await asyncio.wrap_future(result)
         except TimeoutError:
+            if result.done():  # its own error
+                raise
             self._late = result
             problem = f"it has not answered within {limit_s:.0f} s"
-            raise PluginError(self._address, problem, advice="choose another") from None
+            raise StrategyHangs(address, problem, advice="choose another") from None
 
     @property
     def hangs(self) -> bool:
