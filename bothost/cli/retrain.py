@@ -81,7 +81,7 @@ def command(
         folder = settings.host.data_dir / "retrain"
         if watch:
             return watch_log(tools, asked, folder, after or AFTER, minute, match, elsewhere, as_json=as_json)
-        result = once(tools, request, out or _folder(folder, request), match, elsewhere)
+        result = once(tools, request, out or _folder(folder, request, promotes=promote), match, elsewhere)
     output.emit(result, as_json, _text(result))
 
 
@@ -111,12 +111,20 @@ def once(
     elsewhere: Learn | None = None,
 ) -> dict[str, Any]:
     """Run one retraining, and then ``promote``. Shows its progress on the terminal."""
-    from bothost.retrain.job import retrain
+    from bothost.errors import BothostError, StoreUnavailable
+    from bothost.retrain.job import PENDING, retrain
 
     with output.progress(None, f"retrain {request.strategy}") as advance:
-        result = retrain(tools, request, out, advance, elsewhere)
+        result = retrain(tools, request, out, advance, elsewhere, promotes=promote is not None)
     if promote is not None:
-        result["promotion"] = promote()
+        try:
+            result["promotion"] = promote()
+        except StoreUnavailable:
+            raise  # it is tried again
+        except BothostError:
+            (out / PENDING).unlink(missing_ok=True)
+            raise
+        (out / PENDING).unlink(missing_ok=True)
     return result
 
 
@@ -146,7 +154,7 @@ def watch_log(
 ) -> None:
     """Retrain whenever the conditions are met. A job of another host that watches too is not repeated.
 
-    A job that was interrupted, by a kill or because the database was away, continues at once.
+    A job that was interrupted, by a kill or because the database was away, continues at once, its promotion too.
     """
     from bothost.errors import BothostError, StoreUnavailable
     from bothost.retrain.job import interrupted, new_decisions
@@ -157,9 +165,11 @@ def watch_log(
         request = asked()
         try:
             count, last_us = new_decisions(tools.store, request)
-            begun = resumes and interrupted(folder, request) is not None
+            begun = resumes and interrupted(folder, request, promotes=promote is not None) is not None
             if begun or (count >= after and due(last_us, minute, time.time())):
-                result = once(tools, request, _folder(folder, request), promote, elsewhere)
+                result = once(
+                    tools, request, _folder(folder, request, promotes=promote is not None), promote, elsewhere
+                )
                 output.emit(result, as_json, _text(result))
         except LeaseHeld:
             resumes = True  # another host runs this job, or the lease was lost
@@ -189,11 +199,11 @@ def _minute(text: str | None) -> int | None:
     return when.hour * 60 + when.minute
 
 
-def _folder(folder: Path, request: Request) -> Path:
+def _folder(folder: Path, request: Request, *, promotes: bool = False) -> Path:
     """The folder of an interrupted job with the same request, otherwise a new one."""
     from bothost.retrain.job import interrupted
 
-    found = interrupted(folder, request)
+    found = interrupted(folder, request, promotes=promotes)
     return found or folder / f"{request.strategy}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
 
 

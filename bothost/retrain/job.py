@@ -7,6 +7,7 @@
     start/            the champion when the job started: the training begins with it
     training/         the trainer's folder: checkpoints, metrics, weights/
     result.json       written last
+    promotion.pending until the job's promotion was tried, if it was asked for
 
 Trainers derive all other folders from the dataset, and make them again if they are missing.
 """
@@ -49,7 +50,7 @@ from bothost.strategy import Model, ReportProgress, Strategy
 
 Json = dict[str, Any]
 LEASE, LOCK = "retrain", "retrain.id"
-START, REQUEST, RESULT = "start", "request.json", "result.json"
+START, REQUEST, RESULT, PENDING = "start", "request.json", "result.json", "promotion.pending"
 KEPT = frozenset((DATASET, START, TRAINING))
 """Folders that a trainer cannot derive from the dataset."""
 
@@ -62,10 +63,19 @@ class Tools(msgspec.Struct, frozen=True):
     registry: Registry
 
 
-def retrain(tools: Tools, request: Request, out: Path, report: ReportProgress, elsewhere: Learn | None = None) -> Json:
+def retrain(
+    tools: Tools,
+    request: Request,
+    out: Path,
+    report: ReportProgress,
+    elsewhere: Learn | None = None,
+    *,
+    promotes: bool = False,
+) -> Json:
     """Run the job in the folder ``out``, or continue it. Returns its result.
 
-    ``elsewhere`` runs the training in another process. Raises LeaseHeld while another process retrains on this
+    ``elsewhere`` runs the training in another process. ``promotes``: the caller then promotes, and removes ``PENDING``.
+    Raises LeaseHeld while another process retrains on this
     database, UsageError for a request that cannot be met, and ModelError if the trainer's model is invalid.
     """
     if (out / RESULT).exists() and _same(_asked(out), request):
@@ -109,6 +119,8 @@ def retrain(tools: Tools, request: Request, out: Path, report: ReportProgress, e
         made = _register(tools.registry, strategy, asked, out, dataset, start, {**read, "figures": learnt.figures})
         seconds = round(time.time() - started_us / 1e6, 1)
         result = {**made, "figures": learnt.figures, "out": str(out), "seconds": seconds}
+        if promotes:
+            (out / PENDING).touch()
         _write(out / RESULT, result)
         return result
 
@@ -127,10 +139,14 @@ def new_decisions(store: Store, request: Request) -> tuple[int, int]:
         return int(connection.execute(query).scalar() or 0), since
 
 
-def interrupted(folder: Path, request: Request) -> Path | None:
-    """The newest unfinished job for the same request under ``folder``. Jobs that cannot be read are skipped."""
+def interrupted(folder: Path, request: Request, *, promotes: bool = False) -> Path | None:
+    """The newest unfinished job for the same request under ``folder``. Jobs that cannot be read are skipped.
+
+    ``promotes``: a job whose promotion was interrupted is unfinished too.
+    """
     for path in sorted(folder.glob(f"{request.strategy}-*"), reverse=True):
-        if (path / REQUEST).exists() and not (path / RESULT).exists():
+        unfinished = not (path / RESULT).exists() or (promotes and (path / PENDING).exists())
+        if unfinished and (path / REQUEST).exists():
             with suppress(UsageError):
                 if _same(_asked(path), request):
                     return path

@@ -26,8 +26,8 @@ def request_():
     return Request(strategy="phase-ppo", query=query, options=options)
 
 
-def watch(tools, request, folder, monkeypatch, looks, after=100, on_sleep=lambda n: None):
-    """Look so many times; returns the promotions that were tried."""
+def watch(tools, request, folder, monkeypatch, looks, after=100, on_sleep=lambda n: None, error=None):
+    """Look so many times; returns the promotions that were tried. ``error``: what the first one raises."""
     slept, promotions = [], []
 
     def sleep(seconds):
@@ -40,6 +40,8 @@ def watch(tools, request, folder, monkeypatch, looks, after=100, on_sleep=lambda
 
     def promote():
         promotions.append(tools.registry.versions()[-1].version)
+        if error is not None and len(promotions) == 1:
+            raise error
         return {"promoted": False, "reason": "refused"}
 
     with pytest.raises(Enough):
@@ -73,6 +75,27 @@ def test_a_job_that_was_killed_continues_at_once(tools, request_, tmp_path, monk
     monkeypatch.undo()
     assert watch(tools, request_, folder, monkeypatch, looks=2) == ["r1"]
     assert len([*folder.iterdir()]) == 1 and (next(folder.iterdir()) / "result.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("error", "tries"), [(Enough(), 2), (StoreUnavailable("away"), 2), (UsageError("it is the champion"), 1)]
+)
+def test_a_promotion_that_was_interrupted_is_tried_again(tools, request_, tmp_path, monkeypatch, error, tries):
+    """``Enough`` here: killed during the match, and started again."""
+    folder = tmp_path / "jobs"
+    tried = watch(tools, request_, folder, monkeypatch, looks=2, error=error)
+    tried += watch(tools, request_, folder, monkeypatch, looks=2)
+    assert tried == ["r1"] * tries and len([*folder.iterdir()]) == 1
+
+
+def test_without_promote_nothing_is_left_of_an_interrupted_promotion(tools, request_, tmp_path):
+    def killed():
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        once(tools, request_, tmp_path / "phase-ppo-1", killed)
+    assert job.interrupted(tmp_path, request_) is None
+    assert job.interrupted(tmp_path, request_, promotes=True) == tmp_path / "phase-ppo-1"
 
 
 def test_an_age_counts_from_each_job_anew(tmp_path, migrated_file, monkeypatch, capsys):
