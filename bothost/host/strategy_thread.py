@@ -43,10 +43,10 @@ class StrategyThread:
         result.set_running_or_notify_cancel()  # it cannot be cancelled from now on
         self._calls.put((result, work))
         try:
-            async with asyncio.timeout(limit_s):
+            async with asyncio.timeout(limit_s) as limit:
                 return await asyncio.wrap_future(result)
         except TimeoutError:
-            if result.done():  # its own error
+            if not limit.expired():  # its own error
                 raise
             self._late = result
             problem = f"it has not answered within {limit_s:.0f} s"

@@ -196,7 +196,7 @@ class Web:
         if game is None:
             raise HTTPException(400, f"the game {record.game} is not installed here")
         address = installed(self.site.plugins, game, asked.get("with", ""))
-        return self._watched(request, self.reviews.run(timeline, address, seat))
+        return self._watched(request, self.reviews.run(self.viewer(request), timeline, address, seat))
 
     async def follow_job(self, request: Request) -> Response:
         """A command that this viewer started, again after every step, until it ends. No other viewer knows its id."""

@@ -37,6 +37,8 @@ from bothost.web.viewers import Viewer
 
 MAX_MATCHES = 4
 """Games at once: each has a process of its own."""
+MATCHES_EACH = 2
+"""Games of one visitor at once. A game that its player left counts until the lobby has played the rest."""
 AWAY_S = 600.0
 """A player who has not looked for this long gives up the seat when another player finds no room for a game."""
 THINKING_S = 86_400.0
@@ -240,12 +242,15 @@ class Matches:
 
     async def begin(self, viewer: Viewer, browser: Browser, wanted: Wanted) -> tuple[Match, Browser]:
         """Start a game; returns it, and the browser with the name. Raises UsageError where something about it is wrong,
-        the name is another browser's, or too many games are played.
+        the name is another browser's, or too many games are played, here or by this visitor.
         """
         game, trusted = self._checked(wanted), viewer.kind == "operator"
         name = unicodedata.normalize("NFC", wanted.name)
         async with self._starting:
             self._forget_old()
+            if sum(self._matches[number].viewer is viewer for number in self._tasks) >= MATCHES_EACH:
+                problem = f"{MATCHES_EACH} of your games are being played here"
+                raise UsageError(problem, advice="wait until one of them is over")
             if len(self._tasks) >= MAX_MATCHES:
                 await asyncio.gather(*(self._matches[number].leave_if_away() for number in self._tasks))
                 raise UsageError(f"{MAX_MATCHES} games are being played here", advice="wait until one of them is over")

@@ -26,6 +26,7 @@ from bothost.strategy import Budget, Decision, Player, Strategy, Table
 from bothost.tables.fallback import checked
 from bothost.web.hands import visits_of
 from bothost.web.site import Site
+from bothost.web.viewers import Viewer
 
 Severity = Literal["inaccuracy", "mistake", "blunder"]
 SEVERITIES: tuple[Severity, ...] = ("inaccuracy", "mistake", "blunder")
@@ -36,7 +37,7 @@ HANGS_S = START_S + 10.0
 MOST_REASON = 2000
 """Characters of a reason that a page gets."""
 AT_ONCE = 2
-"""Reviews that run at the same time; more wait."""
+"""Reviews that run at the same time, each of another viewer; more wait."""
 
 WIN_SCALE = (0.1, 0.2, 0.3)
 """Thresholds for values from -1 (lost) to 1 (won): those of Lichess."""
@@ -250,9 +251,11 @@ class Reviews:
         self._site = site
         self._room = asyncio.Semaphore(AT_ONCE)
 
-    async def run(self, timeline: Timeline, address: str, seat: int | None) -> AsyncIterator[Json]:
-        """The messages of ``reviewed``; ends early when the browser leaves."""
-        async with self._room:
+    async def run(self, viewer: Viewer, timeline: Timeline, address: str, seat: int | None) -> AsyncIterator[Json]:
+        """The messages of ``reviewed``, after ``waits`` if others come first; ends early when the browser leaves."""
+        if viewer.reviewing.locked() or self._room.locked():
+            yield {"waits": True}
+        async with viewer.reviewing, self._room:
             messages = reviewed(self._site, timeline, address, seat)
             with contextlib.closing(StrategyThread(f"strategy {address}")) as thread:
                 while (message := await thread.call(address, HANGS_S, lambda: next(messages, None))) is not None:

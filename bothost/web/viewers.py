@@ -6,6 +6,7 @@ this host see, but not at a table where the same person plays. A browser never r
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import secrets
 import time
@@ -43,6 +44,8 @@ class Viewer(msgspec.Struct, kw_only=True):
     plays_at: frozenset[str] = frozenset()
     """Tables of the embedded lobby at which this person sits now."""
     seen_at: float = 0.0
+    reviewing: asyncio.Lock = msgspec.field(default_factory=asyncio.Lock)
+    """Held by the one review of this viewer that runs; others of theirs wait for it."""
 
 
 class Viewers:

@@ -116,6 +116,16 @@ def test_a_player_who_is_away_makes_room_for_others(client, monkeypatch):
     assert begin(client, name="bob").status_code == 200
 
 
+def test_a_visitor_leaves_places_to_others(client, monkeypatch):
+    monkeypatch.setattr(matches, "running", lambda *_: contextlib.nullcontext(Mock(returncode=None)))
+    answers = [begin(client, name=name) for name in ("ann", "bob", "eve")]
+    assert [answer.status_code for answer in answers] == [200, 200, 400]
+    assert answers[-1].json()["error"] == f"{matches.MATCHES_EACH} of your games are being played here"
+    client.cookies.clear()
+    client.get("/api/session")
+    assert begin(client, name="dan").status_code == 200
+
+
 def test_a_person_may_be_called_house(client):
     assert begin(client, name="house").status_code == 200
 

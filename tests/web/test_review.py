@@ -30,7 +30,7 @@ from bothost.web.review import (
     value_lost,
 )
 from bothost.web.site import Site
-from bothost.web.viewers import Viewers
+from bothost.web.viewers import Viewer, Viewers
 from bothost_baselines.random import FirstLegal
 
 
@@ -90,15 +90,30 @@ async def test_a_reviewer_that_hangs_is_left_behind(site, rows, monkeypatch):
     hanging = Site(site.settings, site.store, Plugins.load(modules=[misbehaving]))
     monkeypatch.setattr(review, "HANGS_S", 0.2)
     with pytest.raises(PluginError, match="misbehaving-hang: it has not answered within"):
-        async for _ in review.Reviews(hanging).run(timeline(site), "misbehaving-hang", None):
+        async for _ in review.Reviews(hanging).run(Viewer(kind="spectator"), timeline(site), "misbehaving-hang", None):
             pass
 
 
 async def test_a_reviewer_in_a_process_of_its_own_reviews_the_whole_hand(site, rows, monkeypatch):
     """Its process ends with the thread that started it."""
     monkeypatch.setattr(FirstLegal, "execution", "process")
-    messages = [message async for message in review.Reviews(site).run(timeline(site), "first-legal", None)]
+    run = review.Reviews(site).run(Viewer(kind="spectator"), timeline(site), "first-legal", None)
+    messages = [message async for message in run]
     assert messages[-1]["over"] and len(messages) == messages[-1]["of"] + 2 > 20
+
+
+async def test_a_viewer_runs_one_review_at_a_time_and_leaves_room_for_others(site, rows):
+    reviews, hand, eve = review.Reviews(site), timeline(site), Viewer(kind="spectator")
+    running, waiting = (reviews.run(eve, hand, "rating", None) for _ in range(2))
+    other = reviews.run(Viewer(kind="spectator"), hand, "rating", None)
+    begins = {"of": len(judged(site))}
+    assert await anext(running) == begins
+    assert await anext(waiting) == {"waits": True}
+    assert await anext(other) == begins
+    await running.aclose()
+    assert await anext(waiting) == begins
+    for each in (waiting, other):
+        await each.aclose()
 
 
 def test_only_installed_strategies_may_be_asked(site, rows):

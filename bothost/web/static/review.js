@@ -21,7 +21,7 @@ export function useReview(name) {
       setState((old) => ({
         ...old,
         ...(message.judged && { judged: new Map(old.judged).set(message.judged.position, message.judged) }),
-        done: message.done ?? old.done, of: message.of ?? old.of, problem: "", running: !message.over,
+        done: message.done ?? old.done, of: message.of ?? old.of, problem: "", running: !message.over, waits: message.waits,
       }));
     }, (connected, refused) => setState((old) => ({
       ...old, running: !refused, problem: refused ? explained(refused) : connected ? "" : "The connection is lost. Trying again.",
@@ -62,6 +62,7 @@ export function ReviewPanel({ hand, review, describe, at, onMove, t }) {
       <button class="act primary" disabled=${review.running}>${t("Review")}</button></form>
     ${review.of !== null && html`<p class="count" role="status">${review.done} / ${review.of} ${t("decisions")} · ${strategyName(review.address, t)}</p>
       <progress value=${review.done} max=${review.of || 1} aria-label=${t("Review")}></progress>`}
+    ${review.waits && html`<p class="count" role="status">${t("This review waits until another one has ended.")}</p>`}
     <${Problem} text=${t(review.problem)} />
     ${rated.length > 0 && unrated && html`<p class="notice">${t("This strategy does not rate its actions.")}${t(" ")}${t("Moves that differ are listed without a loss.")}</p>`}
     ${review.of !== null && !review.running && !review.problem && html`<p>${!unrated && SEVERITIES.map((name) => html`<${Severity} severity=${name} t=${t} /> ${found.filter((judged) => judged.severity === name).length} · `)} ${t("same move")} ${rated.filter((judged) => judged.best === judged.played).length} / ${rated.length}</p>`}
