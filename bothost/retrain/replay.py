@@ -15,21 +15,23 @@ import heapq
 import json
 import math
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from bothost.errors import ModelError, StoreError, UsageError
+from bothost.errors import ANY_FAILURE, BothostError, ModelError, PluginError, StoreError, UsageError
 from bothost.plugins import Plugins, Resolved, evaluators_of, require, settle, weights
-from bothost.rules.game import Game, View
+from bothost.rules.game import ActionArray, Game, View
 from bothost.store.logged_games import GameCache
 from bothost.store.reader import Timeline, iter_views
 from bothost.store.records import IMPORTED, DecisionRecord
 from bothost.store.registry import Registry
-from bothost.strategy import Budget, Model, Player, Strategy, Table
+from bothost.strategy import Budget, Decision, Model, Strategy, Table
+from bothost.tables.fallback import checked
 
 Json = dict[str, Any]
 
@@ -111,20 +113,24 @@ class Replayer:
             advice = "install its plugin: see bothost plugin list"
             raise StoreError(f"the game {record.game} of this hand cannot be loaded", advice=advice)
         live = [decision for decision in timeline.decisions if decision.role == "live"]
+        live.sort(key=lambda row: (row.seq, row.attempt, row.substep))  # as they were made
         part = Timeline(timeline.hand, live, timeline.events, timeline.snapshots, timeline.outcomes)
-        players: dict[tuple[str, str | None], Player] = {}
+        attributes = json.loads(record.attributes)
         table = Table(
             lobby=record.lobby,
             table=record.table,
             game=game,
             seat=record.seat,
             seed=record.seed,
-            attributes=json.loads(record.attributes),
+            level=attributes.pop("strategy_level", None),
+            attributes=attributes,
         )
+        players: dict[tuple[str, str | None], _Seated] = {}
         for row, view, folded in _views(game, part):
             name = other if other is not None else row.strategy
             sha256 = row.model_sha256 if other is None else None
             note = "" if other is not None else _not_asked(row)
+            legal = _without_refused(view.legal(), row, part)
             again = None
             if not note:
                 strategy = self._strategy(name, sha256)
@@ -132,9 +138,9 @@ class Replayer:
                     raise UsageError(f"{name} does not play {game.name}", advice="see bothost plugin list")
                 player = players.get((name, sha256))
                 if player is None:
-                    player = players[name, sha256] = strategy.player(table)
-                again = _asked(player, view, row)
-            yield _compared(game, row, view, folded, again, other is not None, note)
+                    player = players[name, sha256] = _Seated(strategy, table, part)
+                again = player.asked(view, legal, row)
+            yield _compared(game, row, view, legal, folded, again, other is not None, note)
         for player in players.values():
             player.close()
 
@@ -201,13 +207,37 @@ def _views(game: Game, timeline: Timeline) -> Iterator[tuple[DecisionRecord, Vie
     """Yield (row, logged view, view folded from the events); the last is None after a gap in the log."""
     folded = _folded(game, timeline)
     for row in timeline.decisions:
-        yield row, game.view_from_bytes(row.view), next(folded, None)
+        try:
+            view = game.view_from_bytes(row.view)
+        except ValueError as error:
+            raise StoreError(f"the view of decision {row.id.hex()} cannot be decoded: {error}") from error
+        yield row, view, next(folded, None)
 
 
 def _folded(game: Game, timeline: Timeline) -> Iterator[View]:
     with suppress(StoreError, ValueError):  # a gap: no later view can be folded
         for _, view in iter_views(game, timeline):
             yield view
+
+
+def _events(timeline: Timeline) -> Iterator[tuple[int, str]]:
+    """The events of the seat by number. After a gap in the log some are missing."""
+    for stretch in timeline.events:
+        yield from enumerate(stretch.events.split("\n") if stretch.events else (), stretch.seq)
+
+
+def _without_refused(legal: ActionArray, row: DecisionRecord, timeline: Timeline) -> ActionArray:
+    """The actions that a player was given: a lobby had refused the others at this position."""
+    if not row.attempt or row.substep:
+        return legal
+    refused = [
+        earlier.action
+        for earlier in timeline.decisions
+        if (earlier.seq, earlier.substep) == (row.seq, 0)
+        and earlier.attempt < row.attempt
+        and any(outcome.kind == "rejected" for outcome in timeline.outcomes.get(earlier.id, ()))
+    ]
+    return legal[~np.isin(legal, refused)]
 
 
 def _not_asked(row: DecisionRecord) -> str:
@@ -223,28 +253,63 @@ def _stats(row: DecisionRecord) -> Json:
     return stats if isinstance(stats, dict) else {}
 
 
-def _asked(player: Player, view: View, row: DecisionRecord) -> ReplayedDecision:
-    legal = view.legal()
-    grant = math.inf if row.budget_ms is None else row.budget_ms / 1000.0
-    stats = _stats(row)
-    decision = player.replay(view.clone(), legal, stats) if stats else None
-    if decision is None:
-        decision = player.decide(view.clone(), legal, Budget(time.monotonic() + grant))
-    action = int(decision.action)
-    return ReplayedDecision(
-        action=action,
-        notation=view.notation(action) if view.is_legal(action) else str(action),
-        policy=_floats(decision.policy),
-        values=_floats(decision.values),
-        value=None if decision.value is None else float(decision.value),
-        reasons=(decision.stats or {}).get("reasons"),
-    )
+class _Seated:
+    """A player that decides the positions of a logged hand again."""
+
+    def __init__(self, strategy: Strategy, table: Table, timeline: Timeline) -> None:
+        self._strategy = strategy
+        with _blamed(strategy):
+            self._player = strategy.player(table)
+        self._news = deque(_events(timeline) if strategy.wants_events else ())
+
+    def asked(self, view: View, legal: ActionArray, row: DecisionRecord) -> ReplayedDecision:
+        """Decide as for this row. Raises PluginError for whatever the strategy raises."""
+        with _blamed(self._strategy):
+            news = []
+            while self._news and self._news[0][0] < row.seq:
+                news.append(self._news.popleft()[1])
+            if news:
+                self._player.observe(news)
+            decision = checked(self._decided(view, legal, row))
+            action = int(decision.action)
+            return ReplayedDecision(
+                action=action,
+                notation=view.notation(action) if view.is_legal(action) else str(action),
+                policy=_floats(decision.policy),
+                values=_floats(decision.values),
+                value=None if decision.value is None else float(decision.value),
+                reasons=(decision.stats or {}).get("reasons"),
+            )
+
+    def _decided(self, view: View, legal: ActionArray, row: DecisionRecord) -> Decision:
+        stats = _stats(row)
+        decision = self._player.replay(view.clone(), legal, stats) if stats else None
+        if decision is not None:
+            return decision
+        grant = math.inf if row.budget_ms is None else row.budget_ms / 1000.0
+        return self._player.decide(view.clone(), legal, Budget(time.monotonic() + grant))
+
+    def close(self) -> None:
+        with _blamed(self._strategy):
+            self._player.close()
+
+
+@contextmanager
+def _blamed(strategy: Strategy) -> Iterator[None]:
+    """Whatever the code of a strategy raises becomes a PluginError, which names the strategy."""
+    try:
+        yield
+    except BothostError:
+        raise
+    except ANY_FAILURE as error:
+        raise PluginError(strategy.name, f"{type(error).__name__}: {error}") from error
 
 
 def _compared(
     game: Game,
     row: DecisionRecord,
     view: View,
+    legal: ActionArray,
     folded: View | None,
     again: ReplayedDecision | None,
     other: bool,
@@ -269,7 +334,7 @@ def _compared(
         legal=tuple(np.frombuffer(row.legal, "<i4").tolist()),
         logged=logged,
         again=again,
-        view_exact=exact and view.legal().astype("<i4").tobytes() == row.legal,
+        view_exact=exact and legal.astype("<i4").tobytes() == row.legal,
         differences=differences,
         distance=None if again is None else _distance(logged, again),
         note=note,

@@ -162,14 +162,20 @@ class PhasePpoPlayer(Player):
         return self.with_playouts(view, legal, Playouts())
 
     def replay(self, view: View, legal: ActionArray, stats: Mapping[str, Any]) -> Decision:
-        """Repeat the decision with the logged playouts."""
-        return self.with_playouts(view, legal, Playouts.logged(stats))
+        """Repeat the decision with the logged playouts, or with the logged temperature."""
+        temperature = float(stats.get("temperature", 0.0))
+        return self.with_playouts(view, legal, Playouts.logged(stats), temperature=temperature)
 
     def with_playouts(
-        self, view: View, legal: ActionArray, playouts: Playouts, budget: Budget | None = None
+        self,
+        view: View,
+        legal: ActionArray,
+        playouts: Playouts,
+        budget: Budget | None = None,
+        temperature: float | None = None,
     ) -> Decision:
         policies, values = self.strategy.infer([view], [legal])
-        return self.choose(view, legal, policies[0], float(values[0]), playouts, budget)
+        return self.choose(view, legal, policies[0], float(values[0]), playouts, budget, temperature)
 
     def choose(
         self,
@@ -179,14 +185,19 @@ class PhasePpoPlayer(Player):
         value: float,
         playouts: Playouts,
         budget: Budget | None = None,
+        temperature: float | None = None,
     ) -> Decision:
-        """Choose one of ``legal`` by ``probabilities`` (58,) and by playouts, all or none as the budget has time."""
+        """Choose one of ``legal`` by ``probabilities`` (58,) and by playouts, all or none as the budget has time.
+
+        ``temperature``: None for that of the options.
+        """
         policy = probabilities[legal]
-        index = choose(policy, self.strategy.temperature, self.seed, view)
+        temperature = self.strategy.temperature if temperature is None else temperature
+        index = choose(policy, temperature, self.seed, view)
         stats: dict[str, Any] = {}
         values = None
-        if self.strategy.temperature:
-            stats["temperature"] = self.strategy.temperature
+        if temperature:
+            stats["temperature"] = temperature
         if len(legal) > 1:
             places = playouts.of(policy)
             if budget is not None and budget.left_ms() < playouts.ms(len(places) / len(legal)):

@@ -1,18 +1,23 @@
 """``bothost replay``: views, encodings and outputs come out bit for bit; another model's as a difference."""
 
 import json
+import math
+import types
 
 import msgspec
+import numpy as np
 import pytest
 import sqlalchemy as sa
 
-from bothost import ModelError
+from bothost import Budget, Decision, ModelError, Player, Strategy, Table, hookimpl, rules
 from bothost.cli import main
-from bothost.errors import StoreError
-from bothost.plugins import weights
+from bothost.errors import PluginError, StoreError
+from bothost.plugins import Plugins, weights
 from bothost.retrain.replay import Replayer
 from bothost.store import models
 from bothost.store.reader import LoggedHand, Timeline, iter_hands, iter_timelines
+from bothost.store.records import OutcomeRecord
+from bothost.testing import misbehaving
 from bothost_phase_ppo.decide import PhasePpo
 
 SET = weights.manifest(PhasePpo).aliases["level-1"].rpartition("-")[0]
@@ -50,6 +55,96 @@ def test_a_model_replays_with_the_options_of_play_that_it_brings(replayer, tools
         query = sa.select(models.decisions.c.stats).where(models.decisions.c.model_sha256 == strategy.model.sha256)
         logged = [json.loads(stats) for stats in connection.scalars(query) if stats]
     assert sum(stats["playouts"] > 0 for stats in logged) > 5 and any("leads" in stats for stats in logged)
+
+
+@pytest.mark.parametrize("any_settings", ["sqlite"], indirect=True)
+def test_a_move_that_was_drawn_is_drawn_again_whatever_the_options_are_now(replayer, tools, log_hand):
+    log_hand(tools.plugins.resolve("phase-ppo:level-3", {"temperature": 1.0}).make(), seed=99)
+    found = [item for item in all_of(replayer, tools) if item.strategy == "phase-ppo" and item.model_sha256]
+    drawn = {item.model_sha256 for item in found} - {timelines(tools)[0].decisions[0].model_sha256}
+    assert len(drawn) == 1 and all(item.exact for item in found)
+    now = Replayer(tools.plugins, tools.registry, {"phase-ppo": {"temperature": 5.0}})
+    again = [item for item in all_of(now, tools) if item.model_sha256 in drawn]
+    assert len(again) > 10 and all(item.exact for item in again)
+    now.close()
+
+
+@pytest.mark.parametrize("any_settings", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("other", [None, "phase-ppo:level-2"])
+def test_a_move_that_the_lobby_refused_is_not_open_again(replayer, tools, other):
+    timeline = next(iter(timelines(tools)))
+    first = next(row for row in timeline.decisions if len(row.legal) > 4 * 3)
+    legal = np.frombuffer(first.legal, "<i4")
+    view = rules.game("pairing").view_from_bytes(first.view)
+    player = tools.plugins.resolve("phase-ppo:level-2").make().player(seat_of(timeline))
+    made = player.decide(view, legal[legal != first.action], Budget(math.inf))
+    second = msgspec.structs.replace(
+        first,
+        id=bytes(16),
+        attempt=1,
+        legal=legal[legal != first.action].astype("<i4").tobytes(),
+        action=made.action,
+        notation=view.notation(made.action),
+        policy=np.array(made.policy, "<f4").tobytes(),
+    )
+    at = timeline.decisions.index(first) + 1
+    refused = msgspec.structs.replace(
+        timeline,
+        decisions=[*timeline.decisions[:at], second, *timeline.decisions[at:]],
+        outcomes={first.id: [OutcomeRecord(first.id, "rejected", None, 0)]},
+    )
+    found = list(replayer.hand(refused, other))
+    assert [item.attempt for item in found[at - 1 : at + 1]] == [0, 1]
+    assert all(item.exact for item in found)
+
+
+class ListeningPlayer(Player):
+    def __init__(self, table):
+        self.table, self.heard = table, []
+
+    def observe(self, events):
+        self.heard += events
+
+    def decide(self, view, legal, budget):
+        assert view.seq == len(self.heard)
+        return Decision(action=int(legal[0]), stats={"reasons": [self.table.level, *self.heard]})
+
+
+class Listening(Strategy):
+    name, version, games, wants_events, levels = "listening", "1", ("*",), True, ("hard",)
+
+    def player(self, table):
+        return ListeningPlayer(table)
+
+
+@pytest.mark.parametrize("any_settings", ["sqlite"], indirect=True)
+def test_a_player_receives_the_events_and_the_level_of_its_table(tools):
+    module = types.ModuleType("listening")
+    module.bothost_strategies = hookimpl(specname="bothost_strategies")(lambda: [Listening])
+    replayer = Replayer(Plugins.load(modules=[module]), None)
+    timeline = next(iter(timelines(tools)))
+    game = msgspec.structs.replace(timeline.hand.game, attributes='{"strategy_level": "hard"}')
+    found = list(
+        replayer.hand(msgspec.structs.replace(timeline, hand=LoggedHand(game, timeline.hand.end)), "listening")
+    )
+    assert len(found) > 10
+    assert all(item.again.reasons == ["hard", *timeline.lines()[: item.seq]] for item in found)
+    replayer.close()
+
+
+@pytest.mark.parametrize("any_settings", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("name", ["crash", "exit", "player", "no-decision", "fraction", "close"])
+def test_a_strategy_that_fails_is_named(tools, name):
+    replayer = Replayer(Plugins.load(modules=[misbehaving]), None)
+    with pytest.raises(PluginError, match=f"plugin misbehaving-{name}: "):
+        all_of(replayer, tools, f"misbehaving-{name}")
+    replayer.close()
+
+
+def seat_of(timeline):
+    record = timeline.hand.game
+    game = rules.game(record.game)
+    return Table(lobby=record.lobby, table=record.table, game=game, seat=record.seat, seed=record.seed)
 
 
 def test_another_model_is_told_as_a_difference(replayer, tools):
