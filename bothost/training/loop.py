@@ -238,14 +238,20 @@ def begun_or_resumed(
 ) -> Progress:
     """Begin in an empty folder, or restore model and optimizer from the last checkpoint if ``run.resume``.
 
-    Raises UsageError if the folder is not empty, has no checkpoint, or was started with another seed. Raises ModelError
-    if the checkpoint has another encoder version or does not fit the model.
+    Raises UsageError if the folder is not empty, has no checkpoint, or was started with another seed, or with a version
+    where the run has none, or the other way round. Raises ModelError if the checkpoint has another encoder version or
+    does not fit the model.
     """
+    start = "" if run.start is None else run.start.label
     if not run.resume:
         checkpoint.check_empty(run.out)
-        return Progress(seed=run.seed, encoder_version=encoder_version)
+        return Progress(seed=run.seed, encoder_version=encoder_version, start=start)
     last = checkpoint.last(run.out)
-    checkpoint.read(last, seed=run.seed, encoder_version=encoder_version)
+    began = checkpoint.read(last, seed=run.seed, encoder_version=encoder_version).start
+    if began is not None and bool(began) != bool(start):  # learning rate and network may depend on it
+        name = began.partition(" ")[0]
+        advice = f"resume it with the option start={name.partition(':')[2]}" if began else "leave out the option start"
+        raise UsageError(f"{last} began with {name or 'fresh parameters'}", advice=advice)
     return checkpoint.load(last, model, optimizer)
 
 

@@ -128,12 +128,13 @@ def lineage_of(
 ) -> dict[str, Any]:
     """The lineage of a training's versions: command, seed, start, machine, ``figures`` and options."""
     workers = progress.options.get("workers") or 1
+    start = progress.start if progress.start is not None else run.start and run.start.label
     used = "one core of" if workers == 1 else f"{workers} processes that play, on"
     return {
         "command": run.command,
         "seed": progress.seed,
         "encoder_version": encoder_version,
-        **({} if run.start is None else {"start": run.start.label}),
+        **({"start": start} if start else {}),
         "machine": f"{used} a {os.cpu_count()}-core {platform.machine()} machine",
         **figures,
         "options": progress.options,

@@ -9,11 +9,12 @@ import pytest
 import safetensors.torch
 import torch
 
-from bothost import ModelError, TrainingRun, rules
+from bothost import Model, ModelError, TrainingRun, rules
 from bothost.errors import UsageError
 from bothost.training import checkpoint, loop, metrics, ppo
 from bothost.training.model_pool import ModelPool
 from bothost.training.ppo import PpoOptions
+from bothost.training.publish import lineage_of
 from bothost.training.rollout import RolloutTask, SelfPlayOptions
 from bothost_phase_ppo.train import SelfPlayPpo, train
 
@@ -36,9 +37,9 @@ class Net(torch.nn.Module):
         return out[:, :58], out[:, 58]
 
 
-def run(out: Path, options=OPTIONS, resume=False, seed=7, report=lambda done, note="", total=None: None):
+def run(out: Path, options=OPTIONS, resume=False, seed=7, report=lambda done, note="", total=None: None, start=None):
     torch.manual_seed(123 if resume else 5)  # whatever happened before in the process must not matter
-    return train(options, TASK, Net, TrainingRun(out=out, seed=seed, resume=resume), report)
+    return train(options, TASK, Net, TrainingRun(out=out, seed=seed, resume=resume, start=start), report)
 
 
 class Stop(Exception):
@@ -140,6 +141,25 @@ def test_what_cannot_be_begun_or_resumed_is_refused_with_the_fix(tmp_path):
     state.write_text("{")
     with pytest.raises(ModelError, match="cannot be read"):
         run(tmp_path / "a", OPTIONS, resume=True)
+
+
+def test_a_training_resumes_from_where_it_began(tmp_path):
+    """Its network and its learning rate may be those of a version to begin with, and its lineage names that."""
+    version, other = (Model("phase-ppo", name, name * 64, None) for name in "ab")
+    begun, fresh, once = tmp_path / "begun", tmp_path / "fresh", msgspec.structs.replace(OPTIONS, iterations=1)
+    run(begun, once, start=version)
+    run(fresh, once)
+    with pytest.raises(UsageError, match="began with phase-ppo:a") as caught:
+        run(begun, once, resume=True)
+    assert caught.value.advice == "resume it with the option start=a"
+    with pytest.raises(UsageError, match="began with fresh parameters"):
+        run(fresh, once, resume=True, start=version)
+    progress = run(begun, once, resume=True, start=other)  # the version may be gone, and nothing is read of it
+    resumed = TrainingRun(out=begun, seed=7, resume=True, start=other)
+    assert lineage_of(resumed, progress, 1, {})["start"] == version.label
+    old = begun / "checkpoint-000001" / "state.json"
+    old.write_text(json.dumps({k: v for k, v in json.loads(old.read_text()).items() if k != "start"}))
+    assert run(begun, once, resume=True).start is None  # of an earlier release
 
 
 def test_a_damaged_opponent_is_named(tmp_path):
