@@ -27,7 +27,7 @@ from bothost.store.reader import Timeline
 from bothost.web import brought, hands
 from bothost.web.cloning import Cloning
 from bothost.web.guard import LOOPBACK, Guard
-from bothost.web.jobs import Jobs
+from bothost.web.jobs import Job, Jobs
 from bothost.web.live import Live, listed, seen
 from bothost.web.operation import PAGES as OPERATOR_PAGES
 from bothost.web.operation import Operation
@@ -77,6 +77,7 @@ class Web:
             *self.operation.routes(),
             *self.cloning.routes(),
             Route("/api/jobs/{id}", self.follow_job),
+            Route("/api/jobs/{id}/cancel", self.cancel_job, methods=["POST"]),
             Route("/api/tables", self.stream_tables),
             Route("/api/tables/{name}", self.stream_table),
             Mount("/static", StaticFiles(directory=STATIC)),
@@ -199,12 +200,23 @@ class Web:
         return self._watched(request, self.reviews.run(self.viewer(request), timeline, address, seat))
 
     async def follow_job(self, request: Request) -> Response:
-        """A command that this viewer started, again after every step, until it ends. No other viewer knows its id."""
+        """A command that this viewer started, again after every step, until it ends."""
+        job = self._job(request)
+        return stream(job.watch(), job.screens.one())
+
+    async def cancel_job(self, request: Request) -> Response:
+        job = self._job(request)
+        if self.jobs.cancel(job) and self.viewer(request).kind == "operator":
+            self.operation.audit(request, "cancel", job=job.name)
+        return JSONResponse({})
+
+    def _job(self, request: Request) -> Job:
+        """The job of this address. Only the viewers who may follow and cancel it know its id."""
         self.viewer(request)
         job = self.jobs.of(request.path_params["id"])
         if job is None:
             raise HTTPException(404, "there is no such job")
-        return stream(job.watch(), job.screens.one())
+        return job
 
     async def stream_tables(self, request: Request) -> Response:
         """The list of live tables, again after every change that this viewer may know."""

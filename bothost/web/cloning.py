@@ -21,7 +21,7 @@ from bothost.store import consent
 from bothost.store.query import HandQuery
 from bothost.store.reader import hands_by_game
 from bothost.store.registry import Registry
-from bothost.web.jobs import Jobs
+from bothost.web.jobs import LONGEST_S, Jobs
 from bothost.web.opponents import LOBBY
 from bothost.web.players import Names
 from bothost.web.request_body import body
@@ -33,8 +33,6 @@ GAMES = ("doudizhu", "othello", "mahjong")
 """The games that fm-clone plays."""
 NEEDED = 20
 """Hands of a person from which a clone is offered."""
-KEPT_S = 86_400.0
-"""No training takes longer."""
 
 
 class Clone(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -125,7 +123,7 @@ def _job(name: str) -> str:
 
 def _remove_old(folder: Path) -> None:
     """Remove what trainings left that were killed with their server."""
-    youngest = time.time() - KEPT_S
+    youngest = time.time() - LONGEST_S
     for left in folder.glob("*/"):
         if left.stat().st_mtime < youngest:
             shutil.rmtree(left, ignore_errors=True)

@@ -26,6 +26,8 @@ NICE = 15
 """Live tables come first."""
 AT_ONCE = 2
 """Commands that run at the same time; more are refused."""
+LONGEST_S = 86_400.0
+"""A job that takes longer is ended."""
 KEPT = 20
 """Finished jobs that can still be looked at."""
 
@@ -39,7 +41,7 @@ class Job:
         self.id = secrets.token_urlsafe(12)
         self.name = name
         self.state = "running"
-        """"running", "done" or "failed"."""
+        """"running", "done", "failed" or "cancelled"."""
         self.progress: Json = {}
         self.results: list[Json] = []
         """The output of each command."""
@@ -108,6 +110,13 @@ class Jobs:
         self._tasks[job.id] = asyncio.create_task(self._run(job, commands, after), name=name)
         return job
 
+    def cancel(self, job: Job) -> bool:
+        """End a job with all its processes: it is cancelled once they have ended. Returns whether it was running."""
+        task = self._tasks.get(job.id)
+        if task is None or task.cancelling():  # a second time would not wait for the processes
+            return False
+        return task.cancel()
+
     async def aclose(self) -> None:
         await stop(self._tasks.values())
 
@@ -124,9 +133,15 @@ class Jobs:
             folder.mkdir(parents=True, mode=0o700)
             with locked(folder):
                 file.write_text(tomli_w.dumps(basis_of(self._site.settings, folder, data_dir)))
-                for words in commands:
-                    await self._command(job, [*words, "--config", str(file), "--json"])
+                async with asyncio.timeout(LONGEST_S):
+                    for words in commands:
+                        await self._command(job, [*words, "--config", str(file), "--json"])
             await job.note(state="done")
+        except asyncio.CancelledError:
+            await job.note(state="cancelled")
+            raise
+        except TimeoutError:
+            await job.note(state="failed", problems=[_problem(f"it was ended after {LONGEST_S / 3600:g} hours")])
         except _Failed as failed:
             await job.note(state="failed", problems=failed.problems)
         except Exception as error:  # whatever it is, the page must see it

@@ -95,7 +95,7 @@ class Operation:
         if self._viewer(request).kind != "operator":
             raise HTTPException(403, "this page is for operators")
 
-    def _audit(self, request: Request, action: str, **about: Any) -> None:
+    def audit(self, request: Request, action: str, **about: Any) -> None:
         at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         line = {"at": at, "from": address_of(request), "action": action, **about}
         folder = self._site.settings.host.data_dir
@@ -147,7 +147,7 @@ class Operation:
             raise UsageError("name the version to promote")
         strategy, reason = self._strategy(wanted.strategy), "by hand in the browser, without a match"
         pointer = await asyncio.to_thread(self._registry.promote, strategy, wanted.alias, wanted.version, reason=reason)
-        self._audit(request, "promote", **msgspec.to_builtins(wanted))
+        self.audit(request, "promote", **msgspec.to_builtins(wanted))
         return JSONResponse(msgspec.to_builtins(pointer))
 
     async def rollback(self, request: Request) -> Response:
@@ -155,7 +155,7 @@ class Operation:
         wanted = await body(request, Alias)
         strategy = self._strategy(wanted.strategy)
         pointer = await asyncio.to_thread(self._registry.back, strategy, wanted.alias, reason="by hand in the browser")
-        self._audit(request, "rollback", strategy=wanted.strategy, alias=wanted.alias)
+        self.audit(request, "rollback", strategy=wanted.strategy, alias=wanted.alias)
         return JSONResponse(msgspec.to_builtins(pointer))
 
     async def gate(self, request: Request) -> Response:
@@ -165,7 +165,7 @@ class Operation:
         self._strategy(wanted.strategy)
         if not 1 <= wanted.deals <= 100_000:
             raise UsageError("a match has 1 to 100,000 deals")
-        self._audit(request, "gate", **msgspec.to_builtins(wanted))
+        self.audit(request, "gate", **msgspec.to_builtins(wanted))
         words = ["model", "promote", f"{wanted.strategy}:{wanted.version}", "--deals", str(wanted.deals)]
         job = self._jobs.start(_gate(wanted.strategy), [words])
         return JSONResponse({"job": job.id})
@@ -224,7 +224,7 @@ class Operation:
         """Ask the running host, and note it. What the host refuses is not noted."""
         folder = self._site.settings.host.data_dir
         answer = await asyncio.to_thread(ask, folder, command, ANSWER_S, **arguments)
-        self._audit(request, command, **arguments)
+        self.audit(request, command, **arguments)
         return JSONResponse(answer)
 
 

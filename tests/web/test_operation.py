@@ -15,12 +15,14 @@ import pytest
 from msgspec.structs import replace
 from starlette.testclient import TestClient
 
+from bothost.children import contained
 from bothost.cli.web import settings_or_demo
 from bothost.config import StoreSettings
 from bothost.errors import UsageError
 from bothost.host.control import Control, socket_path
 from bothost.plugins import weights
 from bothost.store import Store
+from bothost.web import jobs
 from bothost.web.application import Web
 from bothost.web.jobs import Jobs
 from bothost.web.operation import MAX_POINTS, Operation
@@ -99,6 +101,31 @@ def test_a_job_ends_with_its_server_also_if_that_is_killed(tmp_path):
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(job, signal.SIGKILL)
         os.close(job)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nothing finds the descendants of a process")
+def test_a_job_that_is_cancelled_ends_with_all_its_processes(operator, site, tmp_path, monkeypatch):
+    os.mkfifo(started := tmp_path / "started")
+    command = ["sh", "-c", f"setsid sleep 1000 & echo $! > '{started}'; wait"]
+    monkeypatch.setattr(jobs, "contained", lambda _: contained(command))
+    challenge = {"strategy": "phase-ppo", "version": "level-1"}
+    job = f"/api/jobs/{operator.post('/api/models/gate', json=challenge, headers=OURS).json()['job']}"
+    process = os.pidfd_open(int(started.read_text()))
+    try:
+        for _ in range(2):  # a second click changes nothing
+            assert operator.post(f"{job}/cancel", json={}, headers=OURS).status_code == 200
+        assert '"state":"cancelled"' in operator.get(job).text
+        assert select.select([process], [], [], 0)[0], "they end first"
+    finally:
+        os.close(process)
+    assert operator.get("/api/models").json()["strategies"][0]["job"] is None
+    assert [action for action, _ in audited(site)] == ["gate", "cancel"]
+
+
+async def test_a_job_that_takes_too_long_is_ended(site, held_jobs, monkeypatch):
+    monkeypatch.setattr(jobs, "LONGEST_S", 0.0)
+    *_, last = [state async for state in Jobs(site).start("match", [["arena"]]).watch()]
+    assert last["state"] == "failed" and last["problems"][0]["message"] == "it was ended after 0 hours"
 
 
 def test_a_server_removes_the_folders_of_jobs_whose_server_was_killed(site):
@@ -325,6 +352,22 @@ def test_a_match_is_followed_after_a_reload(page, served, site, held_jobs):
     play.and_(page.locator(":enabled")).wait_for()
     page.reload()  # who was away reads how it ended
     panel.get_by_text("it won").wait_for()
+
+
+def test_a_match_is_cancelled_where_that_is_confirmed(page, served, site, held_jobs):
+    page.goto(f"{served}/models")
+    panel = page.locator("section.panel", has_text="phase-ppo")
+    aliases = weights.manifest(site.plugins.strategies["phase-ppo"]).aliases
+    panel.get_by_label("version").select_option(aliases["level-1"])
+    page.once("dialog", lambda dialog: dialog.accept())
+    panel.get_by_role("button", name="play for it").click()
+    cancel = panel.get_by_role("button", name="cancel")
+    for answer in ("dismiss", "accept"):
+        page.once("dialog", lambda dialog, answer=answer: getattr(dialog, answer)())
+        cancel.click()
+    panel.get_by_text("cancelled").wait_for()
+    panel.get_by_role("button", name="play for it").and_(page.locator(":enabled")).wait_for()
+    assert [action for action, _ in audited(site)] == ["gate", "cancel"]
 
 
 def test_an_alias_can_be_rolled_back_where_a_promotion_is_left_to_undo(page, served, site):
