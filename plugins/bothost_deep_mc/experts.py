@@ -22,6 +22,9 @@ SEARCH: dict[str, Any] = {"playout": "rule", "others": "policy", "widening": 1.0
 AT_ONCE = 1000
 """Hands played at once."""
 
+MOST = 250_000
+"""Logged decisions that are kept, about 3 kB each. A retraining of an hour draws a few million with replacement."""
+
 
 class ExpertMove(NamedTuple):
     """One position with the move that was played and the expert's move."""
@@ -78,20 +81,30 @@ def by_search(view: View, iterations: int, seed: int) -> int:
     return max(tree.root_actions, key=lambda found: (found[1], found[2]))[0]
 
 
-def logged(trajectories: Iterable[Trajectory], *, others: int, seen: Seen, seed: int) -> dict[str, Decisions]:
-    """The logged decisions among several moves, with the logged move as the expert's. Fallbacks are left out."""
+def logged(
+    trajectories: Iterable[Trajectory], *, others: int, seen: Seen, seed: int, most: int = MOST
+) -> dict[str, Decisions]:
+    """The logged decisions among several moves, with the logged move as the expert's. Fallbacks are left out.
+
+    Of more than ``most`` decisions so many are drawn, all equally likely: memory does not grow with the log.
+    """
     rng = np.random.default_rng([seed, 3])
     found: list[tuple[ExpertMove, float]] = []
+    count = 0
     for hand in trajectories:
         if hand.game.name != "doudizhu":
             continue
         base = float(hand.game.rules.get("base", 1))
         for step in hand.steps:
             if step.own and len(step.legal) > 1:
+                count += 1
+                place = int(rng.integers(count)) if count > most else len(found)  # reservoir sampling
+                if place >= most:
+                    continue
                 played = int(np.searchsorted(step.legal, step.action))
                 asked = encode([step.view], [step.legal], seen.position)
                 move = expert_move(asked, hand.seat, played, played, others, seen, rng)
-                found.append((move, hand.scores[hand.seat] / base))
+                found[place : place + 1] = [(move, hand.scores[hand.seat] / base)]
     return _gathered(found)
 
 

@@ -331,6 +331,17 @@ def test_logged_moves_are_the_experts():
     assert 8 <= sum(len(part.returns) for part in some.values()) <= 12
 
 
+def test_of_many_logged_moves_some_of_all_hands_are_kept():
+    hands = [trajectory(seed, seat) for seed in range(4) for seat in range(3)]
+    whole = experts.logged(hands, others=0, seen=SEEN, seed=1)
+    some = experts.logged(iter(hands), others=0, seen=SEEN, seed=1, most=40)
+    assert sum(len(part.returns) for part in some.values()) == 40
+    for role, part in some.items():
+        known = {row.tobytes(): place for place, row in enumerate(whole[role].positions)}
+        places = sorted(known[row.tobytes()] for row in part.positions)
+        assert len({*places}) == len(places) and places[0] < len(known) / 2 < places[-1]
+
+
 def test_what_networks_played_is_their_best_move_and_the_experts(monkeypatch, nets):
     monkeypatch.setattr(experts, "AT_ONCE", 7)
     found = experts.played_by(GAME, nets, 20, others=3, wide=SEEN, seen=SEEN, seed=1)
