@@ -168,7 +168,8 @@ class Imitator(Trainer):
         started = time.monotonic()
         teacher = run.evaluators["teacher"]
         found = gather(teacher, options, run.seed, report)
-        learnt = max(1, round(len(found.ends) * (1 - options.held_out)))
+        count = len(found.ends)
+        learnt = min(max(1, round(count * (1 - options.held_out))), count - 1)
         net = PlayerNet()
         figures = fit(net, found, learnt, options, run.seed, report)
         progress = Progress(

@@ -29,7 +29,7 @@ from msgspec import Meta
 from bothost import ReportProgress, TrainingRun
 from bothost.training import checkpoint
 from bothost.training.factorization import FactorizationMachine, FloatArray, IntArray, Samples, SparseRows
-from bothost.training.metrics import Metrics
+from bothost.training.metrics import FILE, Metrics, read_until
 from bothost_fm_clone.combinations import Combinations
 from bothost_fm_clone.encode import VERSION
 
@@ -114,13 +114,18 @@ def grow(growing: Growing, run: TrainingRun, options: Mapping[str, Any], report:
     Metrics and a checkpoint in ``run.out`` follow each round. Resumes from the last checkpoint there.
     """
     progress = checkpoint.reached(run.out, seed=run.seed, encoder_version=growing.version)
+    sizes: list[float] = [len(growing)]
     if (last := checkpoint.latest(run.out)) is not None:
         with checkpoint.readable(last):
             growing.restore(last, progress.iteration)
+        sizes += [record[growing.counted] for record in read_until(run.out / FILE, progress.iteration)]
+    ended = sizes[-2:] == [sizes[-1]] * 2
     progress.options = dict(options)
     before, began = progress.seconds, time.monotonic()
     with Metrics(run.out, after=progress.iteration, tensorboard=False) as metrics:
-        while len(growing) < growing.limit and (run.minutes is None or progress.seconds < 60 * run.minutes):
+        while (
+            not ended and len(growing) < growing.limit and (run.minutes is None or progress.seconds < 60 * run.minutes)
+        ):
             done = growing.round()
             progress.iteration, progress.seconds = done.number, before + time.monotonic() - began
             figures = {growing.counted: len(growing), "loss": done.loss, "seconds": round(progress.seconds, 2)}
@@ -129,8 +134,7 @@ def grow(growing: Growing, run: TrainingRun, options: Mapping[str, Any], report:
             files = growing.files().items()
             tensors = {file: {name: torch.from_numpy(found) for name, found in own.items()} for file, own in files}
             checkpoint.write(run.out, progress, tensors)
-            if not done.pairs:
-                break
+            ended = not done.pairs
 
 
 class Growth(Growing):

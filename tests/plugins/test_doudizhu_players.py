@@ -121,3 +121,10 @@ def test_it_has_no_time_limit_and_does_not_resume(tmp_path: Path, champion: Mode
     for more in ({"minutes": 1.0}, {"resume": True}):
         with pytest.raises(UsageError, match="limited by positions"):
             Imitator(Options()).train(run_in(tmp_path, champion, **more), lambda *args: None)
+
+
+def test_something_is_held_out_of_few_positions(tmp_path: Path, champion: Model) -> None:
+    figures = Imitator(Options(positions=100, held_out=0.001, hands=8, epochs=1)).train(
+        run_in(tmp_path, champion), lambda *args: None
+    )
+    assert figures["positions"] == 99 and figures["top1"] in (0.0, 1.0)

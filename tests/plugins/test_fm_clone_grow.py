@@ -4,6 +4,7 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file
 
 from bothost import TrainingRun
 from bothost.errors import UsageError
@@ -11,7 +12,7 @@ from bothost.training import checkpoint
 from bothost.training.factorization import FactorizationMachine, Samples, SparseRows
 from bothost_fm_clone.combinations import Combinations, base_features
 from bothost_fm_clone.encode import VERSION
-from bothost_fm_clone.grow import GrowOptions, Growth, grow
+from bothost_fm_clone.grow import Growing, GrowOptions, Growth, Round, grow
 
 # Combinations.
 
@@ -133,6 +134,37 @@ def test_growing_that_was_interrupted_goes_on_to_the_same_features(tmp_path, war
     np.testing.assert_array_equal(run(tmp_path / "cut", 99), whole)
     with pytest.raises(UsageError, match="started with seed"):
         checkpoint.read(checkpoint.latest(tmp_path / "cut"), seed=5, encoder_version=VERSION)
+
+
+class Dry(Growing):
+    """Adds a feature in the first round and in the third."""
+
+    version, counted, limit = 1, "features", 9
+
+    def __init__(self):
+        self.added = []
+
+    def __len__(self):
+        return 5 + sum(self.added)
+
+    def round(self):
+        self.rounds += 1
+        self.added.append(self.rounds % 2)
+        return Round(self.rounds, 0.0, [(0, 1)] * self.added[-1])
+
+    def files(self):
+        return {"added.safetensors": {"added": np.array(self.added)}}
+
+    def restore(self, place, rounds):
+        self.added, self.rounds = load_file(place / "added.safetensors")["added"].tolist(), rounds
+
+
+def test_growing_that_ended_is_over_when_it_is_resumed(tmp_path):
+    """A training may be killed between its last round and its model."""
+    for _ in range(2):
+        growing = Dry()
+        grow(growing, TrainingRun(out=tmp_path), {}, lambda *told: None)
+        assert growing.added == [1, 0]
 
 
 def test_growing_whose_time_is_over_goes_no_further_when_it_is_resumed(tmp_path):
