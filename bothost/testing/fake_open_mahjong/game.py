@@ -6,14 +6,14 @@ Written from the frames of the real lobby (``docs/reference/adapters/open_mahjon
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+import random
+from collections.abc import Callable
+from typing import Any, Protocol
 
 from bothost.lobbies.open_mahjong import protocol as wire
 from bothost.testing.fake_open_mahjong.position import CHOWS, Position
 from bothost.testing.fake_open_mahjong.seat import ALL_TILES, Seat
-
-if TYPE_CHECKING:
-    from bothost.testing.fake_open_mahjong.server import FakeOpenMahjong
+from bothost.testing.fake_open_mahjong.traps import Traps
 
 OFFLINE_S = 0.5
 """The lobby discards for a player who is offline after this time."""
@@ -28,10 +28,26 @@ PRIORITY = {"hu_first": 5, "hu_second": 4, "hu_third": 3, "peng": 2, "gang": 2, 
 """Priorities of claims. A chow has 1."""
 
 
+class Lobby(Protocol):
+    """The server, as its matches use it."""
+
+    rng: random.Random
+    traps: Traps
+    second: float
+    stale: list[tuple[int, str]]
+
+    def tell(self, user: int, kind: str, /, **members: Any) -> None: ...
+    def silence(self, user: int, where: str, what: str) -> None: ...
+    def moved(self, user: int) -> None: ...
+    def finished(self, match: Match) -> None: ...
+    def chance(self, probability: float, name: str) -> bool: ...
+    def later(self, after_s: float, call: Callable[..., object], *args: object) -> asyncio.TimerHandle: ...
+
+
 class Match:
     """A match of four hands for each round of the room's setting."""
 
-    def __init__(self, owner: FakeOpenMahjong, match_id: str, room: dict[str, Any], seats: list[Seat]) -> None:
+    def __init__(self, owner: Lobby, match_id: str, room: dict[str, Any], seats: list[Seat]) -> None:
         self.owner = owner
         self.id = match_id
         self.room = room

@@ -16,7 +16,6 @@ import json
 import uuid
 from typing import Any
 
-import msgspec
 from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket
 
@@ -25,6 +24,7 @@ from bothost.testing.fake_open_mahjong.chat import ChatLine, ChatServer, key_of
 from bothost.testing.fake_open_mahjong.game import Match
 from bothost.testing.fake_open_mahjong.rooms import Line, Rooms
 from bothost.testing.fake_open_mahjong.seat import Seat
+from bothost.testing.fake_open_mahjong.traps import Traps
 from bothost.testing.fake_server import FakeServer
 from bothost.testing.fake_server import Line as BaseLine
 
@@ -37,23 +37,6 @@ NOISE: tuple[str, ...] = (
     '{"type":"gamestate/guobiao/do_action","do_action_info":{"action_list":[]}}',
     '{"type":"gamestate/guobiao/game_start","game_info":{}}',
 )
-
-
-class Traps(msgspec.Struct, frozen=True, kw_only=True):
-    """Additional faults, all off by default. The real lobby's own defects are always on."""
-
-    drop_every: int = 0
-    """After every this many moves, break the mover's connection. The move counts, but later frames are lost. The last
-    player in the room keeps the connection, because the lobby would delete the game."""
-    ignore: float = 0.0
-    """Chance that a legal discard is ignored."""
-    repeat: float = 0.0
-    """Chance that a frame of a game is sent twice."""
-    noise: float = 0.0
-    """Chance that an unknown frame comes before a frame."""
-    cleanup_s: float = 0.0
-    """How long the lobby cleans up after a closed connection. Then it forgets a newer one of the same player too: that
-    gets answers, and nothing else."""
 
 
 class FakeOpenMahjong(FakeServer):

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING
 
-from bothost.testing.fake_othello_platform.parts import COLORS, Game, Json, Line, Room
-
-if TYPE_CHECKING:
-    from bothost.testing.fake_othello_platform.server import FakeOthelloPlatform
+from bothost.testing.fake_othello_platform.parts import COLORS, Game, Json, Line, Lobby, Room
 
 PASS = 64
 RECONNECT_S = 30.0
@@ -19,7 +15,7 @@ RECONNECT_S = 30.0
 class Games:
     """All running games."""
 
-    def __init__(self, owner: FakeOthelloPlatform) -> None:
+    def __init__(self, owner: Lobby) -> None:
         self.running: dict[str, Game] = {}
         self.ended: list[tuple[str, str, str]] = []
         self.moves = 0
@@ -32,7 +28,7 @@ class Games:
         self._start_clock(game)
         for user in game.seats:
             self._owner.tell(user, "game_start", self.start_frame(game))
-        self._owner.rooms.show(room)
+        self._owner.show(room)
         room.ready = [False, False]
 
     def start_frame(self, game: Game) -> Json:
@@ -177,7 +173,7 @@ class Games:
         for user in game.seats:
             self._owner.tell(user, "game_over", {**over, "blackCount": board.count(1), "whiteCount": board.count(2)})
         game.room.status = "finished"
-        self._owner.rooms.show(game.room)
+        self._owner.show(game.room)
 
     def closed(self, user: int) -> None:
         """Handle the end of any socket of a player, even if another one is open."""

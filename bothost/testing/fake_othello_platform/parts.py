@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 import time
 from collections import deque
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
 
 import msgspec
 from starlette.websockets import WebSocket
 
 from bothost import rules
 from bothost.rules.game import State
+from bothost.testing.fake_othello_platform.accounts import Accounts
 from bothost.testing.fake_server import Line as BaseLine
 
 Json = dict[str, Any]
@@ -115,3 +118,25 @@ class Game:
         """Rebuild the game from its moves. Like the real server, it stores no passes."""
         last = self.moves[-1]["color"] if self.moves else "WHITE"
         self.restored_turn = COLORS[1 - COLORS.index(last)]
+
+
+class Lobby(Protocol):
+    """The server, as its rooms and games use it."""
+
+    accounts: Accounts
+    rng: random.Random
+    traps: Traps
+    struck: list[str]
+    numbers: Iterator[int]
+    move_s: float
+    queue_s: float
+    list_s: float
+
+    def tell(self, user: int | None, kind: str, payload: Json) -> None: ...
+    def error(self, line: Line, code: str) -> None: ...
+    def refuse(self, user: int, code: str) -> None: ...
+    def show(self, room: Room) -> None: ...
+    def drop(self, user: int) -> None: ...
+    def restart(self) -> None: ...
+    def every(self, period: int, count: int, name: str) -> bool: ...
+    def later(self, after_s: float, call: Callable[..., object], *args: object) -> asyncio.TimerHandle: ...

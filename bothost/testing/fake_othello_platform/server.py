@@ -16,7 +16,7 @@ from __future__ import annotations
 import itertools
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -25,7 +25,7 @@ from starlette.websockets import WebSocket
 
 from bothost.testing.fake_othello_platform.accounts import Accounts
 from bothost.testing.fake_othello_platform.games import Games
-from bothost.testing.fake_othello_platform.parts import Json, Line, Traps
+from bothost.testing.fake_othello_platform.parts import Json, Line, Room, Traps
 from bothost.testing.fake_othello_platform.rooms import Rooms
 from bothost.testing.fake_server import FakeServer
 from bothost.testing.fake_server import Line as BaseLine
@@ -73,7 +73,7 @@ class FakeOthelloPlatform(FakeServer):
         """REST calls: method, path, status."""
         self.most_per_second = 0
         """Most messages on one connection within a second."""
-        self.numbers = itertools.count(1)
+        self.numbers: Iterator[int] = itertools.count(1)
         self._handlers: dict[str, Callable[[Line, Json], None]] = {
             "match_join": self.rooms.join_queue,
             "match_leave": self.rooms.leave_queue,
@@ -230,6 +230,9 @@ class FakeOthelloPlatform(FakeServer):
         for line in self.lines:
             if line.user == user:
                 line.say(kind, payload)
+
+    def show(self, room: Room) -> None:
+        self.rooms.show(room)
 
     def drop(self, user: int) -> None:
         """Close a player's connections."""
