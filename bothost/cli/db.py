@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +13,7 @@ from bothost.cli.hand_query import moment
 from bothost.store import backup as backups
 from bothost.store import schema
 from bothost.store.engine import shown, sqlite_path
+from bothost.store.partitions import EPOCH
 
 app = typer.Typer(no_args_is_help=True, help="The database: schema, backups, old rows.")
 
@@ -55,7 +56,7 @@ def prune(
     from bothost.store import retention
 
     store = options.settings(config).store
-    pruned = retention.prune(store, datetime.fromtimestamp(moment(before) / 1e6, UTC), dry_run=not yes)
+    pruned = retention.prune(store, EPOCH + timedelta(microseconds=moment(before)), dry_run=not yes)
     found = {"before": pruned.before.isoformat(), "deleted": yes, "rows": pruned.rows, "partitions": pruned.partitions}
     rows = [(name, f"{count:,}") for name, count in pruned.rows.items()]
     rows += [("partitions dropped whole", f"{len(pruned.partitions):,}")] if pruned.partitions else []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,6 +12,7 @@ import typer
 from bothost.cli import output
 from bothost.config import Settings, nearest
 from bothost.errors import UsageError
+from bothost.store.partitions import EPOCH
 from bothost.store.query import HandQuery, id_range
 
 if TYPE_CHECKING:
@@ -73,10 +74,11 @@ def moment(text: str) -> int:
         return int(max(0.0, time.time() - float(age[1]) * _SECONDS[age[2]]) * 1e6)
     try:
         when = datetime.fromisoformat(text.strip())
-    except ValueError as error:
+        when = when.astimezone(UTC) if when.tzinfo else when.replace(tzinfo=UTC)
+    except (ValueError, OverflowError) as error:  # such as midnight of the year 1, east of Greenwich
         advice = "write 2026-05-01, 2026-05-01T12:00, or an age: 30m, 12h, 7d, 2w"
         raise UsageError(f"{text!r} is no time", advice=advice) from error
-    return int((when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp() * 1e6)
+    return (when - EPOCH) // timedelta(microseconds=1)
 
 
 def ids_from(prefix: str) -> tuple[bytes, bytes]:

@@ -32,7 +32,7 @@ def command(
     name: Annotated[str, typer.Argument(help="Experiment, as in: phase-ppo.")],
     full: Annotated[bool, typer.Option("--full", help="At the source's size: days, or a cluster.")] = False,
     seed: Annotated[int, typer.Option(min=0, help="Seed of everything that is drawn.")] = 0,
-    workers: Annotated[int, typer.Option("--workers", "-w", min=1, help="Processes to use.")] = 1,
+    workers: Annotated[int, typer.Option("--workers", "-w", min=1, max=256, help="Processes to use.")] = 1,
     out: Annotated[
         Path | None, typer.Option(file_okay=False, help="Folder to write to; default: runs/reproduce-NAME[-full].")
     ] = None,

@@ -163,6 +163,9 @@ def test_version(run: Callable[..., tuple[int, str, str]]) -> None:
         (["bench", "soak", "--out", "x", "--strategies", "nobody"], "no strategy 'nobody'"),
         (["web", "--port", "99999"], "99999 is not in the range"),
         (["arena", "pairing", "random", "random", "--ms", "inf"], "inf is not a finite number"),
+        (["arena", "pairing", "random", "random", "--batch", str(10**30)], "--batch"),
+        (["arena", "pairing", "random", "random", "--workers", str(10**30)], "--workers"),
+        (["reproduce", "round-robin", "--workers", str(10**30)], "--workers"),
     ],
 )
 def test_usage_errors_are_two_lines_and_exit_code_2(

@@ -49,3 +49,9 @@ def test_a_backup_refuses_to_overwrite(config, capsys, tmp_path):
     assert main(["db", "backup", str(tmp_path / "copy.db")]) == 1
     assert "exists already" in capsys.readouterr().err
     assert (tmp_path / "copy.db").stat().st_size == 0
+
+
+@pytest.mark.parametrize("time", ["0001-01-01T00:00+05:00", "9999-12-31T23:59:59-05:00", "yesterday"])
+def test_a_time_that_is_none_in_utc_is_named(config, capsys, time):
+    assert main(["db", "prune", "--before", time]) == 2
+    assert f"{time!r} is no time" in capsys.readouterr().err
