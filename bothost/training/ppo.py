@@ -207,7 +207,7 @@ def update(
 
     Advantages are normalised over the batch. With ``target_kl`` the epochs may end early.
     """
-    explained = explained_variance(batch)
+    explained = explained_variance(batch.advantages, batch.returns)
     batch = batch._replace(advantages=normalized(batch.advantages))
     gradients = accumulator(model, options)
     figures = descend(model, optimizer, lambda: minibatches(batch, options.minibatch, generator), gradients, options)
@@ -304,10 +304,10 @@ def precision(bf16: bool, device: str = "cpu") -> torch.autocast:
     return torch.autocast(device, torch.bfloat16, enabled=bf16)
 
 
-def explained_variance(batch: Batch) -> float:
-    """1 − Var(returns − values) / Var(returns) of the rollout's value estimates; 0 if the returns are constant.
+def explained_variance(advantages: Tensor, returns: Tensor) -> float:
+    """1 − Var(advantages) / Var(returns) of value estimates; 0 if the returns are constant.
 
     The advantages must not be normalised yet: they are returns − values.
     """
-    variance = float(batch.returns.var(correction=0))
-    return 1.0 - float(batch.advantages.var(correction=0)) / variance if variance > 1e-12 else 0.0
+    variance = float(returns.var(correction=0))
+    return 1.0 - float(advantages.var(correction=0)) / variance if variance > 1e-12 else 0.0

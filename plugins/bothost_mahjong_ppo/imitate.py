@@ -106,7 +106,7 @@ def fit_critic(
     weights = torch.linalg.solve(gram + shrinkage, moment)
     model.set_critic(weights.float())
     inputs, scores = _critic_samples(model, game, max(1, hands // 4), seed + hands, teacher)
-    return float(1.0 - (scores - inputs @ weights).var() / scores.var())
+    return ppo.explained_variance(scores - inputs @ weights, scores)
 
 
 def _critic_samples(

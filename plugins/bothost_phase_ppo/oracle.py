@@ -109,8 +109,7 @@ class OracleLearner(Learner):
         if not len(known):
             raise UsageError("no seat chose twice in a rollout", advice="give a larger horizon, such as 128")
         gains = samples.advantages[known]
-        spread = samples.returns[known].var()
-        figures["explained_variance"] = float(1.0 - gains.var() / spread)
+        figures["explained_variance"] = ppo.explained_variance(gains, samples.returns[known])
         samples = samples._replace(advantages=samples.advantages.index_put((known,), ppo.normalized(gains)))
         counts = samples.legal.sum(dim=1)
         begin = counts.cumsum(0) - counts

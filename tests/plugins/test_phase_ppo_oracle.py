@@ -208,6 +208,11 @@ def test_a_critic_learns_to_tell_how_hands_end(tmp_path):
     assert records[-1]["explained_variance"] > records[0]["explained_variance"] + 0.2
 
 
+def test_of_one_choice_the_critic_has_nothing_to_explain(tmp_path):
+    figures = train(tmp_path, oracle=OracleOptions(threads=1, critic=(16,)), iterations=1, environments=1, horizon=2)
+    assert figures["samples"] == 1 and read(tmp_path / "metrics.jsonl")[-1]["explained_variance"] == 0.0
+
+
 def test_a_rollout_that_is_too_short_says_so(tmp_path):
     with pytest.raises(UsageError, match="chose twice"):
         train(tmp_path, horizon=1)

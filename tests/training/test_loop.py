@@ -78,7 +78,7 @@ def test_a_training_that_diverges_ends_and_leaves_only_sound_models(tmp_path, st
 
 
 def test_a_loss_that_is_no_number_ends_the_training_before_it_is_written(tmp_path, monkeypatch):
-    monkeypatch.setattr(ppo, "explained_variance", lambda batch: float("nan"))
+    monkeypatch.setattr(ppo, "explained_variance", lambda *_: float("nan"))
     with pytest.raises(ModelError, match="diverged in iteration 1: its figures"):
         run(tmp_path)
     assert (tmp_path / "metrics.jsonl").read_text() == ""
