@@ -1,6 +1,8 @@
 """Leases on accounts: at most one host holds the lease of an account, by the clock of the database.
 
-A lease is a row. Its holder renews it. Another host may take it when it is released or has expired.
+A lease is a row. Its holder renews it. Another host may take it when it is released or has expired. If the clock of the
+database was set back, a lease seems to last longer than it does. So who waits for one also measures its time by a clock
+that is never set.
 """
 
 from __future__ import annotations
@@ -26,6 +28,8 @@ from bothost.store.store import Store
 
 AccountKey = tuple[str, str]
 """(lobby, account)"""
+LONGEST_S = 3600.0
+"""No lease is longer: the greatest ``host.lease_s``."""
 
 _NOW_US = {
     "sqlite": "CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)",
@@ -57,6 +61,8 @@ class Leases:
         self.ttl_s = ttl_s
         self._now: Any = sa.literal_column(_NOW_US[store.engine.dialect.name], sa.BigInteger)
         self._insert = store.insert
+        self._believed: dict[AccountKey, tuple[int, float]] = {}
+        """Lease of another host → when it expires by the database, and from when on it is not believed, monotonic."""
         # Made once, because a host renews all its leases every few seconds.
         self._renewal = (
             leases.update()
@@ -81,8 +87,7 @@ class Leases:
                 if self._take(connection, key, take_over):
                     taken.add(key)
                 else:
-                    who = sa.select(leases.c.holder).where(*_is(key))
-                    others[key] = connection.execute(who).scalar() or "?"
+                    others[key] = self._look(connection, key)
         return LeaseRound(frozenset(kept), frozenset(taken), others)
 
     def holder_of(self, key: AccountKey) -> str | None:
@@ -107,12 +112,27 @@ class Leases:
         free = leases.c.holder == self.holder
         if take_over:
             free = free | (leases.c.expires_us <= self._now)
+            expires_us, until = self._believed.get(key, (0, math.inf))
+            if time.monotonic() >= until:
+                free = free | (leases.c.expires_us == expires_us)
         statement = insert.on_conflict_do_update(
             index_elements=["lobby", "account"],
             set_={"holder": insert.excluded.holder, "expires_us": insert.excluded.expires_us},
             where=free,
         ).returning(leases.c.holder)
         return connection.execute(statement).first() is not None
+
+    def _look(self, connection: sa.Connection, key: AccountKey) -> str:
+        """The holder of a lease of another host; "?" if it has just gone. Notes for how long to believe the lease."""
+        lasts = leases.c.expires_us - self._now
+        held = connection.execute(sa.select(leases.c.holder, leases.c.expires_us, lasts).where(*_is(key))).first()
+        if held is None:
+            return "?"
+        holder, expires_us, lasts_us = held
+        until = time.monotonic() + min(lasts_us / 1e6, LONGEST_S)
+        seen_us, earlier = self._believed.get(key, (None, until))
+        self._believed[key] = expires_us, min(until, earlier) if seen_us == expires_us else until
+        return str(holder)
 
     def _expiry(self) -> Any:
         return self._now + int(self.ttl_s * 1_000_000)

@@ -46,6 +46,43 @@ def test_an_expired_lease_is_taken_over_only_by_who_may_and_a_renewed_one_by_nob
     assert dead.round([ADA], [], take_over=False).kept == set()
 
 
+@pytest.fixture
+def clock(settings):
+    """A store on SQLite, and its clock: a list with the days by which it is wrong. It stands still."""
+    off, today = [0.0], time.time() / 86_400 + 2_440_587.5
+    with Store.open(settings) as opened:
+        opened.engine.dispose()
+        sa.event.listen(
+            opened.engine, "connect", lambda raw, _: raw.create_function("julianday", 1, lambda _: today + off[0])
+        )
+        yield opened, off
+
+
+def test_a_lease_lasts_no_longer_where_the_clock_is_set_back(clock):
+    store, off = clock
+    dead, living, heir = Leases(store, "dead", 0.1), Leases(store, "living", 60), Leases(store, "heir", 60)
+    dead.round([], [ADA], take_over=False)
+    living.round([], [BOB], take_over=False)
+    assert heir.round([], [ADA, BOB], take_over=True).taken == set()
+    off[0] = -1.0
+    living.round([BOB], [], take_over=False)
+    time.sleep(0.15)
+    assert heir.round([], [ADA, BOB], take_over=False).taken == set()
+    assert heir.round([], [ADA, BOB], take_over=True).taken == {ADA}
+
+
+def test_a_lease_from_the_future_is_not_believed_for_longer_than_any_may_be(clock, monkeypatch):
+    store, off = clock
+    monkeypatch.setattr("bothost.store.leases.LONGEST_S", 0.1)
+    holder, heir = Leases(store, "holder", 60), Leases(store, "heir", 60)
+    holder.round([], [ADA, BOB], take_over=False)
+    off[0] = -1.0
+    assert heir.round([], [ADA, BOB], take_over=True).taken == set()
+    holder.round([BOB], [], take_over=False)
+    time.sleep(0.15)
+    assert heir.round([], [ADA, BOB], take_over=True).taken == {ADA}
+
+
 def test_a_restarted_holder_takes_its_own_lease_at_once(store):
     Leases(store, "host", 60).round([], [ADA], take_over=False)
     assert Leases(store, "host", 60).round([], [ADA], take_over=False).taken == {ADA}
