@@ -110,7 +110,7 @@ def _watch(url: str, number: int, read: list[int], stop: threading.Event) -> Non
         while not stop.is_set():
             with contextlib.suppress(httpx.ReadTimeout), client.stream("GET", "/api/tables") as answer:
                 for line in answer.iter_lines():
-                    read[number] += line.startswith("data:")
+                    read[number] += line.startswith("data: ")  # a sign of life has no data
                     if stop.is_set():
                         return
 
