@@ -24,6 +24,8 @@ class Orders:
         self._seeks: dict[str, m.Wish] = {}
         """Seeks that wait until they may be ordered, or until another player starts a match."""
         self._may_order = True
+        self._ordered = 0
+        """The number of matches ordered so far."""
         self._early: list[tuple[str, str]] = []
         """Requests of unknown matches that came while an order had no answer."""
 
@@ -40,6 +42,9 @@ class Orders:
             return [m.SeekEnded(seek, f"Botzone does not play {wish.game}")]
         if opponents is not None and (not isinstance(opponents, list) or len(opponents) != kind.players - 1):
             return [m.SeekEnded(seek, f"{kind.name} needs {kind.players - 1} bot ids in opponents")]
+        slot = wish.attributes.get("slot", 0)
+        if type(slot) is not int or not 0 <= slot < kind.players:
+            return [m.SeekEnded(seek, f"slot must be 0 to {kind.players - 1}, not {slot!r}")]
         self._seeks[seek] = wish
         return self._order_next()
 
@@ -65,8 +70,7 @@ class Orders:
         kind = of_wish(wish.game, wish.rules, wanted.get("botzone"))
         assert kind is not None
         players = [str(bot) for bot in wanted["opponents"]]
-        slot = wanted.get("slot", self._polls.count % kind.players)
-        players.insert(slot if isinstance(slot, int) else 0, "me")
+        players.insert(wanted.get("slot", self._ordered % kind.players), "me")
         limit_s = self._options.time_limit_s
         try:
             headers = wire.run_headers(
@@ -78,6 +82,7 @@ class Orders:
             )
         except ValueError as error:
             return [m.SeekEnded(seek, str(error)), *self._order_next()]
+        self._ordered += 1
         match = Match("", limit_s * 1000.0, kind, wish.rules)
         match.seek, match.attributes = seek, {"players": players}
         call = self._polls.call("runmatch", headers, 30.0)

@@ -260,6 +260,21 @@ def test_a_match_is_ordered_by_headers():
     )
 
 
+def test_without_a_slot_we_sit_at_one_seat_after_another():
+    line = Line()
+    line.fire("hello")
+    seats = []
+    for number in range(4):
+        line.do(m.Seek(f"s{number}", m.Wish("othello", {}, {"opponents": ["bot-1"]})))
+        call = line.calls[-1]
+        seats += [slot for slot in (0, 1) if (f"X-Player-{slot}", "me") in call.headers]
+        line.do(m.HttpResult(call.request, 403, (), b"too many matches"))
+        line.fire("start")
+        line.answered()
+        line.fire("again")
+    assert seats == [0, 1, 0, 1]
+
+
 def test_a_first_request_may_be_faster_than_the_orders_answer():
     line = order()
     call = line.calls[-1]
@@ -284,7 +299,11 @@ def test_a_match_that_people_made_fulfils_a_seek_without_opponents():
     assert told[0].seek == "s"
 
 
-@pytest.mark.parametrize("attributes", [{"opponents": []}, {"opponents": ["a", "b"]}, {"botzone": "Gomoku"}])
+@pytest.mark.parametrize(
+    "attributes",
+    [{"opponents": []}, {"opponents": ["a", "b"]}, {"botzone": "Gomoku"}]
+    + [{"opponents": ["a"], "slot": slot} for slot in (2, -1, "1")],
+)
 def test_wishes_that_make_no_sense(attributes):
     line = Line()
     line.fire("hello")
