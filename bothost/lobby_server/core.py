@@ -12,7 +12,7 @@ import random
 import secrets
 from collections.abc import Iterable, Mapping
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 
 import structlog
 
@@ -240,5 +240,5 @@ class Lobby:
 
     def table_infos(self, game: str | None = None, most: int = 200) -> list[wire.TableInfo]:
         """Waiting public tables first, then playing ones; at most ``most``."""
-        waiting = [table.info() for table in self.waiting.public() if game in (None, table.rules.game.name)][:most]
-        return waiting + list(islice(self.playing.infos(game), most - len(waiting)))
+        waiting = (table.info() for table in self.waiting.public() if game in (None, table.rules.game.name))
+        return list(islice(chain(waiting, self.playing.infos(game)), most))

@@ -6,6 +6,7 @@ from memory_lobby import MemoryLobby
 
 from bothost import rules
 from bothost.lobbies.embedded import protocol as wire
+from bothost.lobby_server.waiting import WaitingTable
 
 NAMES = ("ada", "bob", "cyd", "dan")
 
@@ -138,6 +139,17 @@ def test_a_table_with_a_password_is_listed_but_not_found_by_seeks():
     (tables,) = house.say("cyd", wire.List("claims"))
     assert [(t.locked, t.free) for t in tables.tables] == [(True, 2), (False, 2)]
     assert house.say("cyd", wire.List("doudizhu")) == [wire.Tables(())]
+
+
+def test_a_list_has_200_tables_and_costs_no_more_than_these(monkeypatch):
+    described = []
+    info = WaitingTable.info
+    monkeypatch.setattr(WaitingTable, "info", lambda table: described.append(table) or info(table))
+    house = House()
+    house.say("ada", *(wire.Create(f"s{number}", "claims", {}, {"level": number}) for number in range(300)))
+    (tables,) = house.say("bob", wire.List())
+    assert [table.attributes["level"] for table in tables.tables] == list(range(200))
+    assert len(described) == 200
 
 
 def test_everybody_must_accept():
