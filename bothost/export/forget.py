@@ -56,14 +56,14 @@ def forget(folder: Path, game_ids: Collection[bytes], names: Collection[str] = (
     info |= {"files": entries, "rows": left, "hands": sum(entry["hands"] for entry in entries)}
     info |= {"splits": dict(sorted(splits.items())), "forgotten_hands": info.get("forgotten_hands", 0) + len(forgotten)}
     query = info.get("query", {})
-    info["query"] = _without(query, names)
+    info["query"] = without(query, names)
     if left != before or info["query"] != query:
         with aside(info_path) as file:
             file.write(readable(info))
     return before - left
 
 
-def _without(query: Json, names: Collection[str]) -> Json:
+def without(query: Json, names: Collection[str]) -> Json:
     """Return the query without the names of forgotten players."""
     lists = {key: query[key] for key in NAMES if query.get(key)}
     return query | {key: ["forgotten" if name in names else name for name in known] for key, known in lists.items()}
@@ -81,7 +81,7 @@ def _parquet(path: Path, unwanted: set[str], names: Collection[str]) -> tuple[in
         about = {k.decode(): v.decode() for k, v in metadata.items() if k.startswith(b"bothost.")}
         query = json.loads(about.get("bothost.query", "{}"))
         writer = None
-        if _ids(file) & unwanted or _without(query, names) != query:
+        if _ids(file) & unwanted or without(query, names) != query:
             out_file = stack.enter_context(aside(path))
             writer = pq.ParquetWriter(out_file, file.schema_arrow, compression="zstd", store_schema=False)
         for batch in file.iter_batches():
@@ -95,7 +95,7 @@ def _parquet(path: Path, unwanted: set[str], names: Collection[str]) -> tuple[in
                 writer.write_table(table)
         if writer is not None:
             if query:
-                about["bothost.query"] = json.dumps(_without(query, names), sort_keys=True)
+                about["bothost.query"] = json.dumps(without(query, names), sort_keys=True)
             contents = json.loads(about.get("bothost.contents", "{}"))
             contents |= {"rows": splits.total(), "splits": dict(sorted(splits.items()))}
             about["bothost.contents"] = json.dumps(contents, sort_keys=True)

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Collection
 from pathlib import Path
 
+from bothost.export.folder import aside, readable
 from bothost.export.forget import forget as forget_in_export
-from bothost.retrain.job import KEPT
+from bothost.export.forget import without
+from bothost.messages import Json
+from bothost.retrain.job import KEPT, REQUEST
 from bothost.retrain.task import DATASET
 
 
 def forget(job: Path, game_ids: Collection[bytes], names: Collection[str] = ()) -> int:
-    """Remove the hands with these ids, and these names, from the dataset of a job. Returns the number of removed rows.
+    """Remove the hands with these ids from the dataset of a job, and these names from its query and the job's.
 
-    Derived files are removed, and so is an unfinished dataset. A job that continues makes them again. Models and
-    checkpoints stay. Raises UsageError if the dataset is damaged.
+    Returns the number of removed rows. Derived files are removed, and so is an unfinished dataset. A job that continues
+    makes them again. Models and checkpoints stay. Raises UsageError if the dataset is damaged.
     """
+    request = _request(job)
+    query = without(request["query"], names)
+    if query != request["query"]:
+        with aside(job / REQUEST) as file:
+            file.write(readable(request | {"query": query}))
     if not (job / DATASET / "meta" / "info.json").exists():
         shutil.rmtree(job / DATASET, ignore_errors=True)
         return 0
@@ -26,3 +35,11 @@ def forget(job: Path, game_ids: Collection[bytes], names: Collection[str] = ()) 
             if path.is_dir() and path.name not in KEPT:
                 shutil.rmtree(path)
     return gone
+
+
+def _request(job: Path) -> Json:
+    try:
+        request = json.loads((job / REQUEST).read_bytes())
+        return {**request, "query": dict(request["query"])}
+    except (OSError, ValueError, LookupError, TypeError):  # then nothing continues it, and nothing reads it
+        return {"query": {}}

@@ -13,6 +13,7 @@ from bothost.errors import ConfigError, StoreError, UsageError
 from bothost.plugins import Plugins, weights
 from bothost.retrain import job
 from bothost.retrain.dataset import Dataset
+from bothost.retrain.forget import forget
 from bothost.retrain.job import Request, new_decisions, retrain
 from bothost.retrain.task import trainer_of
 from bothost.store import schema
@@ -176,6 +177,20 @@ def test_a_job_of_other_hands_is_not_continued(tools, tmp_path):
         assert job.interrupted(tmp_path, request) is None
         with pytest.raises(UsageError, match="another retraining"):
             retrain(tools, request, tmp_path / "phase-ppo-1", SILENT)
+
+
+def test_a_job_forgets_the_name_of_a_player(tools, hands, tmp_path):
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    request = msgspec.structs.replace(asked(), query=msgspec.structs.replace(QUERY, players=("ada",)))
+    folder = tmp_path / "phase-ppo-1"
+    with pytest.raises(KeyboardInterrupt):
+        retrain(tools, request, folder, SILENT, killed)
+    assert job.interrupted(tmp_path, request) == folder
+    assert forget(folder, [rows[0].game_id for rows in hands], ["ada"]) > 0
+    assert not [path for path in folder.rglob("*") if path.is_file() and b"ada" in path.read_bytes()]
+    assert job.interrupted(tmp_path, request) is None
 
 
 def test_one_job_at_a_time_on_one_database(tools, tmp_path):
