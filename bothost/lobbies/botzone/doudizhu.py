@@ -159,6 +159,8 @@ class FightTheLandlord2(FightTheLandlord):
         dealt = frozenset(parsed.own) - frozenset(bottom)
         if len(dealt) != 17:
             raise Mismatch(f"the hand without the public cards has {len(dealt)} cards, not 17")
+        if self.view is not None and dealt != self._cards:
+            raise Mismatch("our cards are not those that we were dealt")
         known = dict(enumerate(self._bids))
         if self.view is not None:
             known[self.view.seat] = answered

@@ -168,6 +168,14 @@ def test_the_landlords_own_lacks_the_public_cards():
     assert set(dialect.respond(["22"])) == {50, 51}
 
 
+def test_cards_that_are_not_those_of_the_deal_are_a_mismatch():
+    dialect = FightTheLandlord2({})
+    dialect.take({"own": list(range(17)), "bid": [0]}, None)
+    play = {"history": [[], []], "own": list(range(1, 18)), "publiccard": [50, 51, 52]}
+    with pytest.raises(Mismatch):
+        dialect.take({**play, "landlord": 1, "pos": 1, "finalbid": 3}, 3)
+
+
 def test_bids_that_nobody_tells():
     """Seat 0 bids; of the others only the winner and its bid are known."""
     assert bids_that_fit({0: 1}, 1, 2) == (1, 2, 0)
