@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, cast
 
 import msgspec
@@ -105,9 +105,17 @@ class DeepMcPlayer(Player):
         """Decide as usual, because the values take less than a millisecond."""
         return self.decide(view, legal, Budget(deadline=0.0))
 
-    def choose(self, view: View, legal: ActionArray, values: FloatArray) -> Decision:
-        """Choose from ``legal`` by value. With a temperature, draw reproducibly by the table's seed and the view."""
-        temperature = self.strategy.temperature
+    def replay(self, view: View, legal: ActionArray, stats: Mapping[str, Any]) -> Decision:
+        """Repeat the decision with the logged temperature."""
+        values = self.strategy.action_values([view], [legal])[0]
+        return self.choose(view, legal, values, float(stats.get("temperature", 0.0)))
+
+    def choose(self, view: View, legal: ActionArray, values: FloatArray, temperature: float | None = None) -> Decision:
+        """Choose from ``legal`` by value. With a temperature, draw reproducibly by the table's seed and the view.
+
+        ``temperature``: None for that of the options.
+        """
+        temperature = self.strategy.temperature if temperature is None else temperature
         best = int(values.argmax())
         if temperature > 0.0:
             best = draw(np.exp((values - values[best]).astype(np.float64) / temperature), self.seed, view)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 import numpy as np
@@ -88,23 +89,27 @@ class FmClonePlayer(Player):
         self.seed = table.seed
 
     def decide(self, view: View, legal: ActionArray, budget: Budget) -> Decision:
-        decision = self._decision(view, legal, explained=True)
+        decision = self._decision(view, legal, self.strategy.temperature, explained=True)
         if self.strategy.tempo is not None:
             decision.wait_ms = self.strategy.tempo.wait_ms(self.seed, view)
         return decision
 
     def quick(self, view: View, legal: ActionArray) -> Decision:
         """Decide without the reasons, which take most of the time."""
-        return self._decision(view, legal, explained=False)
+        return self._decision(view, legal, self.strategy.temperature, explained=False)
 
-    def _decision(self, view: View, legal: ActionArray, *, explained: bool) -> Decision:
+    def replay(self, view: View, legal: ActionArray, stats: Mapping[str, Any]) -> Decision:
+        """Repeat the decision with the logged temperature."""
+        return self._decision(view, legal, float(stats.get("temperature", 0.0)), explained=True)
+
+    def _decision(self, view: View, legal: ActionArray, temperature: float, *, explained: bool) -> Decision:
         encoding = self.clone.encoding
         choices = encoding.choices(view, legal)
         if not len(choices):
             return self._not_cloned(view, legal)
         one = encoding.one(view, choices)
         odds = self.clone.odds(one)
-        chosen = choose(odds, self.strategy.temperature, self.seed, view)
+        chosen = choose(odds, temperature, self.seed, view)
         policy = np.zeros(len(legal), np.float32)
         for place, cls in enumerate(choices):
             action = complete(view, encoding.actions(legal, int(cls)))
@@ -114,8 +119,8 @@ class FmClonePlayer(Player):
         stats: dict[str, object] = {"move": encoding.classes[choices[chosen]]}
         if explained and len(choices) > 1:
             stats["reasons"] = self.clone.reasons(one, int(choices[chosen]))
-        if self.strategy.temperature:
-            stats["temperature"] = self.strategy.temperature
+        if temperature:
+            stats["temperature"] = temperature
         return Decision(
             action=taken,
             policy=policy.tolist(),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 import numpy as np
@@ -89,9 +89,22 @@ class MahjongPpoPlayer(Player):
         """The policy takes a few milliseconds at most."""
         return self.decide(view, legal, Budget(deadline=0.0))
 
-    def choose(self, view: View, legal: ActionArray, probabilities: FloatArray, value: float) -> Decision:
-        """One of ``legal`` by ``probabilities`` (193,)."""
-        policy, temperature = probabilities[legal], self.strategy.temperature
+    def replay(self, view: View, legal: ActionArray, stats: Mapping[str, Any]) -> Decision:
+        """Repeat the decision with the logged temperature."""
+        policies, values = self.strategy.infer([view], [legal])
+        return self.choose(view, legal, policies[0], float(values[0]), float(stats.get("temperature", 0.0)))
+
+    def choose(
+        self,
+        view: View,
+        legal: ActionArray,
+        probabilities: FloatArray,
+        value: float,
+        temperature: float | None = None,
+    ) -> Decision:
+        """One of ``legal`` by ``probabilities`` (193,). ``temperature``: None for that of the options."""
+        policy = probabilities[legal]
+        temperature = self.strategy.temperature if temperature is None else temperature
         return Decision(
             action=int(legal[choose(policy, temperature, self.seed, view)]),
             policy=policy.tolist(),

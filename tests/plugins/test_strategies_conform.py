@@ -65,3 +65,23 @@ def test_an_action_that_the_lobby_has_refused_is_not_played_again(name: str, gam
 def test_every_game_has_a_rule_player_to_fall_back_on() -> None:
     for game in rules.games(plugins=False):
         assert f"rule-{game}" in PLUGINS.strategies
+
+
+@pytest.mark.parametrize(
+    ("name", "game"),
+    [("deep-mc", "doudizhu"), ("fm-clone", "othello"), ("mahjong-ppo", "mahjong"), ("phase-ppo:level-1", "pairing")],
+)
+def test_a_move_that_was_drawn_is_drawn_again_whatever_the_options_are(name: str, game: str) -> None:
+    played, state = rules.game(game), rules.game(game).new_state(3)
+    drawing, best = (PLUGINS.resolve(name, {"temperature": heat}).make() for heat in (2.0, 0.0))
+    drawn = []
+    for number in range(12):
+        seat = state.to_act[0]
+        view, legal = state.view(seat), state.legal(seat)
+        table = Table(lobby="test", table="1", game=played, seat=seat, seed=number)
+        logged = drawing.player(table).decide(view, legal, Budget(math.inf))
+        again = best.player(table).replay(view, legal, logged.stats or {})
+        assert again is not None and (again.action, again.stats) == (logged.action, logged.stats)
+        drawn.append(logged.action != best.player(table).decide(view, legal, Budget(math.inf)).action)
+        state.apply(seat, logged.action)
+    assert any(drawn)
