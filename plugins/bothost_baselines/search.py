@@ -14,6 +14,9 @@ from msgspec import Meta
 from bothost import Budget, Decision, Player, Strategy, Table
 from bothost.rules import ActionArray, View, search
 
+SHARE_OF_BUDGET = 0.8
+"""Share of the remaining time that the search uses."""
+
 
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Options of the search. Those with the same name are options of ``bothost.rules.search``."""
@@ -47,7 +50,7 @@ class SearchPlayer(Player):
             points_scale=options.points_scale,
         )
         left = budget.left_ms()
-        tree.run(options.iterations, None if math.isinf(left) else left)
+        tree.run(options.iterations, None if math.isinf(left) else SHARE_OF_BUDGET * left)
         found = [root for root in tree.root_actions if root[0] in legal]  # others were refused by the lobby
         visits = sum(visits for _, visits, _ in found)
         if not visits:  # there was no time

@@ -12,6 +12,7 @@ from bothost import rules
 from bothost.arena.lineup import lineups
 from bothost.arena.match import play_deals
 from bothost.strategy import Budget, NoOptions, Table
+from bothost_baselines import search
 from bothost_baselines.random import Random
 from bothost_baselines.search import Options, SearchPairing, SearchPlayer
 
@@ -50,6 +51,27 @@ def test_a_deadline_ends_the_search() -> None:
     decision = player(iterations=10**8).decide(view, view.legal(), Budget(deadline=start + 0.05))
     assert time.monotonic() - start < 2.0
     assert 0 < decision.stats["iterations"] < 10**8
+
+
+def test_time_is_left_for_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A decision that comes after its deadline is not played."""
+    given: list[float] = []
+
+    class Tree:
+        def __init__(self, view: rules.View, *args: object, **options: object) -> None:
+            self.tree = rules.search(view, 1)
+
+        def run(self, iterations: int, ms: float) -> None:
+            given.append(ms)
+            self.tree.run(1)
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(self.tree, name)
+
+    monkeypatch.setattr(search, "search", Tree)
+    view = first_view()
+    player().decide(view, view.legal(), Budget(deadline=time.monotonic() + 1000.0))
+    assert 0.0 < given[0] < 900_000.0
 
 
 def test_without_any_time_it_plays_the_first_legal_action() -> None:
