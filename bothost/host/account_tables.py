@@ -233,8 +233,8 @@ class AccountTables:
 
     # ---------------------------------------------------------------------------------------------- for the sessions
 
-    def act(self, command: Act) -> None:
-        self._connection.feed(command)
+    def act(self, command: Act, sent: Callable[[], None]) -> None:
+        self._connection.act(command, sent)
 
     def resync(self, table: str, reason: str = "") -> None:
         """Ask for a snapshot. ``reason``: what was wrong with our view, for the log."""

@@ -58,7 +58,7 @@ class Connection:
             (lambda: self.feed(m.Ping())) if by_app else sockets.ping,
             self._cut,
         )
-        self._effects: dict[type, Callable[[Any], None]] = {
+        self._effects: dict[type, Callable[[Any], object]] = {
             **transport.performers,
             m.SendFrame: sockets.send if rate is None else self._sender.send,
             m.Remember: lambda effect: owner.remember(effect.memo),
@@ -95,6 +95,13 @@ class Connection:
             if (handler := self._session_events.get(type(output))) is not None:
                 handler(output)
             event(output, now)  # type: ignore[arg-type]
+
+    def act(self, command: m.Act, sent: Callable[[], None]) -> None:
+        """Give the adapter a move. ``sent`` is called when it is sent, which a limit of the lobby may delay."""
+        self._sender.dropped = False
+        self.feed(command)
+        if self.connected:  # else the adapter failed
+            self._sender.after(sent)
 
     def _adapter_failed(self, item: m.Input, error: BaseException) -> None:
         """Drop the connection because of a bug in the adapter. After several failures there is a longer pause."""

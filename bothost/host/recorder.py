@@ -129,9 +129,6 @@ class Recorder:
         else:
             self.batches.add(*rows)
 
-    def sent(self, answer: Answer, at_us: int) -> None:
-        self.batches.add(*[OutcomeRecord(decision_id, "sent", None, at_us) for decision_id in answer.ids])
-
     def answer(self, answer: Answer) -> None:
         """Log the decisions of a move, then send it. A move that is already in the log is sent at once."""
         if answer.state == "logging":

@@ -7,6 +7,7 @@ to the workers → check the results and collect their rows → submit the rows 
 from __future__ import annotations
 
 import asyncio
+import functools
 import random
 import time
 from collections import Counter, deque
@@ -22,7 +23,7 @@ from bothost.host.limited_lines import FailureLines
 from bothost.host.lookup import Find, Lookup, RecoveredHand
 from bothost.host.plans import Plans
 from bothost.host.process import HostFault
-from bothost.host.recorder import Recorder, new_id, now_us
+from bothost.host.recorder import Recorder, new_id
 from bothost.host.worker import Result
 from bothost.host.workers import Workers
 from bothost.messages import Act
@@ -48,7 +49,7 @@ from bothost.tables.session import Session
 class TableOwner(Protocol):
     """The tables of an account, as the runner uses them."""
 
-    def act(self, command: Act) -> None: ...
+    def act(self, command: Act, sent: Callable[[], None]) -> None: ...
     def resync(self, table: str, reason: str = "") -> None: ...
     def hand_over(self, session: Session, *, aborted: bool) -> None: ...
     def fail(self, session: Session) -> None: ...
@@ -208,15 +209,14 @@ class SessionRunner:
     def send(self, answers: list[Answer]) -> None:
         """Send answers whose rows are durable."""
         now = time.monotonic()
-        at_us = now_us()
         for answer in answers:
             hand = answer.hand
             session = self._sessions.get(hand)
             if session is not None and answer.not_before > now:
                 self._loop.call_later(answer.not_before - now, self.send, [answer])
             elif session is not None and session.requests.may_send(answer):
-                self._owners[session].act(Act(hand.key.table, answer.request_id, answer.actions))
-                self.recorder.sent(answer, at_us)
+                sent = functools.partial(self.recorder.outcome, Outcome(answer, "sent"))
+                self._owners[session].act(Act(hand.key.table, answer.request_id, answer.actions), sent)
                 self._notify_sent(answer)
                 session.requests.expect_echo(answer, now)
                 self._deadlines.watch(hand)

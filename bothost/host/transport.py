@@ -44,7 +44,7 @@ class Effects:
         self.sockets = Sockets(feed, frame_bytes, open_timeout_s)
         self._http = HttpCalls(feed)
         self._timers = Timers(feed)
-        self.performers: dict[type, Callable[[Any], None]] = {
+        self.performers: dict[type, Callable[[Any], object]] = {
             m.OpenSocket: self.sockets.open,
             m.SendFrame: self.sockets.send,
             m.CloseSocket: self.sockets.close,
@@ -127,10 +127,12 @@ class Sockets:
         if socket.closed is not None:
             closed(*socket.closed)
 
-    def send(self, effect: m.SendFrame) -> None:
+    def send(self, effect: m.SendFrame) -> bool:
+        """Send a frame. Returns whether its socket is open."""
         socket = self._open.get(effect.conn)
         if socket is not None:
             socket.send(effect.data)
+        return socket is not None
 
     def ping(self) -> None:
         for socket in self._open.values():
@@ -167,29 +169,41 @@ class Sender:
     """Sends frames no faster than the lobby allows, and queues the rest."""
 
     def __init__(
-        self, send: Callable[[m.SendFrame], None], rate: float | None, queue_frames: int, account: str
+        self, send: Callable[[m.SendFrame], bool], rate: float | None, queue_frames: int, account: str
     ) -> None:
-        """``rate`` is in frames per second; None: the lobby declares no limit."""
+        """``send`` returns whether the frame was sent. ``rate`` is in frames per second; None: the lobby declares no
+        limit."""
         self._send = send
         self._queue_frames = queue_frames
         self._account = account
         self._loop = asyncio.get_running_loop()
         self._bucket = TokenBucket(rate / 2, max(1.0, rate / 2), time.monotonic()) if rate is not None else None
-        self._queue: deque[m.SendFrame] = deque()
+        self._queue: deque[tuple[m.SendFrame, list[Callable[[], None]]]] = deque()
+        """Frames, each with what to call when it is sent."""
+        self.dropped = False
+        """Whether the last frame was dropped."""
         self._full = False
         """Whether frames were dropped since the queue was empty."""
         self._quiet_until = 0.0
         self._timer: asyncio.TimerHandle | None = None
 
     def send(self, effect: m.SendFrame) -> None:
-        if len(self._queue) >= self._queue_frames:
+        self.dropped = len(self._queue) >= self._queue_frames
+        if self.dropped:
             if not self._full:
                 _log.error("send_queue_full", account=self._account)
             self._full = True
             return
-        self._queue.append(effect)
+        self._queue.append((effect, []))
         if self._timer is None:
             self._send_queued()
+
+    def after(self, sent: Callable[[], None]) -> None:
+        """Call ``sent`` when the last frame is sent; never, if it is dropped."""
+        if self._queue and not self.dropped:
+            self._queue[-1][1].append(sent)
+        elif not self.dropped:
+            sent()
 
     def throttle(self, retry_after_s: float) -> None:
         """Send nothing for a while, because the lobby throttled us."""
@@ -216,7 +230,10 @@ class Sender:
             if self._bucket is not None and not self._bucket.take(now):
                 self._timer = self._loop.call_later(self._bucket.wait(), self._send_queued)
                 return
-            self._send(self._queue.popleft())
+            frame, reports = self._queue.popleft()
+            if self._send(frame):
+                for sent in reports:
+                    sent()
         self._full = False
 
 

@@ -1,6 +1,7 @@
 """An adapter that returns nonsense costs its connection, and the log says which adapter and why."""
 
 import asyncio
+import functools
 import time
 
 import msgspec
@@ -123,6 +124,31 @@ async def test_a_full_queue_is_logged_once():
             sender.send(m.SendFrame(1, str(number)))
     sender.close()
     assert [entry["event"] for entry in logs] == ["send_queue_full"]
+
+
+async def test_a_frame_is_reported_when_it_is_sent_and_never_if_it_is_dropped():
+    sent, reported = [], []
+    sender = Sender(lambda frame: sent.append(frame.data) or frame.conn == 1, 2.0, 3, "ada")
+    for name in ("at once", "later", "to a closed socket", "at the end", "too much"):
+        sender.send(m.SendFrame(2 if name == "to a closed socket" else 1, name))
+        sender.after(functools.partial(reported.append, name))
+    assert sent == reported == ["at once"]
+    await until(lambda: len(sent) > 2)
+    sender.close()
+    assert reported == [name for name in sent if name != "to a closed socket"] and "too much" not in sent
+
+
+@pytest.mark.parametrize("answer", [[], None], ids=["plays", "fails"])
+async def test_a_move_at_which_the_adapter_fails_is_not_sent(answer):
+    adapter = Broken(Account(name="ada", url="ws://127.0.0.1:9/"), EmbeddedOptions())
+    adapter.answer = [m.Connected("ada", resumed=False)]
+    connection = Connection(adapter, Owner(), ConnectionSettings(backoff_first_s=60.0))
+    connection.start()
+    adapter.answer, sent = answer, []
+    connection.act(m.Act("t", "1", ("a",)), lambda: sent.append(True))
+    assert sent == ([] if answer is None else [True])
+    adapter.answer = []
+    await connection.aclose()
 
 
 class FailsAfterLogin(EmbeddedLobby):
