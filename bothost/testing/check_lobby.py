@@ -29,7 +29,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from bothost import messages as m
-from bothost.errors import ANY_FAILURE, UsageError, described
+from bothost.errors import ANY_FAILURE, UsageError, described, raised_at
 from bothost.lobbies.base import Account, Capabilities, LobbyAdapter, checked
 from bothost.testing import hostile
 from bothost.testing.check_strategy import Finding
@@ -117,7 +117,7 @@ async def check_lobby(kit: LobbyKit, *, seed: int = 0) -> LobbyReport:
         try:
             detail = await ask()
         except Exception as error:
-            detail = f"{type(error).__name__}: {error}"
+            detail = run.described(error)
         run.conclude(check, detail)
     run.findings += list(run.capabilities())
     return LobbyReport(kit.adapter.name, tuple(run.findings), len(run.requests), run.fed)
@@ -149,6 +149,11 @@ class _Run:
         broken, self._breaches = self._breaches, []
         problems = ([detail] if detail else []) + list(dict.fromkeys(broken))[:5]
         self.findings.append(Finding(check, self.kit.wish.game, not problems, "; ".join(problems)))
+
+    def described(self, error: Exception) -> str:
+        """An error, and the line of the adapter's package that raised it."""
+        at = raised_at(error, self.kit.adapter.__module__)
+        return f"{described(error)} ({at})" if at else described(error)
 
     def adapter(self, account: Account) -> LobbyAdapter:
         kind = self.kit.adapter
@@ -251,7 +256,7 @@ class _Run:
                 try:
                     checked(adapter.feed(item))
                 except Exception as error:
-                    return f"feed({repr(item)[:300]}) raised {type(error).__name__}: {error}"
+                    return f"feed({repr(item)[:300]}) raised {self.described(error)}"
         return None
 
     async def keeps_memory_bounded(self) -> str | None:

@@ -191,6 +191,8 @@ class LobbyPlayer:
         self._games.pop(event.table, None)
         self._views.pop(event.table, None)
         self._known.discard(event.table)
+        if self.pending is not None and self.pending.table == event.table:
+            self.pending = None
         self._seek_later(event)
 
     def _game(self, table: str, what: str) -> rules.Game | None:
@@ -199,7 +201,15 @@ class LobbyPlayer:
         return self._games.get(table)
 
     def _later(self, call: Callable[[], None], after_s: float) -> None:
-        self._alarms.add(asyncio.get_running_loop().call_later(after_s, call))
+        self._alarms.add(asyncio.get_running_loop().call_later(after_s, self._call, call))
+
+    def _call(self, call: Callable[[], None]) -> None:
+        """Call it. If it fails, ``until`` raises the error."""
+        try:
+            call()
+        except Exception as error:
+            self.driver.failure = self.driver.failure or error
+            self._changed.set()
 
 
 _BEFORE_CONNECTED = (

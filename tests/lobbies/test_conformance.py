@@ -36,7 +36,8 @@ def few_frames(monkeypatch):
 
 def broken(**changes):
     """The kit of the small lobby, with an adapter that differs in these members."""
-    return dataclasses.replace(KIT, adapter=type("Broken", (SmallLobby,), changes), timeout_s=3.0)
+    adapter = type("Broken", (SmallLobby,), {"__module__": __name__, **changes})
+    return dataclasses.replace(KIT, adapter=adapter, timeout_s=3.0)
 
 
 class Helper(SmallLobby):
@@ -113,6 +114,22 @@ def keeps_every_frame(self, item):
     return SmallLobby.feed(self, item)
 
 
+def raises_for(kind):
+    def feed(self, item):
+        if isinstance(item, kind):
+            raise KeyError("what the author forgot")
+        return SmallLobby.feed(self, item)
+
+    feed.__name__ = f"raises for {kind.__name__}"
+    return feed
+
+
+def ends_with_a_question(self, item):
+    outputs = SmallLobby.feed(self, item)
+    asked = [o for o in outputs if isinstance(o, m.ActionRequest)]
+    return [*outputs, *(m.TableEnded(o.table, "aborted") for o in asked)]
+
+
 def never_refused(self, item):
     return [o for o in SmallLobby.feed(self, item) if not isinstance(o, m.AuthFailed)]
 
@@ -131,6 +148,9 @@ def never_refused(self, item):
         (changes(m.HandEnded, table="another"), "plays a hand", "order: HandEnded of table another before Seated"),
         (tells(1, "place 0 a1"), "plays a hand", "seq: Delta from event"),
         (tells(0, "dance 0"), "plays a hand", "events: the game refuses"),
+        (raises_for(m.Seek), "plays a hand", "KeyError: 'what the author forgot' (test_conformance.py:"),
+        (raises_for(m.Act), "plays a hand", "KeyError: 'what the author forgot' (test_conformance.py:"),
+        (raises_for(m.Act), "comes back", "KeyError: 'what the author forgot' (test_conformance.py:"),
         (keeps_every_frame, "bounded memory", "bytes more after"),
         (never_refused, "needs_secret", "AuthFailed did not come"),
     ],
@@ -151,6 +171,7 @@ async def test_what_is_wrong_with_an_adapter_is_said(feed, check, said, request)
         (changes(m.Seated, rules={"board": 10}), "rules: Seated names rules that no game has"),
         (changes(m.Snapshot, view={"seq": 0}), "snapshot: the game refuses it"),
         (seated_before_the_login, "session: Seated without a session"),
+        (ends_with_a_question, "the end of a hand did not come"),
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )
