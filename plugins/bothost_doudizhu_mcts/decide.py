@@ -10,8 +10,9 @@ import msgspec
 import numpy as np
 
 from bothost import Budget, Decision, Evaluator, Model, ModelError, Player, Table, Trainer
-from bothost.rules import ActionArray, FloatArray, NativeView, Search, View, doudizhu, search
+from bothost.rules import ActionArray, FloatArray, Game, NativeView, Search, View, doudizhu, search
 from bothost_doudizhu_mcts import players
+from bothost_doudizhu_mcts.encode import supports
 from bothost_doudizhu_mcts.evaluated import LeafValues, address_of, search_on
 from bothost_doudizhu_mcts.network import Network
 from bothost_doudizhu_mcts.options import DEFAULT_ITERATIONS, PlayOptions
@@ -66,6 +67,11 @@ class DoudizhuMcts(Evaluator):
         if self.network is None:
             raise ModelError("doudizhu-mcts has no network to value moves", advice='use cnn = "on", and train one')
         return self.network.action_values(views, legal)
+
+    @classmethod
+    def supports(cls, game: Game) -> bool:
+        """Dou Dizhu with any rules, if the game has the encoder blocks in the version of the models."""
+        return game.name in cls.games and supports(game)
 
     @classmethod
     def trainer(cls) -> Mapping[str, type[Trainer]]:
