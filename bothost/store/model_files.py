@@ -58,17 +58,6 @@ def names(files: Mapping[str, Any]) -> None:
             raise ModelError(f"model file name {name!r} is not allowed", advice=_SAFE)
 
 
-def hashes(root: Path, wanted: Iterable[str]) -> dict[str, str]:
-    """Return name → sha256 of files in ``root``. Raises ModelError if one cannot be read."""
-    found = {}
-    for name in sorted(wanted):
-        try:
-            found[name] = weights.sha256_of(root / name)
-        except OSError as error:
-            raise ModelError(f"model file {root / name}: {error.strerror}") from error
-    return found
-
-
 def safetensors(path: Path) -> None:
     """Raise ModelError unless the header describes exactly the bytes that follow.
 

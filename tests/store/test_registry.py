@@ -262,13 +262,17 @@ def test_another_encoder_version_is_refused_before_anything_is_registered(sqlite
     assert sqlite_registry.versions() == []
 
 
+def hashes(folder, names):
+    return {name: weights.sha256_of(folder / name) for name in names}
+
+
 def damaged(tmp_path, change):
     """A copy of a model with one change, and a manifest that knows of it."""
     root, files = level(1)
     folder = tmp_path / "damaged"
     shutil.copytree(root, folder)
     change(folder)
-    return folder, model_files.hashes(folder, files)
+    return folder, hashes(folder, files)
 
 
 def cut(folder):
@@ -344,7 +348,7 @@ def test_parameters_that_are_not_finite_are_refused_for_every_strategy_that_ship
     shutil.copytree(shipped.path, folder)
     file = next(file for file in shipped.files if file.endswith(".safetensors"))
     poison(folder / file, value)
-    files = model_files.hashes(folder, shipped.files)
+    files = hashes(folder, shipped.files)
     with pytest.raises(ModelError, match=f"{file} is refused: .* has a number that is NaN or infinite"):
         sqlite_registry.add(strategy, folder, files, encoder_version=shipped.encoder_version, lineage={}, foreign=True)
     assert sqlite_registry.versions() == []
@@ -399,7 +403,7 @@ def test_a_file_larger_than_a_part_comes_back_whole(registry, tmp_path):
             raise NotImplementedError
 
     (tmp_path / "big.json").write_text(json.dumps(list(range(1_500_000))))
-    files = model_files.hashes(tmp_path, ["big.json"])
+    files = hashes(tmp_path, ["big.json"])
     made = registry.add(Any, tmp_path, files, encoder_version=None, lineage={})
     path = Path(registry.model(made).path) / "big.json"
     assert path.stat().st_size > 2 * (4 << 20) and path.read_bytes() == (tmp_path / "big.json").read_bytes()

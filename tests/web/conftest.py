@@ -10,6 +10,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from starlette.testclient import TestClient
 
 from bothost import rules
 from bothost.config import HostSettings, Settings, StoreSettings, WebSettings
@@ -17,9 +18,11 @@ from bothost.plugins import Plugins
 from bothost.store import DecisionRecord, EventsRecord, GameEndRecord, Store
 from bothost.testing.sample_rows import sample_decision, sample_game, write_rows
 from bothost.web import jobs
+from bothost.web.application import Web
 from bothost.web.jobs import Jobs
 from bothost.web.server import serving
 from bothost.web.site import Site
+from bothost.web.viewers import Viewers
 
 RATING = '''
     """Rates actions by their place among the legal ones, so that a test knows what each of them loses."""
@@ -129,6 +132,14 @@ def logged(settings: StoreSettings, tmp_path: Path):
             pool.submit(write_rows, settings, tmp_path, hands).result()
 
     return log
+
+
+@pytest.fixture
+def client(site: Site) -> Iterator[TestClient]:
+    """A browser of an operator."""
+    with TestClient(Web(site, Viewers(None, spectators=False)).application(), base_url="http://localhost") as made:
+        made.get("/api/session")
+        yield made
 
 
 @pytest.fixture

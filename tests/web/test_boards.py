@@ -5,14 +5,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from starlette.testclient import TestClient
 
 from bothost import rules
 from bothost.plugins import Plugins
-from bothost.web.application import STATIC, Web
+from bothost.web.application import STATIC
 from bothost.web.drawn import drawn
 from bothost.web.site import Site
-from bothost.web.viewers import Viewers
 
 DRAW = """async ({ module, view, views, legal = [] }) => {
     const [{ render, html }, { Board }, { t }] = await Promise.all(
@@ -50,13 +48,6 @@ def site(site, plugin):
     plugins = Plugins.load(plugin.parent)
     assert "nim" in plugins.boards, plugins.failures
     return Site(site.settings, site.store, plugins)
-
-
-@pytest.fixture
-def client(site):
-    with TestClient(Web(site, Viewers(None, spectators=False)).application(), base_url="http://localhost") as made:
-        made.get("/api/session")
-        yield made
 
 
 def test_the_files_of_a_board_are_served_and_no_others(client, plugin):

@@ -9,7 +9,6 @@ from urllib.parse import quote
 import pytest
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.testclient import TestClient
 
 from bothost import rules
 from bothost.cli.options import alias_resolver
@@ -19,11 +18,9 @@ from bothost.store import consent
 from bothost.store.registry import Registry
 from bothost.strategy import Budget, Table
 from bothost.web import opponents
-from bothost.web.application import Web
 from bothost.web.cloning import NEEDED
 from bothost.web.matches import LOBBY
 from bothost.web.players import COOKIE, Browser, Names
-from bothost.web.viewers import Viewers
 
 OURS = {"Origin": "http://localhost"}
 
@@ -67,12 +64,6 @@ def eve(site):
 
 def cookie(browser):
     return f"{browser.key}.{quote(browser.name)}"
-
-
-@pytest.fixture
-def client(site):
-    with TestClient(Web(site, Viewers(None, spectators=False)).application(), base_url=OURS["Origin"]) as made:
-        yield made
 
 
 @pytest.fixture

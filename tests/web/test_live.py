@@ -527,7 +527,8 @@ def test_markup_in_the_chat_is_text(page, served, logged, played, where):
         page.wait_for_selector(".said td:has-text('well played')")
 
 
-def test_a_player_learns_which_move_the_lobby_made_for_them_until_their_next_answer():
+def seat_that_was_late():
+    """A person's seat for which the lobby has moved, and which is asked again."""
     game = rules.game("othello")
     seat, events = Seat(game, "token", {}), tuple(game.new_state(1).events(0, 0))
     for frame in (
@@ -536,6 +537,11 @@ def test_a_player_learns_which_move_the_lobby_made_for_them_until_their_next_ans
         wire.Events("t1", "h1", 0, events, ask=wire.Ask(id="2", grant_ms=None, bank_ms=0)),
     ):
         seat.receive(wire.encode(frame), 0.0)
+    return seat
+
+
+def test_a_player_learns_which_move_the_lobby_made_for_them_until_their_next_answer():
+    seat = seat_that_was_late()
     assert seat.shown(0.0)["acted"] == {"reason": "timeout", "action": "d3"} and seat.shown(0.0)["notice"] == ""
     seat.act("2", "d3")
     assert seat.shown(0.0)["acted"] is None
@@ -543,15 +549,9 @@ def test_a_player_learns_which_move_the_lobby_made_for_them_until_their_next_ans
 
 def test_an_answer_that_comes_too_late_leaves_the_next_question_open():
     """The lobby moved, and asked the same seat again, while the answer was on its way."""
-    game = rules.game("othello")
-    seat, events = Seat(game, "token", {}), tuple(game.new_state(1).events(0, 0))
-    for frame in (
-        wire.HandStarted("t1", "h1", 0, ()),
-        wire.ServerActed("t1", "1", "d3", "timeout"),
-        wire.Events("t1", "h1", 0, events, ask=wire.Ask(id="2", grant_ms=None, bank_ms=0)),
-        wire.Rejected("t1", "1", "stale", "this question is answered, withdrawn or was never asked"),
-    ):
-        seat.receive(wire.encode(frame), 0.0)
+    seat = seat_that_was_late()
+    late = wire.Rejected("t1", "1", "stale", "this question is answered, withdrawn or was never asked")
+    seat.receive(wire.encode(late), 0.0)
     assert seat.shown(0.0)["ask"] == "2" and seat.shown(0.0)["notice"] == "too late: this turn is over"
 
 

@@ -51,13 +51,6 @@ CLICKABLE = {
 LABELS = {"☆": "black joker", "★": "red joker"}
 
 
-@pytest.fixture
-def client(site):
-    with TestClient(Web(site, Viewers(None, spectators=False)).application(), base_url=OURS["Origin"]) as made:
-        made.get("/api/session")
-        yield made
-
-
 def begin(client, **changes):
     wanted = {"name": "eve", "game": "othello", "opponents": ["rule-othello"]} | changes
     return client.post("/api/play", json=wanted, headers=OURS)

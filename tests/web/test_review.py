@@ -7,7 +7,6 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
-from starlette.testclient import TestClient
 
 from bothost import Budget, Decision, Table, rules
 from bothost.errors import PluginError, UsageError
@@ -16,7 +15,6 @@ from bothost.store import DecisionRecord
 from bothost.store.reader import iter_hands, iter_timelines
 from bothost.testing import misbehaving
 from bothost.web import review
-from bothost.web.application import Web
 from bothost.web.review import (
     LIKELIER,
     OF_PROBABILITY,
@@ -30,7 +28,7 @@ from bothost.web.review import (
     value_lost,
 )
 from bothost.web.site import Site
-from bothost.web.viewers import Viewer, Viewers
+from bothost.web.viewers import Viewer
 from bothost_baselines.random import FirstLegal
 
 
@@ -162,15 +160,13 @@ def test_an_opinion_is_json_whatever_a_strategy_puts_into_it():
     assert [row["visits"] for row in found["actions"]] == [3] + [None] * (len(legal) - 1)
 
 
-def test_a_hand_is_shown_whatever_its_statistics_are(site, logged, played):
+def test_a_hand_is_shown_whatever_its_statistics_are(client, logged, played):
     rows = played("othello", lambda number, legal: legal[0])
     for row in rows:
         if isinstance(row, DecisionRecord):
             row.stats = json.dumps({"candidates": {"d3": ["many", 0.5], "c4": [], "f5": 7}})
     logged(rows)
-    with TestClient(Web(site, Viewers(None, spectators=False)).application(), base_url="http://localhost") as client:
-        client.get("/api/session")
-        assert client.get(f"/api/hands/{name_of(rows)}").json()["decisions"]
+    assert client.get(f"/api/hands/{name_of(rows)}").json()["decisions"]
 
 
 def test_a_loss_is_measured_in_values_else_in_probability():
@@ -210,14 +206,12 @@ def test_the_thresholds_are_documented():
         assert [float(cell) for cell in line.strip("| ").split("|")[2:]] == list(limits)
 
 
-def test_progress_comes_as_a_stream_and_errors_in_words(site, rows):
-    with TestClient(Web(site, Viewers(None, spectators=False)).application(), base_url="http://localhost") as client:
-        client.get("/api/session")
-        stream = client.get(f"/api/hands/{name_of(rows)}/review?with=rating&seat=0").text
-        lines = [json.loads(line[6:]) for line in stream.splitlines() if line.startswith("data: ")]
-        assert lines[0]["of"] == lines[-2]["done"] == len(lines) - 2
-        refused = client.get(f"/api/hands/{name_of(rows)}/review?with=exec:sh")
-        assert refused.status_code == 400 and "exec:sh" in refused.json()["error"]
+def test_progress_comes_as_a_stream_and_errors_in_words(client, rows):
+    stream = client.get(f"/api/hands/{name_of(rows)}/review?with=rating&seat=0").text
+    lines = [json.loads(line[6:]) for line in stream.splitlines() if line.startswith("data: ")]
+    assert lines[0]["of"] == lines[-2]["done"] == len(lines) - 2
+    refused = client.get(f"/api/hands/{name_of(rows)}/review?with=exec:sh")
+    assert refused.status_code == 400 and "exec:sh" in refused.json()["error"]
 
 
 def test_in_the_browser(page, served, rows):

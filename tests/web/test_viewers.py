@@ -49,10 +49,8 @@ def test_with_a_password_a_visitor_sees_nothing_before_the_login(site):
 @pytest.mark.parametrize(
     "asked", ["since=soon", "until=9999-12-31", "results=perhaps", "before=zz", "players=a&" * 101]
 )
-def test_a_filter_that_names_nothing_or_too_much_is_refused(site, asked):
-    with TestClient(Web(site, Viewers(None, spectators=False)).application(), base_url=OURS["Origin"]) as client:
-        client.get("/api/session")
-        answer = client.get(f"/api/hands?{asked}")
+def test_a_filter_that_names_nothing_or_too_much_is_refused(client, asked):
+    answer = client.get(f"/api/hands?{asked}")
     assert answer.status_code == 400 and answer.json()["error"]
 
 
