@@ -22,6 +22,7 @@ from bothost.arena.luck import has_luck
 from bothost.arena.run import run_match
 from bothost.arena.spec import Build, MatchSpec
 from bothost.errors import BothostError, UsageError
+from bothost.plugins import import_failed
 from bothost.sequential import BettingTest
 from bothost.strategy import Model, PlayerLog, Strategy
 
@@ -124,10 +125,15 @@ def play(
 def gains(
     strategy: type[Strategy], log: PlayerLog, lineage: Json, challenger: Model, champion: Model
 ) -> Iterator[float] | None:
-    """The trainer's estimate of the challenger's gain on each held-out hand. None: a match decides."""
+    """The trainer's estimate of the challenger's gain on each held-out hand. None: a match decides.
+
+    Raises UsageError if a module is missing for a challenger that imitates.
+    """
     try:
         trainer = strategy.trainer()
-    except ImportError:
+    except ImportError as error:
+        if "log" in lineage.get("training", lineage):
+            raise import_failed(f"comparing models of {strategy.name}", error) from error
         return None
     if trainer is None or isinstance(trainer, Mapping) or not trainer.learns_from_log:
         return None

@@ -3,7 +3,29 @@
 import pytest
 
 from bothost.cli.arena import build
-from bothost.retrain.gate import GateSettings, play
+from bothost.errors import UsageError
+from bothost.retrain.gate import GateSettings, gains, play
+from bothost.strategy import Model, Strategy
+
+
+class WithoutTorch(Strategy):
+    name, version, games = "without-torch", "1", ("*",)
+
+    @classmethod
+    def trainer(cls):
+        raise ModuleNotFoundError("No module named 'torch'", name="torch")
+
+    def player(self, table):
+        raise NotImplementedError
+
+
+def test_a_clone_is_not_judged_by_a_match_where_its_trainer_cannot_be_imported():
+    model = Model("without-torch", "r1", "0" * 64, None)
+    assert gains(WithoutTorch, None, {"kind": "retrain"}, model, model) is None
+    for lineage in ({"log": {}}, {"kind": "import", "training": {"log": {}}}):
+        with pytest.raises(UsageError, match="comparing models of without-torch needs torch") as caught:
+            gains(WithoutTorch, None, lineage, model, model)
+        assert caught.value.advice == 'pip install "bothost[train]"'
 
 
 def test_the_gate_of_mahjong_tests_points_less_luck():
