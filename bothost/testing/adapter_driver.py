@@ -18,7 +18,7 @@ from collections.abc import Callable
 from typing import Any, Self, TypeVar
 
 from bothost import messages as m
-from bothost.errors import AuthError, LobbyUnreachable
+from bothost.errors import ANY_FAILURE, AuthError, LobbyUnreachable, PluginError, described, raised_at
 from bothost.host.transport import Effects
 from bothost.lobbies.base import LobbyAdapter, checked
 
@@ -40,7 +40,7 @@ class AdapterDriver:
         self.adapter = adapter
         self.listener = listener
         self.failure: Exception | None = None
-        """The first exception that the adapter raised, or the error in its outputs."""
+        """The first failure of the adapter."""
         self.inputs: list[m.Input] = []
         """All inputs of the adapter, oldest first."""
         self.outputs: list[m.Output] = []
@@ -51,7 +51,7 @@ class AdapterDriver:
         """Every event, oldest first."""
         self.frames: list[tuple[str, str | bytes]] = []
         """Every frame, oldest first: ("in" | "out", data)."""
-        self._events: asyncio.Queue[m.Event] = asyncio.Queue()
+        self._events: asyncio.Queue[m.Event | PluginError] = asyncio.Queue()
         self._effects = Effects(self.do, FRAME_BYTES, open_timeout_s)
 
     async def __aenter__(self) -> Self:
@@ -61,14 +61,15 @@ class AdapterDriver:
         await self.aclose()
 
     def do(self, item: m.Input) -> None:
-        """Feed one input or command, and perform the outputs."""
+        """Feed one input or command, and perform the outputs. Raises PluginError."""
         self.inputs.append(item)
         if isinstance(item, m.Frame):
             self.frames.append(("in", item.data))
         try:
-            outputs = checked(self.adapter.feed(item))
-        except Exception as error:
+            outputs = fed(self.adapter, item)
+        except PluginError as error:
             self.failure = self.failure or error
+            self._events.put_nowait(error)
             raise
         self.outputs += outputs
         for output in outputs:
@@ -77,13 +78,15 @@ class AdapterDriver:
     async def expect(self, kind: type[Wanted], timeout_s: float = 10.0) -> Wanted:
         """Wait for the next event of this kind, and skip others.
 
-        Raises AuthError or LobbyUnreachable if the adapter reports such an end instead, and LobbyUnreachable if no
-        event comes in time.
+        Raises AuthError or LobbyUnreachable if the adapter reports such an end instead, PluginError if it fails, and
+        LobbyUnreachable if no event comes in time.
         """
         try:
             async with asyncio.timeout(timeout_s):
                 while True:
                     event = await self._events.get()
+                    if isinstance(event, PluginError):
+                        raise event
                     if isinstance(event, kind):
                         return event
                     _raise_for_end(event)
@@ -110,6 +113,16 @@ class AdapterDriver:
             self.events.append(output)
             self._events.put_nowait(output)
             self.listener(output)
+
+
+def fed(adapter: LobbyAdapter, item: m.Input) -> list[m.Output]:
+    """What an adapter makes of an input. Raises PluginError, which names the line, if it raises or returns nonsense."""
+    try:
+        return checked(adapter.feed(item))
+    except ANY_FAILURE as error:
+        at = raised_at(error, type(adapter).__module__)
+        message = f"feed({type(item).__name__}) raised {described(error)}{f' ({at})' if at else ''}"
+        raise PluginError(adapter.name, message) from error
 
 
 def _raise_for_end(event: m.Event) -> None:

@@ -29,9 +29,10 @@ from typing import Any, TypeVar
 import msgspec
 
 from bothost import messages as m
-from bothost.errors import ANY_FAILURE, UsageError, described, raised_at
-from bothost.lobbies.base import Account, Capabilities, LobbyAdapter, checked
+from bothost.errors import ANY_FAILURE, BothostError, PluginError, UsageError, described
+from bothost.lobbies.base import Account, Capabilities, LobbyAdapter
 from bothost.testing import hostile
+from bothost.testing.adapter_driver import fed
 from bothost.testing.check_strategy import Finding
 from bothost.testing.lobby_player import LobbyPlayer
 
@@ -117,7 +118,7 @@ async def check_lobby(kit: LobbyKit, *, seed: int = 0) -> LobbyReport:
         try:
             detail = await ask()
         except Exception as error:
-            detail = run.described(error)
+            detail = str(error) if isinstance(error, BothostError) else described(error)
         run.conclude(check, detail)
     run.findings += list(run.capabilities())
     return LobbyReport(kit.adapter.name, tuple(run.findings), len(run.requests), run.fed)
@@ -149,11 +150,6 @@ class _Run:
         broken, self._breaches = self._breaches, []
         problems = ([detail] if detail else []) + list(dict.fromkeys(broken))[:5]
         self.findings.append(Finding(check, self.kit.wish.game, not problems, "; ".join(problems)))
-
-    def described(self, error: Exception) -> str:
-        """An error, and the line of the adapter's package that raised it."""
-        at = raised_at(error, self.kit.adapter.__module__)
-        return f"{described(error)} ({at})" if at else described(error)
 
     def adapter(self, account: Account) -> LobbyAdapter:
         kind = self.kit.adapter
@@ -254,9 +250,9 @@ class _Run:
                 item = next(source)
                 self.fed += 1
                 try:
-                    checked(adapter.feed(item))
-                except Exception as error:
-                    return f"feed({repr(item)[:300]}) raised {self.described(error)}"
+                    fed(adapter, item)
+                except PluginError as error:
+                    return f"{repr(item)[:300]}: {error}"
         return None
 
     async def keeps_memory_bounded(self) -> str | None:
@@ -332,7 +328,7 @@ class _Run:
             raise RuntimeError(NOT_PLAYED)
         adapter = self.adapter(self.account)
         for item in self.inputs[:count]:
-            checked(adapter.feed(item))
+            fed(adapter, item)
         return adapter
 
     # --------------------------------------------------------------------------------------------------- capabilities

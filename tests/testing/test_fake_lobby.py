@@ -11,7 +11,7 @@ import pytest
 
 from bothost import messages as m
 from bothost import rules
-from bothost.errors import AuthError, LobbyUnreachable
+from bothost.errors import AuthError, LobbyUnreachable, PluginError
 from bothost.lobbies.base import Account
 from bothost.lobbies.embedded import EmbeddedLobby, EmbeddedOptions
 from bothost.lobbies.embedded import protocol as wire
@@ -105,6 +105,22 @@ async def test_a_lobby_that_never_answers_is_given_up():
     async with FakeLobby(TOKENS, script=script) as lobby, driver(lobby, hello_timeout_s=0.05) as ada:
         ada.do(m.Authenticate())
         assert "hello" in (await ada.expect(m.Disconnected)).reason
+
+
+@pytest.mark.parametrize("kind", [m.SocketOpened, m.Frame])
+async def test_an_adapter_that_fails_is_not_a_lobby_that_cannot_be_reached(kind):
+    class Forgetful(EmbeddedLobby):
+        def feed(self, item):
+            if isinstance(item, kind):
+                raise KeyError("what the author forgot")
+            return super().feed(item)
+
+    async with FakeLobby(TOKENS) as lobby:
+        account = Account(name="ada", url=lobby.url, token=TOKENS["ada"])
+        async with AdapterDriver(Forgetful(account, EmbeddedOptions())) as ada:
+            ada.do(m.Authenticate())
+            with pytest.raises(PluginError, match=rf"feed\({kind.__name__}\) raised KeyError.*test_fake_lobby.py:"):
+                await ada.expect(m.Connected)
 
 
 # --------------------------------------------------------------------------------------------------------- with faults
