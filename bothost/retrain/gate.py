@@ -132,7 +132,7 @@ def gains(
     try:
         trainer = strategy.trainer()
     except ImportError as error:
-        if "log" in lineage.get("training", lineage):
+        if "log" in (lineage.get("training", lineage) or {}):
             raise import_failed(f"comparing models of {strategy.name}", error) from error
         return None
     if trainer is None or isinstance(trainer, Mapping) or not trainer.learns_from_log:

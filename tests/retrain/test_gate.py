@@ -21,7 +21,8 @@ class WithoutTorch(Strategy):
 
 def test_a_clone_is_not_judged_by_a_match_where_its_trainer_cannot_be_imported():
     model = Model("without-torch", "r1", "0" * 64, None)
-    assert gains(WithoutTorch, None, {"kind": "retrain"}, model, model) is None
+    for lineage in ({}, {"kind": "retrain"}, {"kind": "import", "training": None}):
+        assert gains(WithoutTorch, None, lineage, model, model) is None
     for lineage in ({"log": {}}, {"kind": "import", "training": {"log": {}}}):
         with pytest.raises(UsageError, match="comparing models of without-torch needs torch") as caught:
             gains(WithoutTorch, None, lineage, model, model)
