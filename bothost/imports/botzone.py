@@ -19,6 +19,7 @@ import msgspec
 from bothost.imports import mahjong_text, turns
 from bothost.imports.files import document, lines
 from bothost.imports.record import BadRecord, Found, HandRecord, Records
+from bothost.lobbies.frames import plain_text
 from bothost.messages import PlayerInfo
 
 _ID = re.compile(r"[!-~]{1,200}")
@@ -155,6 +156,7 @@ def _players(value: Any) -> tuple[PlayerInfo, ...]:
         shown = ""
         if isinstance(named, dict):
             shown = str(named.get("name") or "")
+            shown = shown if shown.isprintable() else plain_text(shown)  # such as an emoji of several characters
             named = named.get("_id") or named.get("id") or shown
         if isinstance(named, str) and named and len(named) <= 200:
             found.append(PlayerInfo(named, seat, (shown or named)[:200], bot))

@@ -144,7 +144,7 @@ def seated(record: HandRecord, seats: int, origin: Origin) -> tuple[tuple[Player
         name = given.get(seat, f"seat-{seat}")
         info = named.get(seat) or PlayerInfo(name, seat, name)
         if not info.player.isprintable() or not info.name.isprintable():
-            raise BadRecord(f"the name of seat {seat} holds control characters")
+            raise BadRecord(f"the name of seat {seat} holds characters that cannot be shown")
         infos.append(msgspec.structs.replace(info, consents=origin.consents))
     return tuple(infos), named.keys() | given.keys() >= set(range(seats))
 

@@ -100,6 +100,22 @@ def test_dou_dizhu(bidding):
         assert found.players[0].name == "ada" and found.players[0].bot
 
 
+def test_a_player_may_be_called_anything(tmp_path: Path):
+    told = reversi_match()
+    told["players"] = [
+        {"type": "user", "user": {"_id": "5f01", "name": "一\u3000人"}},
+        {"type": "user", "user": {"_id": "5f02", "name": "\U0001f469\u200d\U0001f680"}},
+    ]
+    path = tmp_path / "match.json"
+    path.write_text(json.dumps(told))
+    (found,) = read(path)
+    assert [(who.player, who.name) for who in found.record.players] == [
+        ("5f01", "一 人"),
+        ("5f02", "\U0001f469\U0001f680"),
+    ]
+    assert check(path).imported == 1
+
+
 def test_one_hand_of_dou_dizhu_may_be_unknown():
     told, state = doudizhu_match(1)
     for entry in told["logs"][::2]:
