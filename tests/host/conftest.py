@@ -1,6 +1,8 @@
 """A host and an embedded lobby in one event loop, on a fresh SQLite file."""
 
+import asyncio
 import contextlib
+import sys
 from pathlib import Path
 
 import pytest
@@ -45,6 +47,31 @@ class Kit(Hosting):
         ) as server:
             self.url = server.url
             yield server
+
+
+@pytest.fixture
+def killable(tmp_path):
+    """Makes hosts of ada, bob and cyd at a lobby, as a context. It gives what starts one and returns its process id."""
+
+    @contextlib.asynccontextmanager
+    async def made(lobby):
+        zygote = await asyncio.create_subprocess_exec(
+            *(sys.executable, Path(__file__).with_name("kill_zygote.py"), tmp_path, lobby.url, "before_send"),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+        )
+
+        async def start():
+            zygote.stdin.write(b"start\n")
+            return int(await asyncio.wait_for(zygote.stdout.readline(), 60))
+
+        try:
+            yield start
+        finally:
+            zygote.stdin.close()
+            await asyncio.wait_for(zygote.wait(), 60)
+
+    return made
 
 
 @pytest.fixture

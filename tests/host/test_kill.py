@@ -4,9 +4,7 @@ import asyncio
 import os
 import random
 import signal
-import sys
 from collections import Counter
-from pathlib import Path
 
 from bothost.lobbies.embedded import protocol as wire
 from bothost.testing.fake_lobby import FakeLobby
@@ -15,42 +13,25 @@ NAMES = ("ada", "bob", "cyd")
 KILLS = 10
 
 
-async def test_kills_lose_no_move_and_double_none(kit, tmp_path):
+async def test_kills_lose_no_move_and_double_none(kit, killable):
     rng = random.Random(20)
     async with FakeLobby({name: name * 3 for name in NAMES}, grant_ms=60_000, hands=2) as lobby:
-        zygote = await asyncio.create_subprocess_exec(
-            sys.executable,
-            str(Path(__file__).with_name("kill_zygote.py")),
-            str(tmp_path),
-            lobby.url,
-            "before_send",
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-        )
-        try:
+        async with killable(lobby) as start:
             for _ in range(KILLS):
                 moves = moves_of(lobby)
-                host = await start(zygote)
+                host = await start()
                 if rng.random() < 0.8:  # else at some moment of its start
                     await lobby.until(lambda: moves_of(lobby) > moves, 60)  # noqa: B023 (awaited here)
                 await asyncio.sleep(rng.uniform(0.0, 0.4))
                 os.kill(host, signal.SIGKILL)
-            host = await start(zygote)
+            host = await start()
             hands = ended(lobby)
             await lobby.until(lambda: ended(lobby) >= hands + 6 and moves_of(lobby) > 150, 100)
             os.kill(host, signal.SIGTERM)
             os.kill(host, signal.SIGTERM)
-        finally:
-            zygote.stdin.close()
-            await asyncio.wait_for(zygote.wait(), 30)
         every_move_has_one_row(kit, lobby)
         no_second_opinions(lobby)
         hands_went_on_under_their_ids(kit)
-
-
-async def start(zygote):
-    zygote.stdin.write(b"start\n")
-    return int(await asyncio.wait_for(zygote.stdout.readline(), 60))
 
 
 def moves_of(lobby):

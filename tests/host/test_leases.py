@@ -5,11 +5,9 @@ import contextlib
 import os
 import random
 import signal
-import sys
 import threading
 import time
 import types
-from pathlib import Path
 
 import httpx
 import msgspec
@@ -408,22 +406,12 @@ def test_a_standby_waits_until_the_data_dir_is_free(tmp_path):
     waiting.join()
 
 
-async def test_after_kill_9_another_host_takes_over_when_the_lease_has_expired(kit, pair, tmp_path):
+async def test_after_kill_9_another_host_takes_over_when_the_lease_has_expired(kit, pair, killable):
     names = ("ada", "bob", "cyd")
     async with FakeLobby({name: name * 3 for name in names}, grant_ms=60_000, hands=2) as lobby:
         kit.url = lobby.url
-        zygote = await asyncio.create_subprocess_exec(
-            sys.executable,
-            str(Path(__file__).with_name("kill_zygote.py")),
-            str(tmp_path),
-            lobby.url,
-            "before_send",
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-        )
-        try:
-            zygote.stdin.write(b"start\n")
-            victim = int(await asyncio.wait_for(zygote.stdout.readline(), 60))
+        async with killable(lobby) as start:
+            victim = await start()
             await lobby.until(lambda: len(lobby.frames) > 60, 60)
             os.kill(victim, signal.SIGKILL)
             with Store.open(kit.store_settings) as store, store.begin() as connection:
@@ -434,6 +422,3 @@ async def test_after_kill_9_another_host_takes_over_when_the_lease_has_expired(k
                 await kit.until(lambda: connected(heir))
                 assert now_us() >= expires_us and time.monotonic() - began >= TTL_S
                 await kit.until(lambda: len(connected(heir)) == 3 and heir.runner.counters.hands >= 3)
-        finally:
-            zygote.stdin.close()
-            await asyncio.wait_for(zygote.wait(), 60)

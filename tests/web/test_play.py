@@ -227,6 +227,12 @@ async def test_who_leaves_a_game_that_is_over_has_not_left_it(site):
     assert not match.left
 
 
+def at_a_question(site):
+    seat = Seat(rules.game("othello"), "a-token", {})
+    seat.view, seat.ask = seat.game.new_state(1).view(0), wire.Ask("1", 0, 0)
+    return Match(site, Viewer(kind="operator"), seat)
+
+
 async def test_an_adviser_that_starts_while_the_game_ends_is_closed(site, monkeypatch):
     started, may_go, closed = threading.Event(), threading.Event(), []
 
@@ -245,11 +251,9 @@ async def test_an_adviser_that_starts_while_the_game_ends_is_closed(site, monkey
 
     monkeypatch.setattr(matches.websockets, "connect", connect)
     monkeypatch.setattr(hints, "adviser", adviser)
-    seat = Seat(rules.game("othello"), "a-token", {})
-    match = Match(site, Viewer(kind="operator"), seat)
+    match = at_a_question(site)
     playing = asyncio.create_task(match.play("ws://nowhere", contextlib.nullcontext(), bool))
     await asyncio.sleep(0)
-    seat.view, seat.ask = seat.game.new_state(1).view(0), wire.Ask("1", 0, 0)
     hint = asyncio.create_task(match.hint("random"))
     await asyncio.to_thread(started.wait, 5)
     playing.cancel()
@@ -263,9 +267,7 @@ async def test_an_adviser_that_starts_while_the_game_ends_is_closed(site, monkey
 
 async def test_an_adviser_in_a_process_of_its_own_advises_again_and_again(site, monkeypatch):
     monkeypatch.setattr(FirstLegal, "execution", "process")
-    seat = Seat(rules.game("othello"), "a-token", {})
-    match = Match(site, Viewer(kind="operator"), seat)
-    seat.view, seat.ask = seat.game.new_state(1).view(0), wire.Ask("1", 0, 0)
+    match = at_a_question(site)
     for _ in range(3):
         assert (await match.hint("first-legal"))["actions"]
         await asyncio.sleep(0.1)
@@ -285,9 +287,7 @@ async def test_an_adviser_that_hangs_is_left_behind(site, monkeypatch):
 
     monkeypatch.setattr(hints, "HANGS_S", 0.2)
     monkeypatch.setattr(hints, "adviser", adviser)
-    seat = Seat(rules.game("othello"), "a-token", {})
-    match = Match(site, Viewer(kind="operator"), seat)
-    seat.view, seat.ask = seat.game.new_state(1).view(0), wire.Ask("1", 0, 0)
+    match = at_a_question(site)
     with pytest.raises(PluginError, match="first-legal: it has not answered within"):
         await match.hint("first-legal")
     with pytest.raises(UsageError, match="first-legal has not answered the last question yet"):
@@ -298,9 +298,7 @@ async def test_an_adviser_that_hangs_is_left_behind(site, monkeypatch):
 
 
 async def test_a_level_that_does_not_exist_gets_no_thread(site):
-    seat = Seat(rules.game("othello"), "a-token", {})
-    match = Match(site, Viewer(kind="operator"), seat)
-    seat.view, seat.ask = seat.game.new_state(1).view(0), wire.Ask("1", 0, 0)
+    match = at_a_question(site)
     for number in range(3):
         with pytest.raises(ModelError, match="no version or level"):
             await match.hint(f"random:{number}")
@@ -316,9 +314,7 @@ async def test_a_game_works_out_one_hint_at_a_time(site, monkeypatch):
         return {}
 
     monkeypatch.setattr(hints.Adviser, "hint", hint)
-    seat = Seat(rules.game("othello"), "a-token", {})
-    match = Match(site, Viewer(kind="operator"), seat)
-    seat.view, seat.ask = seat.game.new_state(1).view(0), wire.Ask("1", 0, 0)
+    match = at_a_question(site)
     first = asyncio.create_task(match.hint("random"))
     await started.wait()
     for address in ("random", "first-legal"):
