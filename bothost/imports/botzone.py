@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -28,16 +28,17 @@ _ID = re.compile(r"[!-~]{1,200}")
 def read(path: Path) -> Records:
     """Yield the matches of a file in any of the three forms."""
     rest = lines(path)
-    first = next(rest, None)
-    if first is None:
+    start = list(islice(rest, 2))
+    if not start:
         return
-    if first[1].startswith("Match"):
-        yield from mahjong_text.read(chain([first], rest))
-    elif _json(first[1]) is not None:
-        for number, text in chain([first], rest):
+    first, second = _json(start[0][1]), _json(start[-1][1])
+    if start[0][1].startswith("Match"):
+        yield from mahjong_text.read(chain(start, rest))
+    elif first is None and ((whole := _json(document(path))) is not None or second is None):
+        yield from _found(1, whole)
+    else:  # a match on each line, of which the first may be damaged
+        for number, text in chain(start, rest):
             yield from _found(number, _json(text))
-    else:
-        yield from _found(1, _json(document(path)))
 
 
 def _json(text: str | bytes) -> Any:
@@ -48,7 +49,10 @@ def _json(text: str | bytes) -> Any:
 
 
 def _found(line: int, value: Any) -> Iterator[Found]:
-    """Yield the matches of one JSON value: one match, or a list."""
+    """Yield the matches of one JSON value: one match, or a list. None: it is not JSON."""
+    if value is None:
+        yield Found(line, None, "this is neither JSON nor the text of a competition")
+        return
     several = isinstance(value, list) and not any(isinstance(each, dict) and "output" in each for each in value)
     for each in value if several and value else [value]:
         try:

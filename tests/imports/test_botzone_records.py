@@ -23,6 +23,7 @@ from bothost.imports.rebuild import Origin, play
 from bothost.imports.turns import Turn, record
 
 ORIGIN = Origin(lobby="imported", format="botzone", file="", line=0)
+NO_JSON = "this is neither JSON nor the text of a competition"
 REAL = [path for path in SHARED.glob("mcr_*")] if SHARED.is_dir() else []
 
 
@@ -153,6 +154,20 @@ def test_reversi_and_one_document_over_many_lines(tmp_path: Path):
     assert check(path).imported == 2
 
 
+def test_a_damaged_line_costs_no_other_line(tmp_path: Path):
+    path = tmp_path / "matches.jsonl"
+    text = json.dumps(reversi_match())
+    for number in range(3):
+        broken = [text] * 3
+        broken[number] = text[:-9]
+        path.write_text("\n".join(broken))
+        report = check(path)
+        assert (report.imported, report.already) == (1, 1)
+        assert [(each.line, each.reason) for each in report.broken] == [(number + 1, NO_JSON)]
+    path.write_text(json.dumps(reversi_match(), indent=1)[:-9])
+    assert [(each.line, each.reason) for each in check(path).broken] == [(1, NO_JSON)]
+
+
 def test_what_does_not_fit_is_named():
     told, _ = doudizhu_match(3)
     cases = []
@@ -208,7 +223,7 @@ def test_nonsense_is_listed_and_nothing_is_raised(tmp_path: Path):
     assert [each.line for each in found] == list(range(1, len(lines) + 1))
     assert all(each.record is None and each.why for each in found)
     path.write_text("no json at all")
-    assert [each.why for each in read(path)] == ["this is neither a match log nor a judge log of Botzone"]
+    assert [each.why for each in read(path)] == [NO_JSON]
     assert record([Turn({0: {"x": -1, "y": -1}}, {0: {"x": 5, "y": 3}})], initdata={}, scores=None).actions == (
         (0, "f4"),
     )
