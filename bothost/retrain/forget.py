@@ -11,7 +11,7 @@ from bothost.export.folder import aside, readable
 from bothost.export.forget import forget as forget_in_export
 from bothost.export.forget import without
 from bothost.messages import Json
-from bothost.retrain.job import KEPT, REQUEST
+from bothost.retrain.job import REQUEST, remove_derived
 from bothost.retrain.task import DATASET
 
 
@@ -31,9 +31,7 @@ def forget(job: Path, game_ids: Collection[bytes], names: Collection[str] = ()) 
         return 0
     gone = forget_in_export(job / DATASET, game_ids, names)
     if gone:
-        for path in job.iterdir():
-            if path.is_dir() and path.name not in KEPT:
-                shutil.rmtree(path)
+        remove_derived(job)
     return gone
 
 

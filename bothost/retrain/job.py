@@ -9,7 +9,8 @@
     result.json       written last
     promotion.pending until the job's promotion was tried, if it was asked for
 
-Trainers derive all other folders from the dataset, and make them again if they are missing.
+Trainers derive all other folders from the dataset, and make them again if they are missing. A finished job has none:
+encoded hands may take gigabytes.
 """
 
 from __future__ import annotations
@@ -122,7 +123,15 @@ def retrain(
         if promotes:
             (out / PENDING).touch()
         _write(out / RESULT, result)
+        remove_derived(out)
         return result
+
+
+def remove_derived(out: Path) -> None:
+    """Remove the folders that the trainer derived from the dataset."""
+    for path in out.iterdir():
+        if path.is_dir() and path.name not in KEPT:
+            shutil.rmtree(path)
 
 
 def new_decisions(store: Store, request: Request) -> tuple[int, int]:

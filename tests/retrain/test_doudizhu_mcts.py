@@ -13,6 +13,7 @@ from bothost import rules
 from bothost.config import StoreSettings
 from bothost.errors import UsageError
 from bothost.plugins import Plugins
+from bothost.retrain.dataset import Dataset
 from bothost.retrain.job import Request, Tools, retrain
 from bothost.retrain.replay import Replayer
 from bothost.store import DecisionRecord, Store, schema
@@ -20,6 +21,7 @@ from bothost.store.query import HandQuery
 from bothost.store.reader import iter_hands, iter_timelines
 from bothost.store.registry import Registry
 from bothost_doudizhu_mcts import records
+from bothost_doudizhu_mcts.logged import write
 
 from .conftest import fill, hand
 
@@ -119,7 +121,7 @@ def test_the_network_learns_from_logged_searches_and_becomes_the_challenger(afte
     player = tools.plugins.resolve("doudizhu-mcts:challenger", {"cnn": "only"}).make()
     assert player.network.model.sha256 == result["sha256"]
 
-    found = records.load(tmp_path / "job" / "records")
+    found = records.load(write(Dataset(tmp_path / "job" / "dataset", "doudizhu-mcts"), tmp_path / "records"))
     assert [made["command"] for made in found.made_by] == ["logged games"]
     manifest = json.loads((tmp_path / "job/dataset/meta/info.json").read_text())
     assert 0 < len(found) <= manifest["rows"] - manifest["splits"].get("test", 0)
