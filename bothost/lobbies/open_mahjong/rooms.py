@@ -138,7 +138,7 @@ def fits(room: wire.Room, wish: m.Json, minimum: int) -> bool:
     """Whether a room fits the attributes of a wish."""
     if not is_ours(room) or room.is_game_running or len(room.player_list) >= room.max_player:
         return False
-    if room.has_password != bool(wish.get("password")) or wish.get("room_name", room.room_name) != room.room_name:
+    if room.has_password != bool(wish.get("password")) or str(wish.get("room_name", room.room_name)) != room.room_name:
         return False
     return room.hepai_limit == minimum
 

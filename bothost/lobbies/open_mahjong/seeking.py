@@ -59,7 +59,7 @@ class Seeker:
 
     def _enter(self, seek: Seek, room: str) -> list[m.Output]:
         seek.room = room
-        password = seek.wish.attributes.get("password", "")
+        password = str(seek.wish.attributes.get("password", ""))
         return [self._session.send("room/join_room", room_id=room, password=password)]
 
     def _open_room(self, seek: Seek) -> list[m.Output]:
@@ -68,9 +68,9 @@ class Seeker:
         seek.room, seek.created = "", True
         room = self._session.send(
             "room/create_GB_room",
-            roomname=wish.get("room_name", options.room_name),
+            roomname=str(wish.get("room_name", options.room_name)),
             gameround=wish.get("game_round", options.game_round),
-            password=wish.get("password", ""),
+            password=str(wish.get("password", "")),
             roundTimerValue=options.round_timer,
             stepTimerValue=options.step_timer,
             tips=False,

@@ -119,7 +119,7 @@ def fits(room: wire.Room, wish: m.Json) -> bool:
     """Whether a room fits the attributes of a wish."""
     if room.status != "waiting" or room.mode != "human_vs_human":
         return False
-    return room.has_password == bool(wish.get("password")) and wish.get("name") in (None, room.name)
+    return room.has_password == bool(wish.get("password")) and str(wish.get("name", room.name)) == room.name
 
 
 def public(wish: m.Json) -> m.Json:

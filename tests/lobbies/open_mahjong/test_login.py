@@ -119,6 +119,15 @@ def test_a_room_that_fits_is_entered_and_we_say_ready():
     assert said(bench.fire("begin")) == [{"type": "room/set_ready", "room_id": "7", "ready": True}]
 
 
+def test_a_name_or_a_password_of_digits_is_a_text():
+    bench = Bench().connect()
+    bench.feed(m.Seek("s", m.Wish("mahjong", {}, {"room_name": 17, "password": 1234})))
+    ours = ROOM | {"room_id": "7", "player_list": [OTHERS[0]], "room_name": "17", "has_password": True}
+    assert said(bench.hear("room/get_room_list", room_list=[ours]))[0]["password"] == "1234"
+    (create,) = said(bench.hear("tips", success=False, message="full"))
+    assert (create["roomname"], create["password"]) == ("17", "1234")
+
+
 def test_a_room_with_an_endless_name_hides_no_other():
     bench = Bench().connect()
     bench.feed(m.Seek("s", m.Wish("mahjong")))

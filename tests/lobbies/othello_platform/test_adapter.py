@@ -82,6 +82,15 @@ def test_a_full_room_means_the_next_one_then_our_own():
     assert said(adapter.feed(reply(create, 201, id=6)))[0] == {"type": "room_join", "payload": {"roomId": 6}}
 
 
+def test_a_room_may_be_called_by_a_number():
+    adapter, _ = ready()
+    (listing,) = calls(adapter.feed(m.Seek("s", m.Wish("othello", {}, {"mode": "room", "name": 17}))))
+    items = [
+        {"id": n, "name": name, "mode": "human_vs_human", "status": "waiting"} for n, name in ((4, "1"), (5, "17"))
+    ]
+    assert said(adapter.feed(reply(listing, 200, items=items)))[0]["payload"] == {"roomId": 5}
+
+
 def test_a_cancelled_seek_leaves_queue_and_room():
     adapter, _ = ready()
     seek(adapter)
