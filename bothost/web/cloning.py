@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-import shutil
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,7 +19,7 @@ from bothost.store import consent
 from bothost.store.query import HandQuery
 from bothost.store.reader import hands_by_game
 from bothost.store.registry import Registry
-from bothost.web.jobs import LONGEST_S, Jobs
+from bothost.web.jobs import Jobs
 from bothost.web.opponents import LOBBY
 from bothost.web.players import Names
 from bothost.web.request_body import body
@@ -94,8 +92,8 @@ class Cloning:
             raise UsageError(f"{name} has played {hands} hands of {wanted.game}", advice=f"play {NEEDED - hands} more")
         if wanted.consents:
             await asyncio.to_thread(Names(self._site.store).agree, name)
-        commands, clean = await asyncio.to_thread(self._commands, name, wanted)
-        return JSONResponse({"job": self._jobs.start(_job(name), commands, after=clean).id})
+        commands = await asyncio.to_thread(self._commands, name, wanted)
+        return JSONResponse({"job": self._jobs.start(_job(name), commands).id})
 
     async def revoke(self, request: Request) -> Response:
         """The viewer takes back the consent to be imitated. Clones that exist stay."""
@@ -103,30 +101,20 @@ class Cloning:
         await asyncio.to_thread(Names(self._site.store).agree, name, granted=False)
         return JSONResponse({})
 
-    def _commands(self, name: str, wanted: Clone) -> tuple[list[list[str]], Callable[[], None]]:
-        """The commands that train and register a clone, and what cleans up after them, whether they succeed or not."""
-        _remove_old(self._site.settings.host.data_dir / "clones")
+    def _commands(self, name: str, wanted: Clone) -> list[list[str | Path]]:
+        """The commands that train and register a clone."""
         plain = name if name.isascii() else "clone"  # versions are file names and parts of addresses
         version = f"{plain}-{len(clones_of(self._site, name)) + 1}-{secrets.token_hex(4)}"
-        folder = self._site.settings.host.data_dir.resolve() / "clones" / version
-        train = ["train", STRATEGY, "--player", name, "--lobby", LOBBY, "--out", str(folder)]
-        train += ["--option", f"game={wanted.game}", "--option", "curve=true"]
-        train += ["--option", "tempo=true"] if wanted.tempo else []
-        register = ["model", "import", STRATEGY, str(folder / "weights"), "--version", version, "--alias", ""]
-        return [train, register], lambda: shutil.rmtree(folder, ignore_errors=True)
+        folder = Path(version)
+        train = ["train", STRATEGY, "--player", name, "--lobby", LOBBY, "--option", f"game={wanted.game}"]
+        train += ["--option", "curve=true", *(["--option", "tempo=true"] if wanted.tempo else [])]
+        register = ["model", "import", STRATEGY, "--version", version, "--alias", ""]
+        return [[*train, "--out", folder], [*register, folder / "weights"]]
 
 
 def _job(name: str) -> str:
     """The name of the job that trains a clone of this person."""
     return f"clone {name}"
-
-
-def _remove_old(folder: Path) -> None:
-    """Remove what trainings left that were killed with their server."""
-    youngest = time.time() - LONGEST_S
-    for left in folder.glob("*/"):
-        if left.stat().st_mtime < youngest:
-            shutil.rmtree(left, ignore_errors=True)
 
 
 def hands_of(site: Site, name: str) -> dict[str, int]:

@@ -8,7 +8,8 @@ import os
 import secrets
 import shutil
 import sys
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -89,13 +90,8 @@ class Jobs:
         """The id of the newest job of this name, also once it has ended: a closed page shows its result later."""
         return next((job.id for job in reversed(self._jobs.values()) if job.name == name), None)
 
-    def start(
-        self,
-        name: str,
-        commands: Sequence[Sequence[str]],
-        after: Callable[[], None] | None = None,
-    ) -> Job:
-        """Run commands (words after ``bothost``) in the background; ``after`` is called whether they succeed or not.
+    def start(self, name: str, commands: Sequence[Sequence[str | Path]]) -> Job:
+        """Run commands (words after ``bothost``) in the background. A path is one in the job's own folder.
 
         Raises UsageError where this job runs already, or too many do.
         """
@@ -107,7 +103,7 @@ class Jobs:
             del self._jobs[number]
         job = Job(name)
         self._jobs[job.id] = job
-        self._tasks[job.id] = asyncio.create_task(self._run(job, commands, after), name=name)
+        self._tasks[job.id] = asyncio.create_task(self._run(job, commands), name=name)
         return job
 
     def cancel(self, job: Job) -> bool:
@@ -120,12 +116,7 @@ class Jobs:
     async def aclose(self) -> None:
         await stop(self._tasks.values())
 
-    async def _run(
-        self,
-        job: Job,
-        commands: Sequence[Sequence[str]],
-        after: Callable[[], None] | None,
-    ) -> None:
+    async def _run(self, job: Job, commands: Sequence[Sequence[str | Path]]) -> None:
         data_dir = self._site.settings.host.data_dir.resolve()
         folder = data_dir / JOBS / secrets.token_hex(8)
         file = folder / CONFIGURATION
@@ -135,7 +126,8 @@ class Jobs:
                 file.write_text(tomli_w.dumps(basis_of(self._site.settings, folder, data_dir)))
                 async with asyncio.timeout(LONGEST_S):
                     for words in commands:
-                        await self._command(job, [*words, "--config", str(file), "--json"])
+                        given = [str(folder / word) if isinstance(word, Path) else word for word in words]
+                        await self._command(job, [*given, "--config", str(file), "--json"])
             await job.note(state="done")
         except asyncio.CancelledError:
             await job.note(state="cancelled")
@@ -149,8 +141,6 @@ class Jobs:
         finally:
             del self._tasks[job.id]
             shutil.rmtree(folder, ignore_errors=True)
-            if after is not None:
-                after()
 
     async def _command(self, job: Job, words: Sequence[str]) -> None:
         """One command. It ends with this server, also if that is killed. Raises _Failed with what it complained of."""

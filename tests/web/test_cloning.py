@@ -169,7 +169,7 @@ def test_a_clone_with_tempo_needs_to_know_how_long_moves_took(page, served, site
     page.get_by_label("It also takes as long").check()
     page.get_by_role("button", name="train a clone").click()
     page.wait_for_selector("text=the log knows how long 0 moves of eve took", timeout=250_000)
-    assert not list((site.settings.host.data_dir / "clones").glob("*"))
+    assert not list((site.settings.host.data_dir / "jobs").iterdir())
 
 
 def test_a_training_is_followed_after_a_reload(page, served, hands, eve, held_jobs):
@@ -212,7 +212,7 @@ def test_a_clone_is_trained_measured_and_seated_in_the_browser(page, served, sit
     assert [point["hands"] for point in curve[:-1]] == [0, 5, 10, 20]
     assert curve[-1]["held_out_top1"] > 0.3
     page.wait_for_selector(".curve canvas")
-    assert not list((site.settings.host.data_dir / "clones").iterdir())
+    assert not list((site.settings.host.data_dir / "jobs").iterdir())
     page.get_by_role("link", name="play against it").click()
     page.wait_for_selector("select[name='opponent.0']")
     assert page.locator("select[name='opponent.0']").input_value() == f"fm-clone:{made.version}"
