@@ -141,6 +141,8 @@ class TrainerLoop:
         self.progress.options |= msgspec.to_builtins(options)
         self.pool = ModelPool(run.out / "pool")
         self.pool.forget_after(self.progress.iteration)
+        if run.resume and not self.pool.versions:
+            raise ModelError(f"{self.pool.folder} has no version", advice="train again into another folder")
         self._began = began - self.progress.seconds
         if not run.resume:
             if start is not None:

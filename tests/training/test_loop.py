@@ -1,5 +1,6 @@
 import json
 import resource
+import shutil
 import signal
 from pathlib import Path
 
@@ -168,6 +169,13 @@ def test_a_damaged_opponent_is_named(tmp_path):
     for file in (tmp_path / "pool").iterdir():
         file.write_bytes(file.read_bytes()[:100])
     with pytest.raises(ModelError, match=r"v00000.\.safetensors cannot be used here"):
+        run(tmp_path, resume=True)
+
+
+def test_a_training_without_its_pool_says_so(tmp_path):
+    run(tmp_path, msgspec.structs.replace(OPTIONS, iterations=1))
+    shutil.rmtree(tmp_path / "pool")
+    with pytest.raises(ModelError, match="pool has no version"):
         run(tmp_path, resume=True)
 
 
