@@ -326,6 +326,9 @@ def decoders_refuse_with_value_error(at: Position) -> None:
             _decode_and_use(at.game.view_from_snapshot, tree)
         for tree in mutations(at.state.deal, at.rng):
             refused(at.game.state_from_deal, tree)
+        for word in ["", "?", " ", "-1", "1.5", "é" * 9, "\x00", "x" * 5000]:
+            refused(at.game.parse, word)
+            refused(view.parse, word)
 
 
 def _decode_and_use(decode: Callable[[Any], View], data: Any) -> None:

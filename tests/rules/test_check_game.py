@@ -126,6 +126,11 @@ class ChokesOnJson(Nim):
         return super().view_from_json({**data, "seat": data["seat"] + 0})
 
 
+class KnowsItsWordsAlone(Nim):
+    def parse(self, text):
+        return {self.notation(action): action for action in range(self.num_actions)}[text]
+
+
 class EncodesDoubles(NimView):
     def encode(self, block, out=None):
         values = super().encode(block, out)
@@ -154,6 +159,7 @@ CASES = [
     (ListsASet(), r"rules reads back from its JSON"),
     (Broken(view=KeepsTheRecord), "record"),
     (ChokesOnJson(), "Decoders raise nothing but ValueError"),
+    (KnowsItsWordsAlone(), "Decoders raise nothing but ValueError.*\n.*KeyError"),
     (Broken(view=EncodesDoubles), "float32"),
     (Broken(view=ObservesHalf), "changes nothing"),
 ]
