@@ -60,14 +60,15 @@ class Job:
     async def watch(self) -> AsyncIterator[Json]:
         """The job as it is, and again after each change, until it has ended."""
         async for _ in self._changes.each():
+            state = self.state  # it may end before this is read
             yield {
                 "job": self.name,
-                "state": self.state,
+                "state": state,
                 "progress": self.progress,
                 "results": self.results,
                 "problems": self.problems,
             }
-            if self.state != "running":
+            if state != "running":
                 return
 
 

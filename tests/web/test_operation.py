@@ -122,6 +122,16 @@ def test_a_job_that_is_cancelled_ends_with_all_its_processes(operator, site, tmp
     assert [action for action, _ in audited(site)] == ["gate", "cancel"]
 
 
+async def test_a_job_that_ends_while_a_page_reads_its_progress_still_says_how(site, held_jobs):
+    made = Jobs(site)
+    states = made.start("match", [["arena"]]).watch()
+    assert (await anext(states))["state"] == "running"
+    held_jobs({})
+    while made.running("match"):
+        await asyncio.sleep(0.01)
+    assert [message["state"] async for message in states] == ["done"]
+
+
 async def test_a_job_that_takes_too_long_is_ended(site, held_jobs, monkeypatch):
     monkeypatch.setattr(jobs, "LONGEST_S", 0.0)
     *_, last = [state async for state in Jobs(site).start("match", [["arena"]]).watch()]
