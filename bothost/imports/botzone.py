@@ -19,7 +19,7 @@ import msgspec
 from bothost.imports import mahjong_text, turns
 from bothost.imports.files import document, lines
 from bothost.imports.record import BadRecord, Found, HandRecord, Records
-from bothost.lobbies.frames import plain_text
+from bothost.lobbies.frames import NOT_JSON, plain_text
 from bothost.messages import PlayerInfo
 
 _ID = re.compile(r"[!-~]{1,200}")
@@ -44,7 +44,7 @@ def read(path: Path) -> Records:
 def _json(text: str | bytes) -> Any:
     try:
         return msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
+    except NOT_JSON:
         return None
 
 

@@ -434,7 +434,7 @@ def subject_of(data: str | bytes) -> Subject:
     """What ``data`` is about, for the error frame that answers it."""
     try:
         return _subject_decoder.decode(data)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+    except NOT_JSON:
         return Subject()
 
 

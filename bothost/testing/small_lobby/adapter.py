@@ -8,7 +8,7 @@ import msgspec
 
 from bothost import messages as m
 from bothost.lobbies.base import Account, Capabilities, LobbyAdapter
-from bothost.lobbies.frames import unknown
+from bothost.lobbies.frames import NOT_JSON, unknown
 
 
 class Frame(msgspec.Struct):
@@ -75,7 +75,7 @@ class SmallLobby(LobbyAdapter):
     def _frame(self, data: str | bytes) -> list[m.Output]:
         try:
             frame = msgspec.json.decode(data, type=Frame)
-        except (msgspec.DecodeError, UnicodeError, RecursionError):
+        except NOT_JSON:
             return [unknown(data)]
         if frame.hello:
             return [m.Connected(frame.hello)]
