@@ -22,6 +22,7 @@ from bothost.errors import UsageError
 from bothost.host.control import Control, socket_path
 from bothost.plugins import weights
 from bothost.store import Store
+from bothost.testing.hosting import until
 from bothost.web import jobs
 from bothost.web.application import Web
 from bothost.web.jobs import Jobs
@@ -127,8 +128,7 @@ async def test_a_job_that_ends_while_a_page_reads_its_progress_still_says_how(si
     states = made.start("match", [["arena"]]).watch()
     assert (await anext(states))["state"] == "running"
     held_jobs({})
-    while made.running("match"):
-        await asyncio.sleep(0.01)
+    await until(lambda: made.running("match") is None)
     assert [message["state"] async for message in states] == ["done"]
 
 
