@@ -25,6 +25,7 @@ import numpy as np
 
 from bothost.errors import ANY_FAILURE, BothostError, ModelError, PluginError, StoreError, UsageError
 from bothost.plugins import Plugins, Resolved, evaluators_of, require, settle, weights
+from bothost.plugins.address import EXEC
 from bothost.rules.game import ActionArray, Game, View
 from bothost.store.logged_games import GameCache
 from bothost.store.reader import Timeline, iter_views
@@ -243,8 +244,10 @@ def _without_refused(legal: ActionArray, row: DecisionRecord, timeline: Timeline
 def _not_asked(row: DecisionRecord) -> str:
     if row.strategy == IMPORTED:
         return "imported: use --model to see what one of your strategies would have done"
-    if row.strategy == "first-legal" or row.fallback is not None:
+    if row.fallback is not None:
         return f"a fallback ({row.fallback}): use --model to see what its strategy would have done"
+    if row.strategy == EXEC:
+        return "of a program, whose command is not logged: use --model exec:COMMAND"
     return ""
 
 

@@ -185,6 +185,14 @@ def test_fallbacks_are_not_asked_and_a_model_that_is_gone_is_named(replayer, too
 
 
 @pytest.mark.parametrize("any_settings", ["sqlite"], indirect=True)
+def test_of_programs_the_command_is_asked_for_and_a_routed_first_legal_is_no_fallback(replayer, tools):
+    change(tools, strategy="exec", model_sha256=None)
+    assert all(item.again is None and "--model exec:COMMAND" in item.note for item in all_of(replayer, tools))
+    change(tools, strategy="first-legal")
+    assert all(item.again.action == item.legal[0] and not item.note for item in all_of(replayer, tools))
+
+
+@pytest.mark.parametrize("any_settings", ["sqlite"], indirect=True)
 def test_a_decision_of_a_retired_model_names_the_commit_that_has_it(replayer, tools):
     manifest = weights.manifest(PhasePpo)
     version, retired = next(iter(manifest.retired.items()))
