@@ -189,7 +189,7 @@ def test_a_job_forgets_the_name_of_a_player(tools, hands, tmp_path):
         retrain(tools, request, folder, SILENT, killed)
     assert job.interrupted(tmp_path, request) == folder
     assert forget(folder, [rows[0].game_id for rows in hands], ["ada"]) > 0
-    assert not [path for path in folder.rglob("*") if path.is_file() and b"ada" in path.read_bytes()]
+    assert not [path for path in folder.rglob("*") if path.is_file() and b'"ada"' in path.read_bytes()]
     assert job.interrupted(tmp_path, request) is None
 
 
