@@ -154,7 +154,8 @@ def watch_log(
 ) -> None:
     """Retrain whenever the conditions are met. A job of another host that watches too is not repeated.
 
-    A job that was interrupted, by a kill or because the database was away, continues at once, its promotion too.
+    A job that was interrupted, by a kill or because the database was away, continues at once, its promotion too. One
+    that failed in its training does not keep new decisions waiting.
     """
     from bothost.errors import BothostError, StoreUnavailable
     from bothost.retrain.job import interrupted, new_decisions
@@ -167,9 +168,8 @@ def watch_log(
             count, last_us = new_decisions(tools.store, request)
             begun = resumes and interrupted(folder, request, promotes=promote is not None) is not None
             if begun or (count >= after and due(last_us, minute, time.time())):
-                result = once(
-                    tools, request, _folder(folder, request, promotes=promote is not None), promote, elsewhere
-                )
+                out = _folder(folder, request, promotes=promote is not None, failed=not resumes)
+                result = once(tools, request, out, promote, elsewhere)
                 output.emit(result, as_json, _text(result))
         except LeaseHeld:
             resumes = True  # another host runs this job, or the lease was lost
@@ -199,11 +199,18 @@ def _minute(text: str | None) -> int | None:
     return when.hour * 60 + when.minute
 
 
-def _folder(folder: Path, request: Request, *, promotes: bool = False) -> Path:
-    """The folder of an interrupted job with the same request, otherwise a new one."""
+def _folder(folder: Path, request: Request, *, promotes: bool = False, failed: bool = False) -> Path:
+    """The folder of an interrupted job with the same request, otherwise a new one.
+
+    ``failed``: the interrupted job failed, and a training would fail again.
+    """
+    from bothost.retrain.dataset import is_made
     from bothost.retrain.job import interrupted
+    from bothost.retrain.task import DATASET
 
     found = interrupted(folder, request, promotes=promotes)
+    if found is not None and failed and is_made(found / DATASET):
+        found = None
     return found or folder / f"{request.strategy}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
 
 

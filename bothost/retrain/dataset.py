@@ -67,7 +67,7 @@ class Dataset:
 
         If hands were deleted meanwhile, or another release started the export, it starts again.
         """
-        if not (folder / "meta" / "info.json").exists():
+        if not is_made(folder):
             options = ExportOptions(view_json=False)
             run = partial(export, store, query, folder, ParquetExporter(), options, request=request, progress=progress)
             try:
@@ -126,6 +126,11 @@ class Dataset:
             own=rows.fallbacks[row] is None and rows.strategies[row] == self.strategy,
             model_sha256=rows.models[row],
         )
+
+
+def is_made(folder: Path) -> bool:
+    """Whether the folder has a complete dataset."""
+    return (folder / "meta" / "info.json").exists()
 
 
 def _damaged(path: Path, error: Exception) -> StoreError:

@@ -11,6 +11,7 @@ from bothost.export.folder import aside, readable
 from bothost.export.forget import forget as forget_in_export
 from bothost.export.forget import without
 from bothost.messages import Json
+from bothost.retrain.dataset import is_made
 from bothost.retrain.job import REQUEST, remove_derived
 from bothost.retrain.task import DATASET
 
@@ -26,7 +27,7 @@ def forget(job: Path, game_ids: Collection[bytes], names: Collection[str] = ()) 
     if query != request["query"]:
         with aside(job / REQUEST) as file:
             file.write(readable(request | {"query": query}))
-    if not (job / DATASET / "meta" / "info.json").exists():
+    if not is_made(job / DATASET):
         shutil.rmtree(job / DATASET, ignore_errors=True)
         return 0
     gone = forget_in_export(job / DATASET, game_ids, names)

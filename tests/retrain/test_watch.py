@@ -7,7 +7,7 @@ import pytest
 from bothost.cli import hand_query, main
 from bothost.cli import retrain as command
 from bothost.cli.retrain import once
-from bothost.errors import StoreUnavailable, UsageError
+from bothost.errors import ModelError, StoreUnavailable, UsageError
 from bothost.retrain import job
 from bothost.store.leases import JobLease
 from bothost.store.query import HandQuery
@@ -75,6 +75,22 @@ def test_a_job_that_was_killed_continues_at_once(tools, request_, tmp_path, monk
     monkeypatch.undo()
     assert watch(tools, request_, folder, monkeypatch, looks=2) == ["r1"]
     assert len([*folder.iterdir()]) == 1 and (next(folder.iterdir()) / "result.json").exists()
+
+
+def test_a_job_whose_training_fails_does_not_keep_new_decisions_waiting(tools, request_, tmp_path, monkeypatch):
+    """It would fail again, whenever there are enough new decisions."""
+    first, learned = tmp_path / "phase-ppo-20200101-000000", []
+
+    def diverging(_plugins, _store, task, _report):
+        learned.append(task.folder)
+        raise ModelError("the training diverged")
+
+    monkeypatch.setattr(job, "learn", diverging)
+    with pytest.raises(ModelError):
+        once(tools, request_, first)
+    monkeypatch.setattr(job, "new_decisions", lambda store, request: (1000, 0))
+    assert watch(tools, request_, tmp_path, monkeypatch, looks=2) == []
+    assert learned[:2] == [first, first] and learned[2] != first and len(learned) == 3
 
 
 @pytest.mark.parametrize(
