@@ -15,7 +15,7 @@ from bothost.cli import hand_query as hands
 from bothost.cli import options, output
 from bothost.cli.train_help import RetrainCommand
 from bothost.config import find
-from bothost.errors import UsageError
+from bothost.errors import BothostError, StoreUnavailable, UsageError
 
 if TYPE_CHECKING:
     from bothost.retrain.job import Tools
@@ -111,7 +111,6 @@ def once(
     elsewhere: Learn | None = None,
 ) -> dict[str, Any]:
     """Run one retraining, and then ``promote``. Shows its progress on the terminal."""
-    from bothost.errors import BothostError, StoreUnavailable
     from bothost.retrain.job import PENDING, retrain
 
     with output.progress(None, f"retrain {request.strategy}") as advance:
@@ -157,7 +156,6 @@ def watch_log(
     A job that was interrupted, by a kill or because the database was away, continues at once, its promotion too. One
     that failed in its training does not keep new decisions waiting.
     """
-    from bothost.errors import BothostError, StoreUnavailable
     from bothost.retrain.job import interrupted, new_decisions
     from bothost.store.leases import LeaseHeld
 
