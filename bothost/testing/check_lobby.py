@@ -325,7 +325,7 @@ class _Run:
     def _replayed(self, count: int) -> LobbyAdapter:
         """A new adapter after the first inputs of the recorded hand."""
         if self.account is None or not self.inputs:
-            raise RuntimeError(NOT_PLAYED)
+            raise BothostError(NOT_PLAYED)
         adapter = self.adapter(self.account)
         for item in self.inputs[:count]:
             fed(adapter, item)
