@@ -43,14 +43,19 @@ class StderrLog:
 
     def log(self, name: str, lines: list[bytes]) -> None:
         if time.monotonic() - self._since > _STDERR_WINDOW_S:
-            if self._dropped:
-                _log.info("%s: %d more lines", name, self._dropped)
-            self._since, self._lines, self._dropped = time.monotonic(), 0, 0
+            self.report(name)
+            self._since, self._lines = time.monotonic(), 0
         shown = lines[: max(0, _STDERR_LINES - self._lines)]
         for line in shown:
             _log.info("%s: %s", name, line[:500].decode(errors="replace").rstrip())
         self._lines += len(lines)
         self._dropped += len(lines) - len(shown)
+
+    def report(self, name: str) -> None:
+        """Log how many lines were left out, if any were."""
+        if self._dropped:
+            _log.info("%s: %d more lines", name, self._dropped)
+            self._dropped = 0
 
 
 class Program:
@@ -338,6 +343,7 @@ class Program:
                 self._hear(process, whole)
                 self._stderr.log(self.name, whole)
         self._hear(process, [rest])
+        self._stderr.report(self.name)
 
     def _hear(self, process: asyncio.subprocess.Process, lines: list[bytes]) -> None:
         last = next((line for line in reversed(lines) if line.strip()), b"")

@@ -397,6 +397,10 @@ def test_stderr_is_logged_and_bounded(start: Callable[..., Exec], caplog: pytest
     while not caplog.records and time.monotonic() < deadline:
         time.sleep(0.01)
     assert 1 <= len(caplog.records) <= 21 and "thinking 0" in caplog.text
+    one.player.close()  # the program ends, and with it what is not shown
+    while " more lines" not in caplog.text and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert " more lines" in caplog.text
 
 
 def test_programs_see_no_tokens_and_end_with_their_table(
