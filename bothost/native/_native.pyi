@@ -140,7 +140,7 @@ def pairing_rule_choice(
     view: View, deny: float, keep: float, promise: float, force_from: float, /
 ) -> tuple[int, str]: ...
 def pairing_rule_returns(
-    view: View, deals: SupportsIndex, seed: SupportsIndex, actions: ActionArray | None, sampled: SupportsIndex, /
+    view: View, deals: SupportsIndex, seed: SupportsIndex, actions: ActionArray | None, /
 ) -> FloatArray: ...
 
 class DoudizhuPlayers(PlayerModel):
