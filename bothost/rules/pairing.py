@@ -21,9 +21,7 @@ def rule_choice(
     return _native.pairing_rule_choice(native_view(view, "pairing"), deny, keep, promise, force_from)
 
 
-def rule_returns(
-    view: View, *, deals: int, seed: int, actions: ActionArray | None = None, sampled: int = 0
-) -> FloatArray:
+def rule_returns(view: View, *, deals: int, seed: int, actions: ActionArray | None = None) -> FloatArray:
     """Roll out ``actions`` with the rule player for both seats, in states sampled from the view.
 
     Default: every legal action.
@@ -31,13 +29,7 @@ def rule_returns(
     Returns float32 (deals, actions): the seat's final lead in points. All actions of a row share the hidden cards,
     which reduces the variance of their differences. A column does not depend on which other actions are asked for.
     A value takes a few microseconds; releases the GIL.
-
-    ``sampled``: so many states are sampled, and ``deals`` of them are drawn, with repeats. Each choice of the other
-    seat that the rule player would not have made in a state makes it 20 times less likely. 0: all states are alike.
-    Source: Rubin, sampling/importance resampling, Journal of the American Statistical Association 82 (1987).
-
-    Raises ValueError if the seat is not asked, if ``deals`` is not within 1 and 100,000, or ``sampled`` within 0 and
-    100,000, or if ``actions`` is empty or has one that is not legal or is there twice; TypeError for a view of another
-    game.
+    Raises ValueError if the seat is not asked, if ``deals`` is not within 1 and 100,000, or if ``actions`` is empty or
+    has one that is not legal or is there twice; TypeError for a view of another game.
     """
-    return _native.pairing_rule_returns(native_view(view, "pairing"), deals, seed, actions, sampled)
+    return _native.pairing_rule_returns(native_view(view, "pairing"), deals, seed, actions)

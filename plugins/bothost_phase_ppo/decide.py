@@ -42,17 +42,10 @@ class PlayOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Points added to an action's playouts for each nat (natural logarithm of its probability) that the network gives
     it. 0: the playouts alone count. The strongest level uses 0.1."""
 
-    sampled: Annotated[int, Meta(ge=0, le=100_000)] = 0
-    """Deals that are sampled for the playouts. Those that are played are drawn among them: each choice of the other
-    player that the rule player would not have made makes a deal 20 times less likely. 0: as many as ``playouts``, and
-    all are played. The strongest level uses 1,024."""
-
 
 PLAYOUT_MS = 0.5
 """Time budget for each deal if every legal action is played out in it, several times the usual time; less for some of
 them, in proportion. With less time the network decides alone."""
-SAMPLE_MS = 0.05
-"""Time budget for each deal that is sampled beside those that are played."""
 
 
 class Playouts(NamedTuple):
@@ -61,23 +54,17 @@ class Playouts(NamedTuple):
     deals: int = 0
     least_odds: float = 0.0
     prior: float = 0.0
-    sampled: int = 0
 
     @classmethod
     def logged(cls, stats: Mapping[str, Any]) -> Playouts:
         """Those of a logged decision."""
-        return cls(
-            int(stats.get("playouts", 0)),
-            float(stats.get("least_odds", 0.0)),
-            float(stats.get("prior", 0.0)),
-            int(stats.get("sampled", 0)),
-        )
+        return cls(int(stats.get("playouts", 0)), float(stats.get("least_odds", 0.0)), float(stats.get("prior", 0.0)))
 
     @property
     def stats(self) -> dict[str, float]:
         """What the log needs to repeat the decision."""
-        rest = {"least_odds": self.least_odds, "prior": self.prior, "sampled": self.sampled} if self.deals else {}
-        return {"playouts": self.deals} | {name: value for name, value in rest.items() if value}
+        odds = {"least_odds": self.least_odds, "prior": self.prior} if self.deals else {}
+        return {"playouts": self.deals} | {name: value for name, value in odds.items() if value}
 
     def of(self, policy: FloatArray) -> IntArray:
         """Places of the actions that get playouts, by the probabilities of all legal ones."""
@@ -85,7 +72,7 @@ class Playouts(NamedTuple):
 
     def ms(self, part: float) -> float:
         """Time that they need for this part of the legal actions."""
-        return PLAYOUT_MS * self.deals * part + SAMPLE_MS * self.sampled
+        return PLAYOUT_MS * self.deals * part
 
 
 class PhasePpo(Strategy):
@@ -122,7 +109,7 @@ class PhasePpo(Strategy):
             raise ModelError(message, advice="import the model anew, or train it again")
         self.temperature = options.temperature
         deals = 0 if options.temperature else options.playouts
-        self.playouts = Playouts(deals, options.least_odds, options.prior, options.sampled)
+        self.playouts = Playouts(deals, options.least_odds, options.prior)
         self.symmetries = Symmetries(options.symmetries, self.encoder_version)
 
     @classmethod
@@ -219,9 +206,7 @@ class PhasePpoPlayer(Player):
                 stats |= playouts.stats
             if playouts.deals and len(places) > 1:
                 seed = (self.seed ^ view.hash()) % 2**64
-                leads = rule_returns(
-                    view, deals=playouts.deals, seed=seed, actions=legal[places], sampled=playouts.sampled
-                )
+                leads = rule_returns(view, deals=playouts.deals, seed=seed, actions=legal[places])
                 means = leads.mean(axis=0).tolist()
                 if len(places) == len(legal):
                     values = means

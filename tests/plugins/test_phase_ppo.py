@@ -232,19 +232,6 @@ def test_actions_that_the_network_rules_out_get_no_playouts_and_are_not_played()
     assert pruned > 10 and saved > 0, "some were the choice of playouts of all actions"
 
 
-def test_deals_that_explain_the_other_player_s_moves_are_played_and_logged_decisions_replay():
-    model = weights.find(PhasePpo, "level-1")
-    strategy, plain = (PhasePpo(PlayOptions(playouts=16, sampled=sampled), model) for sampled in (64, 0))
-    for view in positions(1):
-        legal, player = view.legal(), strategy.player(table(view.seat))
-        decision = player.decide(view, legal, FOREVER)
-        assert plain.player(table(view.seat)).replay(view, legal, decision.stats or {}) == decision
-        if len(legal) > 1:
-            assert decision.stats == {"playouts": 16, "sampled": 64}
-            leads = rule_returns(view, deals=16, seed=(1 ^ view.hash()) % 2**64, sampled=64)
-            assert decision.values == leads.mean(axis=0).tolist()
-
-
 def test_playouts_of_fewer_actions_need_less_time():
     model = weights.find(PhasePpo, "level-1")
     hurry = {
@@ -316,7 +303,6 @@ def test_it_refuses_to_play_without_a_model_or_with_nonsense():
         {"least_odds": 1.5},
         {"least_odds": float("nan")},
         {"prior": -0.1},
-        {"sampled": -1},
     ):
         with pytest.raises(msgspec.ValidationError, match=next(iter(wrong))):
             msgspec.convert(wrong, PlayOptions)

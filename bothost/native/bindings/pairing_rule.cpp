@@ -32,14 +32,13 @@ ActionList valued(const Pairing::View& view, const std::optional<ActionArray>& w
 }
 
 nb::object rule_returns(const AnyView& view, nb::handle deals_object, nb::handle seed_object,
-                        const std::optional<ActionArray>& wanted, nb::handle sampled_object) {
+                        const std::optional<ActionArray>& wanted) {
   const auto rows = within<std::size_t>(deals_object, "deals", 1, 100'000);
-  const auto sampled = within<std::size_t>(sampled_object, "sampled", 0, 100'000);
   Rng rng(seed(seed_object));
   // A copy: another thread may fold events into `view` meanwhile.
   const Pairing::View own = asked_view<Pairing>(view);
   const ActionList actions = valued(own, wanted);
-  auto leads = without_gil([&] { return pairing::leads_after(own, actions, rows, sampled, rng); });
+  auto leads = without_gil([&] { return pairing::leads_after(own, actions, rows, rng); });
   return array_of(std::move(leads), {rows, actions.size()});
 }
 

@@ -22,7 +22,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "core/game.h"
@@ -125,9 +124,6 @@ struct Pairing {
     }
     const pairing::Queue& queue() const { return deal_.queue; }
     const Rules& rules() const { return *rules_; }
-    /// Calls `before(state, seat, action)` for each action so far, with the state that it was chosen in.
-    template <class Before>
-    void retrace(Before&& before) const;
     /// The state that these actions (of a full log) lead to. Throws InvalidInput.
     static State replay(const Rules& rules, const pairing::Deal& deal, const pairing::Log& log);
 
@@ -257,17 +253,6 @@ void Pairing::State::apply_legal(Seat seat, Action action, Sink&& sink) {
   ++seq_[mover];
   if constexpr (!kDiscards<Sink>)
     sink(seat, Event{Event::Kind::select, seat, 1, {static_cast<Card>(action)}});
-}
-
-template <class Before>
-void Pairing::State::retrace(Before&& before) const {
-  State state(*rules_, deal_.as_dealt());
-  for (const std::uint8_t entry : log_.all()) {
-    const Seat seat = pairing::Log::seat(entry);
-    const Action action = pairing::Log::what(entry);
-    before(std::as_const(state), seat, action);
-    state.apply_legal(seat, action, NoEvents{});
-  }
 }
 
 /// Tells both seats; the seat that is not the actor sees "?" from card `first_hidden` on.

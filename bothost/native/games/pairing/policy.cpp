@@ -181,37 +181,6 @@ void play_out(const Judge& judge, Pairing::State& state) {
   }
 }
 
-/// How likely a state is: 1 if all choices of the other seat are those of the rule player, and `kOdds` times
-/// less for each that is not.
-double likelihood(const Judge& judge, const Pairing::State& state, Seat own) {
-  constexpr double kOdds = 20.0;
-  double out = 1.0;
-  state.retrace([&](const Pairing::State& then, Seat mover, Action action) {
-    if (mover == own) return;
-    const Plan next = plan(judge, then.rules(), then.position(), then.cursor(), then.unseen(mover));
-    if (next.steps[0] != action) out /= kOdds;
-  });
-  return out;
-}
-
-/// `count` of the states, each drawn as often as it is likely: systematic resampling.
-std::vector<Pairing::State> likely(const std::vector<Pairing::State>& states, const Judge& judge, Seat own,
-                                   std::size_t count, Rng& rng) {
-  std::vector<double> upto;
-  upto.reserve(states.size());
-  double sum = 0.0;
-  for (const Pairing::State& state : states) upto.push_back(sum += likelihood(judge, state, own));
-  const double step = sum / static_cast<double>(count), first = rng.uniform() * step;
-  std::vector<Pairing::State> out;
-  out.reserve(count);
-  std::size_t place = 0;
-  for (std::size_t drawn = 0; drawn < count; ++drawn) {
-    while (place + 1 < upto.size() && upto[place] <= first + static_cast<double>(drawn) * step) ++place;
-    out.push_back(states[place]);
-  }
-  return out;
-}
-
 }  // namespace
 
 std::string Reason::text() const {
@@ -235,22 +204,15 @@ Choice choose(const Pairing::View& view, const Weights& weights) {
 }
 
 std::vector<float> leads_after(const Pairing::View& view, const ActionList& actions, std::size_t deals,
-                               std::size_t sampled, Rng& rng) {
+                               Rng& rng) {
   const Seat seat = view.seat();
   const Judge judge(view.rules(), {});
-  std::vector<Pairing::State> drawn;
-  if (sampled) {
-    std::vector<Pairing::State> states;
-    states.reserve(sampled);
-    while (states.size() < sampled) states.push_back(view.sample(rng));
-    drawn = likely(states, judge, seat, deals, rng);
-  }
   std::vector<float> leads;
   leads.reserve(deals * actions.size());
   for (std::size_t deal = 0; deal < deals; ++deal) {
-    const Pairing::State before = sampled ? drawn[deal] : view.sample(rng);
+    const Pairing::State sampled = view.sample(rng);
     for (const Action action : actions) {
-      Pairing::State state = before;
+      Pairing::State state = sampled;
       state.apply_legal(seat, action, NoEvents{});
       play_out(judge, state);
       const auto& score = state.position().score;

@@ -47,10 +47,7 @@ Choice choose(const Pairing::View& view, const Weights& weights);
 /// (deals, actions), row by row: the lead with which the view's seat ends the hand after each of `actions`,
 /// if the rule player plays on for both, in states sampled from the view, which must be asked. The actions
 /// must be legal. The sampled states do not depend on them.
-///
-/// With `sampled` over 0, so many states are sampled, and those of the playouts are drawn among them: each
-/// choice of the other seat that the rule player would not have made makes a state 20 times less likely.
 std::vector<float> leads_after(const Pairing::View& view, const ActionList& actions, std::size_t deals,
-                               std::size_t sampled, Rng& rng);
+                               Rng& rng);
 
 }  // namespace bothost::pairing
