@@ -51,7 +51,7 @@ async def moments(kit, monkeypatch):
         return name, (event.table.table, event.table.seat, event.request_id)
 
     listen(HookThread, "fire", fired)
-    listen(AccountTables, "act", lambda tables, act: ("act", (act.table, act.request_id)))
+    listen(AccountTables, "act", lambda tables, act, sent: ("act", (act.table, act.request_id)))
     listen(Recorder, "hand_closed", lambda recorder, event: ("logged", event.hand.game_id.hex()))
     kit.strategies = (Strategy,)
     listener = kit.module("listener", bothost_decision_made=lambda event: None)
