@@ -114,7 +114,6 @@ class Replayer:
             advice = "install its plugin: see bothost plugin list"
             raise StoreError(f"the game {record.game} of this hand cannot be loaded", advice=advice)
         live = [decision for decision in timeline.decisions if decision.role == "live"]
-        live.sort(key=lambda row: (row.seq, row.attempt, row.substep))  # as they were made
         part = Timeline(timeline.hand, live, timeline.events, timeline.snapshots, timeline.outcomes)
         attributes = json.loads(record.attributes)
         table = Table(

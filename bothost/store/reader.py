@@ -316,6 +316,7 @@ def iter_timelines(store: Store, hands: Iterator[LoggedHand], *, page: int = 64)
                 kept[outcome.decision_id].append(outcome)
         for hand in some:
             made: list[DecisionRecord] = parts[DecisionRecord].get(hand.key, [])
+            made.sort(key=lambda row: (row.seq, row.attempt, row.role, row.substep))  # the steps of a move together
             yield Timeline(
                 hand=hand,
                 decisions=made,

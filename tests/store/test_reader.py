@@ -3,6 +3,7 @@
 import json
 import random
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
@@ -24,7 +25,7 @@ from bothost.store.reader import (
     search_hands,
     size,
 )
-from bothost.testing.sample_rows import played_hand, sample_hand
+from bothost.testing.sample_rows import played_hand, sample_hand, uuid7, write_rows
 
 DAY = 86_400_000_000
 START = 1_700_000_000_000_000
@@ -243,6 +244,29 @@ async def test_folding_the_events_gives_the_logged_views(any_settings, store, tm
     view = game.new_view(seat)
     view.observe_all(lines)
     assert view.terminal
+
+
+def test_steps_of_a_move_follow_one_another_beside_other_attempts_and_roles(any_settings, tmp_path):
+    game = rules.game("pairing")
+    rows = played_hand(game, 3)
+    asked = next(row for row in rows if isinstance(row, DecisionRecord))
+    steps = []
+    for attempt, role in ((0, "live"), (1, "live"), (1, "shadow")):
+        view = game.view_from_bytes(asked.view)
+        for substep in range(2):
+            action = int(view.legal()[attempt % len(view.legal())])
+            step = {"substep": substep, "attempt": attempt, "role": role, "view": view.to_bytes(), "action": action}
+            steps.append(msgspec.structs.replace(asked, id=uuid7(len(steps), random.Random(len(steps))), **step))
+            view.apply(action)
+    upto = rows.index(asked)
+    write_rows(any_settings, tmp_path, [[*rows[:upto], *steps]])
+    with Store.open(any_settings) as store:
+        (timeline,) = iter_timelines(store, iter_hands(store))
+        found = [
+            (row.attempt, row.role, row.substep, view.to_bytes() == row.view)
+            for row, view in iter_views(game, timeline)
+        ]
+    assert found == [(row.attempt, row.role, row.substep, True) for row in steps]
 
 
 @pytest.mark.parametrize(
