@@ -76,8 +76,8 @@ def retrain(
     """Run the job in the folder ``out``, or continue it. Returns its result.
 
     ``elsewhere`` runs the training in another process. ``promotes``: the caller then promotes, and removes ``PENDING``.
-    Raises LeaseHeld while another process retrains on this
-    database, UsageError for a request that cannot be met, and ModelError if the trainer's model is invalid.
+    Raises LeaseHeld while another process retrains on this database, UsageError for a request that cannot be met, and
+    ModelError if the trainer's model is invalid.
     """
     if (out / RESULT).exists() and _same(_asked(out), request):
         return dict(json.loads((out / RESULT).read_bytes()))
@@ -96,11 +96,7 @@ def retrain(
         )
         if not dataset.manifest["rows"]:
             shutil.rmtree(out)
-            game = f" --game {strategy.games[0]}" if strategy.games != ("*",) else ""
-            advice = f"play some: bothost demo{game} --hands 20; or ask for more: --since, --lobby, --player"
-            of = f" of {strategy.name}" if asked.query.strategies else ""
-            at = f" of {', '.join(asked.query.players)}" if asked.query.players else ""
-            raise UsageError(f"no logged decision{of} in a scored hand{at}", advice=advice)
+            raise _nothing_logged(strategy, asked)
         tools.store.remember("", f"retrain {strategy.name}", {"dataset_us": dataset.manifest["created_us"]})
         start = _start(tools.plugins, asked, out)
 
@@ -125,6 +121,14 @@ def retrain(
         _write(out / RESULT, result)
         remove_derived(out)
         return result
+
+
+def _nothing_logged(strategy: type[Strategy], asked: Request) -> UsageError:
+    game = f" --game {strategy.games[0]}" if strategy.games != ("*",) else ""
+    advice = f"play some: bothost demo{game} --hands 20; or ask for more: --since, --lobby, --player"
+    of = f" of {strategy.name}" if asked.query.strategies else ""
+    at = f" of {', '.join(asked.query.players)}" if asked.query.players else ""
+    return UsageError(f"no logged decision{of} in a scored hand{at}", advice=advice)
 
 
 def remove_derived(out: Path) -> None:
