@@ -68,7 +68,7 @@ class DeepMc(Evaluator):
         """One inference for all requests of a role."""
         values = self.action_values([request.view for request in requests], [request.legal for request in requests])
         return [
-            cast(DeepMcPlayer, request.player).choose(request.view, request.legal, own)
+            cast(DeepMcPlayer, request.player).choose(request.view, request.legal, own, self.temperature)
             for request, own in zip(requests, values, strict=True)
         ]
 
@@ -99,7 +99,8 @@ class DeepMcPlayer(Player):
         self.seed = table.seed
 
     def decide(self, view: View, legal: ActionArray, budget: Budget) -> Decision:
-        return self.choose(view, legal, self.strategy.action_values([view], [legal])[0])
+        values = self.strategy.action_values([view], [legal])[0]
+        return self.choose(view, legal, values, self.strategy.temperature)
 
     def quick(self, view: View, legal: ActionArray) -> Decision:
         """Decide as usual, because the values take less than a millisecond."""
@@ -110,12 +111,8 @@ class DeepMcPlayer(Player):
         values = self.strategy.action_values([view], [legal])[0]
         return self.choose(view, legal, values, float(stats.get("temperature", 0.0)))
 
-    def choose(self, view: View, legal: ActionArray, values: FloatArray, temperature: float | None = None) -> Decision:
-        """Choose from ``legal`` by value. With a temperature, draw reproducibly by the table's seed and the view.
-
-        ``temperature``: None for that of the options.
-        """
-        temperature = self.strategy.temperature if temperature is None else temperature
+    def choose(self, view: View, legal: ActionArray, values: FloatArray, temperature: float) -> Decision:
+        """Choose from ``legal`` by value. With a temperature, draw reproducibly by the table's seed and the view."""
         best = int(values.argmax())
         if temperature > 0.0:
             best = draw(np.exp((values - values[best]).astype(np.float64) / temperature), self.seed, view)

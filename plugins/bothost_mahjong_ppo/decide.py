@@ -62,8 +62,10 @@ class MahjongPpo(Strategy):
         views, legal = [request.view for request in requests], [request.legal for request in requests]
         policies, values = self.infer(views, legal)
         players: list[MahjongPpoPlayer] = [request.player for request in requests]  # type: ignore[misc]
-        positions = zip(players, views, legal, policies, values, strict=True)
-        return [player.choose(*position) for player, *position in positions]
+        return [
+            player.choose(request.view, request.legal, policy, float(value), self.temperature)
+            for player, request, policy, value in zip(players, requests, policies, values, strict=True)
+        ]
 
     def infer(self, views: Sequence[View], legal: Sequence[ActionArray]) -> tuple[FloatArray, FloatArray]:
         """Probabilities (n, 193), 0 where illegal, and expected scores (n,). A win is always taken."""
@@ -83,7 +85,7 @@ class MahjongPpoPlayer(Player):
 
     def decide(self, view: View, legal: ActionArray, budget: Budget) -> Decision:
         policies, values = self.strategy.infer([view], [legal])
-        return self.choose(view, legal, policies[0], float(values[0]))
+        return self.choose(view, legal, policies[0], float(values[0]), self.strategy.temperature)
 
     def quick(self, view: View, legal: ActionArray) -> Decision:
         """The policy takes a few milliseconds at most."""
@@ -95,16 +97,10 @@ class MahjongPpoPlayer(Player):
         return self.choose(view, legal, policies[0], float(values[0]), float(stats.get("temperature", 0.0)))
 
     def choose(
-        self,
-        view: View,
-        legal: ActionArray,
-        probabilities: FloatArray,
-        value: float,
-        temperature: float | None = None,
+        self, view: View, legal: ActionArray, probabilities: FloatArray, value: float, temperature: float
     ) -> Decision:
-        """One of ``legal`` by ``probabilities`` (193,). ``temperature``: None for that of the options."""
+        """One of ``legal`` by ``probabilities`` (193,)."""
         policy = probabilities[legal]
-        temperature = self.strategy.temperature if temperature is None else temperature
         return Decision(
             action=int(legal[choose(policy, temperature, self.seed, view)]),
             policy=policy.tolist(),

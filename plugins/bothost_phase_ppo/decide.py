@@ -132,7 +132,7 @@ class PhasePpo(Strategy):
         policies, values = self.infer(views, legal)
         players: list[PhasePpoPlayer] = [request.player for request in requests]  # type: ignore[misc]
         return [
-            player.choose(request.view, request.legal, policy, value, self.playouts, request.budget)
+            player.choose(request.view, request.legal, policy, value, self.playouts, self.temperature, request.budget)
             for player, request, policy, value in zip(players, requests, policies, values, strict=True)
         ]
 
@@ -155,27 +155,26 @@ class PhasePpoPlayer(Player):
         self.seed = table.seed
 
     def decide(self, view: View, legal: ActionArray, budget: Budget) -> Decision:
-        return self.with_playouts(view, legal, self.strategy.playouts, budget)
+        return self.with_playouts(view, legal, self.strategy.playouts, self.strategy.temperature, budget)
 
     def quick(self, view: View, legal: ActionArray) -> Decision:
         """The policy itself takes some tens of microseconds."""
-        return self.with_playouts(view, legal, Playouts())
+        return self.with_playouts(view, legal, Playouts(), self.strategy.temperature)
 
     def replay(self, view: View, legal: ActionArray, stats: Mapping[str, Any]) -> Decision:
         """Repeat the decision with the logged playouts, or with the logged temperature."""
-        temperature = float(stats.get("temperature", 0.0))
-        return self.with_playouts(view, legal, Playouts.logged(stats), temperature=temperature)
+        return self.with_playouts(view, legal, Playouts.logged(stats), float(stats.get("temperature", 0.0)))
 
     def with_playouts(
         self,
         view: View,
         legal: ActionArray,
         playouts: Playouts,
+        temperature: float,
         budget: Budget | None = None,
-        temperature: float | None = None,
     ) -> Decision:
         policies, values = self.strategy.infer([view], [legal])
-        return self.choose(view, legal, policies[0], float(values[0]), playouts, budget, temperature)
+        return self.choose(view, legal, policies[0], float(values[0]), playouts, temperature, budget)
 
     def choose(
         self,
@@ -184,15 +183,11 @@ class PhasePpoPlayer(Player):
         probabilities: FloatArray,
         value: float,
         playouts: Playouts,
+        temperature: float,
         budget: Budget | None = None,
-        temperature: float | None = None,
     ) -> Decision:
-        """Choose one of ``legal`` by ``probabilities`` (58,) and by playouts, all or none as the budget has time.
-
-        ``temperature``: None for that of the options.
-        """
+        """Choose one of ``legal`` by ``probabilities`` (58,) and by playouts, all or none as the budget has time."""
         policy = probabilities[legal]
-        temperature = self.strategy.temperature if temperature is None else temperature
         index = choose(policy, temperature, self.seed, view)
         stats: dict[str, Any] = {}
         values = None
