@@ -20,7 +20,12 @@ if TYPE_CHECKING:
 def command(
     game: Annotated[str, typer.Argument(help="Game, as in: doudizhu, pairing, othello, mahjong.")],
     contestants: Annotated[list[str], typer.Argument(help="Strategies: NAME, NAME:ALIAS or exec:COMMAND.")],
-    deals: Annotated[int, typer.Option("--deals", "--walls", "-n", min=1, help="Deals, each played in every lineup.")],
+    deals: Annotated[
+        int,
+        typer.Option(
+            "--deals", "--walls", "-n", min=1, max=options.MOST_DEALS, help="Deals, each played in every lineup."
+        ),
+    ],
     seed: options.Seed = 0,
     ms: options.Ms = None,
     workers: options.Workers = 1,

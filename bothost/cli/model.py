@@ -87,11 +87,18 @@ def show(address: Address, config: options.Config = None, json: options.Json = F
     output.emit(shown, json, output.table(rows))
 
 
+def _share(value: float) -> float:
+    """Callback of --share, also for NaN. Raises BadParameter."""
+    if not 0.0 < value < 1.0:
+        raise typer.BadParameter(f"{value} is not between 0 and 1")
+    return value
+
+
 @app.command()
 def promote(
     address: Annotated[str, typer.Argument(help="NAME:VERSION; NAME alone is its challenger.")],
     to: Annotated[str, typer.Option(help="champion, challenger, shadow, canary, level-1 …")] = "champion",
-    share: Annotated[float, typer.Option(help="Share of new tables, for --to canary.")] = 0.1,
+    share: Annotated[float, typer.Option(callback=_share, help="Share of new tables, for --to canary.")] = 0.1,
     force: Annotated[bool, typer.Option("--force", help="Promote without a match; the history says so.")] = False,
     game: Annotated[str | None, typer.Option(help="Game of the match, if the strategy plays several.")] = None,
     deals: options.MostDeals = 2000,

@@ -50,7 +50,9 @@ Workers = Annotated[int, typer.Option("--workers", "-w", min=1, max=256, help="P
 Batch = Annotated[int, typer.Option(min=1, max=10**6, help="Deals played at once in one process, without --ms.")]
 Rule = Annotated[list[str] | None, typer.Option(help="Option of the game's rules, KEY=VALUE.")]
 OfContestant = Annotated[list[str] | None, typer.Option(help="Option of a contestant, A.KEY=VALUE.")]
-MostDeals = Annotated[int, typer.Option(min=1, help="Most deals of the match.")]
+MOST_DEALS = 10**6
+"""Most deals of a match, which are all in memory for its figures: about 1.5 kB each."""
+MostDeals = Annotated[int, typer.Option(min=1, max=MOST_DEALS, help="Most deals of the match.")]
 Alpha = Annotated[float, typer.Option(min=1e-6, max=0.5, callback=finite, help="Error rate of the sequential test.")]
 Ray = Annotated[
     str | None,

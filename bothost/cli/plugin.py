@@ -230,7 +230,7 @@ def check(
         str | None, typer.Option(help="MODULE:NAME of the LobbyKit; default: the one that the adapter names.")
     ] = None,
     game: Annotated[list[str] | None, typer.Option(help="Only this game; may be repeated.")] = None,
-    games: Annotated[int, typer.Option(min=1, help="Hands to play of each game.")] = 1000,
+    games: Annotated[int, typer.Option(min=1, max=10**6, help="Hands to play of each game.")] = 1000,
     budget_ms: Annotated[float, typer.Option(min=1, callback=options.finite, help="Time for each decision.")] = 1000.0,
     seed: options.Seed = 0,
     option: Annotated[list[str] | None, typer.Option(help="Option of the strategy, KEY=VALUE.")] = None,

@@ -35,7 +35,12 @@ class Format(StrEnum):
 def command(
     game: Annotated[str, typer.Argument(help="Game, as in: doudizhu, pairing, othello, mahjong.")],
     contestants: Annotated[list[str], typer.Argument(help="Strategies, favourites first: NAME[:ALIAS], exec:COMMAND.")],
-    deals: Annotated[int, typer.Option("--deals", "--walls", "-n", min=2, help="Deals of a match, in every lineup.")],
+    deals: Annotated[
+        int,
+        typer.Option(
+            "--deals", "--walls", "-n", min=2, max=options.MOST_DEALS, help="Deals of a match, in every lineup."
+        ),
+    ],
     format: Annotated[
         Format, typer.Option("--format", "-f", help="gauntlet: the first against all others.")
     ] = Format.round_robin,
