@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 import msgspec
 
-from bothost.messages import SocketClosed, SocketFailed, Unknown
+from bothost.config import nearest
+from bothost.messages import Json, SocketClosed, SocketFailed, Unknown
 
 NOT_JSON = (msgspec.DecodeError, UnicodeError, RecursionError)
 """What msgspec raises for data that is no JSON of the wanted type."""
@@ -33,6 +35,12 @@ def plain_text(text: str, most: int = MAX_CHAT) -> str:
     """One line of printable text: without escape sequences, control characters and marks that reorder text."""
     kept = _ESCAPES.sub("", text[: 16 * most])
     return " ".join("".join(c if c.isprintable() else " " if c.isspace() else "" for c in kept).split())[:most]
+
+
+def unknown_attribute(attributes: Json, known: Collection[str]) -> str:
+    """Why a lobby refuses a wish with these attributes; empty if it knows them all."""
+    strange = attributes.keys() - known
+    return f"a wish has no attribute {min(strange)!r}; {nearest(min(strange), sorted(known))}" if strange else ""
 
 
 def unknown(raw: str | bytes) -> Unknown:

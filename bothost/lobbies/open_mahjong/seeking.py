@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from bothost import messages as m
+from bothost.lobbies.frames import unknown_attribute
 from bothost.lobbies.open_mahjong import protocol as wire
 from bothost.lobbies.open_mahjong.options import GAME, OpenMahjongOptions, rules_of
 from bothost.lobbies.open_mahjong.rooms import WaitingRoom, fits, is_ours
@@ -183,9 +184,8 @@ def _problem(wish: m.Wish) -> str:
     rules = {key: value for key, value in wish.rules.items() if key != "minimum"}
     if wish.game != GAME or rules not in ({}, {"preset": "open-mahjong"}):
         return 'this lobby plays mahjong with rules = { preset = "open-mahjong" } only'
-    unknown = set(wish.attributes) - _KEYS
-    if unknown:
-        return f"a wish has no attribute {min(unknown)!r}; known: {', '.join(sorted(_KEYS))}"
+    if problem := unknown_attribute(wish.attributes, _KEYS):
+        return problem
     robots, rounds = wish.attributes.get("robots", 0), wish.attributes.get("game_round", 1)
     if type(robots) is not int or not 0 <= robots <= 3:
         return f"robots must be 0 to 3, not {robots!r}"

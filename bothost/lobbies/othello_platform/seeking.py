@@ -6,7 +6,7 @@ import msgspec
 
 from bothost import messages as m
 from bothost.lobbies.base import Account
-from bothost.lobbies.frames import BadFrame
+from bothost.lobbies.frames import BadFrame, unknown_attribute
 from bothost.lobbies.othello_platform import protocol as wire
 from bothost.lobbies.othello_platform.options import QUEUE, OthelloPlatformOptions
 from bothost.lobbies.othello_platform.rest import Call
@@ -16,6 +16,8 @@ from bothost.lobbies.othello_platform.session import Session
 QUEUE_S = 90.0
 """The lobby gives up after 60 s. If it does not report that, we give up after this time."""
 MODES = ("match", "room", "create", "ai")
+_KEYS = ("mode", "name", "password", "ai_level", "level")
+"""Attributes of a wish. ``level`` is for our routes: the lobby does not know it."""
 CHOICES = 3
 """Rooms to try before we open one. Some listed rooms were left long ago."""
 
@@ -49,6 +51,9 @@ class Seeker:
         return self.seek is not None and bool(self.seek.room)
 
     def begin(self, item: m.Seek | m.Create | m.Join) -> list[m.Output]:
+        attributes = item.attributes if isinstance(item, m.Join) else item.wish.attributes
+        if problem := unknown_attribute(attributes, _KEYS):
+            return [m.SeekEnded(item.seek, problem)]
         if isinstance(item, m.Join):
             self.seek = Seek(item.seek, item.attributes)
             return self._enter(self.seek, item.table.removeprefix("room-"))

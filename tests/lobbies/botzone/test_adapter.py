@@ -301,7 +301,7 @@ def test_a_match_that_people_made_fulfils_a_seek_without_opponents():
 
 @pytest.mark.parametrize(
     "attributes",
-    [{"opponents": []}, {"opponents": ["a", "b"]}, {"botzone": "Gomoku"}]
+    [{"opponents": []}, {"opponents": ["a", "b"]}, {"botzone": "Gomoku"}, {"oponents": ["a"]}]
     + [{"opponents": ["a"], "slot": slot} for slot in (2, -1, "1")],
 )
 def test_wishes_that_make_no_sense(attributes):

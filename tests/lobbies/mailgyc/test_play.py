@@ -88,6 +88,7 @@ def test_trap_the_first_request_for_a_room_by_number_may_have_no_answer():
         m.Wish("doudizhu", {"bidding": "score"}),
         m.Wish("doudizhu", {}, {"level": 9}),
         m.Wish("doudizhu", {}, {"room": "x"}),
+        m.Wish("doudizhu", {}, {"lvel": 2}),
     ],
 )
 def test_a_wish_that_the_lobby_cannot_fulfil_costs_no_word(wish):

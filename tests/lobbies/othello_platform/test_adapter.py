@@ -42,6 +42,13 @@ def test_one_table_at_a_time_of_othello():
     assert m.CloseSocket(1) in outputs and only(outputs, m.OpenSocket).conn == 2, "never two sockets"
 
 
+def test_a_misspelt_attribute_of_a_wish_is_named():
+    adapter, _ = ready()
+    outputs = seek(adapter, "room", pasword="x")
+    assert outputs == [m.SeekEnded("s", "a wish has no attribute 'pasword'; did you mean 'password'?")]
+    assert not only(seek(adapter, "room", level=3), m.HttpRequest).body, "a label for our routes"
+
+
 def test_matchmaking_still_needs_ready_and_start():
     adapter, _ = ready()
     seek(adapter)
