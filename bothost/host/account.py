@@ -18,7 +18,7 @@ from bothost.host.limited_lines import lobby_lines
 from bothost.host.lost_hands import LostHands
 from bothost.host.manners import Manners
 from bothost.host.reconnect import ConnectionSettings
-from bothost.host.recorder import now_us
+from bothost.host.roll_call import RollCall
 from bothost.host.seeking import Seeking
 from bothost.host.session_runner import SessionRunner
 from bothost.lobbies.base import LobbyAdapter
@@ -112,24 +112,21 @@ class Account:
         """Why there is no connection, as the lobby or the system reports it."""
         self._host = host
         self._timeouts = timeouts
-        self._loop = asyncio.get_running_loop()
-        self._began_us = 0
-        """When we first connected. Hands that started before are of other processes."""
         self._moved = False
         """Whether another host has the account. An account that waits for its lease replaces this one."""
-        self._confirm: asyncio.TimerHandle | None = None
-        self._closing_lost: asyncio.Task[None] | None = None
-        """Closes the lost hands of earlier processes."""
         self._lines = lobby_lines(lobby.name, settings.name)
         self.slots = Slots(0, host.capacity)
         self.connection = Connection(adapter, self, connection_settings)
         self.seeking = Seeking(settings, self.slots, self.connection, host.busy, timeouts.seek_s, manners, self._lines)
+        alone = adapter.capabilities.connections_per_identity == 1
+        self.roll_call = RollCall((lobby.name, settings.name), host.lost_hands if alone else None, timeouts.confirm_s)
         self.tables = AccountTables(
             lobby,
             settings,
             adapter.capabilities,
             self.connection,
             self.seeking,
+            self.roll_call,
             host.runner,
             host.games,
             host.seated,
@@ -152,11 +149,13 @@ class Account:
             m.SeekEnded: self.seeking.ended,
             m.Invitation: self.seeking.invited,
             m.Connected: self._connected,
-            m.Disconnected: self._disconnected,
+            m.Disconnected: lambda event, now: self._lost(event.reason),
             m.AuthFailed: self._auth_failed,
             m.Superseded: self._was_superseded,
-            m.Notice: self._notice,
-            m.Unknown: self._not_understood,
+            m.Notice: lambda event, now: self._lines.log(now, event.level, "lobby_notice", text=event.text),
+            m.Unknown: lambda event, now: self._lines.log(
+                now, "warning", "frame_not_understood", frame=event.raw[:200]
+            ),
             m.Chat: self.tables.talk.heard,
             **dict.fromkeys((m.Throttled, m.Alive, m.Tables), lambda event, now: None),
         }
@@ -169,55 +168,34 @@ class Account:
         self.ever_connected = True
         self.last_problem = ""
         _log.info("connected", lobby=self.lobby.name, account=self.name, resumed=event.resumed)
-        self.tables.connected()
-        self._stop_confirm()
-        self._confirm = self._loop.call_later(self._timeouts.confirm_s, self._confirmed)
+        self.seeking.forget()  # seeks of the last connection
+        self.roll_call.begin(self.tables.sessions, self.tables.absent)
         self._host.account_changed(self)
         wait = self._timeouts.settle_s if event.resumed else 0.0
         self.seeking.wait_until(now + wait)
-        self._loop.call_later(wait, lambda: self.seeking.seek_more(time.monotonic()))
+        asyncio.get_running_loop().call_later(wait, lambda: self.seeking.seek_more(time.monotonic()))
 
-    def _confirmed(self) -> None:
-        """End the tables that the lobby has not named, and the lost hands of earlier processes."""
-        self._confirm = None
-        self.tables.confirm()
-        only_place = self.connection.adapter.capabilities.connections_per_identity == 1
-        if only_place and (ended := self.tables.take_ended()) is not None:
-            lost = self._host.lost_hands
-            self._closing_lost = lost.tasks.spawn(
-                lost.close((self.lobby.name, self.name), self._began_us, self.tables.is_played, ended)
-            )
-
-    def _stop_confirm(self) -> None:
-        if self._confirm is not None:
-            self._confirm.cancel()
-            self._confirm = None
-
-    def _disconnected(self, event: m.Disconnected, now: float) -> None:
-        self.last_problem = event.reason
-        self._lost()
-
-    def _lost(self) -> None:
-        self._stop_confirm()
+    def _lost(self, problem: str) -> None:
+        self.last_problem = problem
+        self.roll_call.stop()
         self.tables.disconnected()
         self.seeking.forget()
         self._host.account_changed(self)
 
     def _auth_failed(self, event: m.AuthFailed, now: float) -> None:
-        self.last_problem = f"login refused: {event.reason}"
         final = self.connection.ended
         _log.error("login_refused", lobby=self.lobby.name, account=self.name, reason=event.reason, final=final)
-        self._lost()
+        self._lost(f"login refused: {event.reason}")
         if final:
             self.refused = event
-            self._leave_lost_hands()
+            self.roll_call.leave_lost_hands()
             self.tables.abort_all()
 
     def _was_superseded(self, event: m.Superseded, now: float) -> None:
         self.superseded = self.contested = True
-        self.last_problem = event.reason or "another connection of this account took over"
-        _log.error("superseded", lobby=self.lobby.name, account=self.name, reason=self.last_problem)
-        self._lost()
+        reason = event.reason or "another connection of this account took over"
+        _log.error("superseded", lobby=self.lobby.name, account=self.name, reason=reason)
+        self._lost(reason)
         self._host.contested(self)
 
     def give_up(self) -> None:
@@ -226,18 +204,11 @@ class Account:
         self.tables.abort_all()
         self._host.account_changed(self)
 
-    def _notice(self, event: m.Notice, now: float) -> None:
-        self._lines.log(now, event.level, "lobby_notice", text=event.text)
-
-    def _not_understood(self, event: m.Unknown, now: float) -> None:
-        self._lines.log(now, "warning", "frame_not_understood", frame=event.raw[:200])
-
     # --------------------------------------------------------------------------------------------------- life cycle
 
     def start(self, memo: m.Json) -> None:
         """Connect. ``memo``: what the last process of this account remembered."""
         self.place.memo = memo
-        self._began_us = now_us()
         self.connection.start()
 
     def tick(self, now: float) -> None:
@@ -256,20 +227,14 @@ class Account:
     def let_go(self, reason: str) -> None:
         """Disconnect because another host has the account. Its tables and hands stay open."""
         self._moved = self.seeking.stopped = True
-        self.last_problem = reason
         self.connection.close()
-        self._lost()
-        self._leave_lost_hands()
+        self._lost(reason)
+        self.roll_call.leave_lost_hands()
         self.tables.let_go()
-
-    def _leave_lost_hands(self) -> None:
-        """Close no lost hands any more: the next holder of the account may find that they continue."""
-        if self._closing_lost is not None:
-            self._closing_lost.cancel()
 
     def close(self) -> None:
         """Disconnect, decide nothing any more, and end no table."""
-        self._stop_confirm()
+        self.roll_call.stop()
         self.connection.close()
         self.tables.disconnected()  # a move that is decided now could not be sent
 
@@ -298,18 +263,3 @@ class Account:
         if self.place.waiting:
             return f"{self.place.waiting} holds its lease"
         return self.last_problem or self.place.problem
-
-    def status(self) -> m.Json:
-        """The account's entry in ``bothost status``."""
-        return {
-            "lobby": self.lobby.name,
-            "account": self.name,
-            "connected": self.connection.connected,
-            "problem": self.problem,
-            "reconnects": self.connection.reconnects,
-            "tables": len(self.tables.sessions),
-            "seeks": len(self.slots.reserved),
-            "slots": self.slots.cap,
-            "draining": self.seeking.stopped,
-            "paused": self.seeking.paused,
-        }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import structlog
 
@@ -13,6 +13,7 @@ from bothost.errors import ANY_FAILURE
 from bothost.host.chat import TableTalk
 from bothost.host.connection import Connection
 from bothost.host.limited_lines import LimitedLines
+from bothost.host.roll_call import RollCall
 from bothost.host.seeking import Seeking
 from bothost.host.session_runner import SessionRunner
 from bothost.lobbies.base import Capabilities, out_of_range
@@ -25,8 +26,6 @@ from bothost.tables.session import Session
 
 _log = structlog.get_logger("bothost.host")
 
-MAX_ENDED = 1000
-"""Most ends of unknown tables that are kept until lost hands are closed."""
 MAX_SILENCES = 3
 """After this many snapshots without an answer, leave a silent table."""
 
@@ -44,6 +43,7 @@ class AccountTables:
         capabilities: Capabilities,
         connection: Connection,
         seeking: Seeking,
+        roll_call: RollCall,
         runner: SessionRunner,
         games: Games,
         seated: dict[tuple[str, str], AccountTables],
@@ -57,6 +57,7 @@ class AccountTables:
         self._capabilities = capabilities
         self._connection = connection
         self._seeking = seeking
+        self._roll_call = roll_call
         self._slots = seeking.slots
         self._manners = seeking.manners
         self._without_people: set[str] = set()
@@ -67,12 +68,6 @@ class AccountTables:
         self._seated = seated
         self._changed = changed
         self._lines = lines
-        self._unconfirmed: set[str] = set()
-        """Tables that the lobby has not named since we connected."""
-        self._all_shown = False
-        """Whether the lobby had the time since then to show us the hands that are played."""
-        self._ended: dict[str, TableEnded] | None = {}
-        """Ends of unknown tables, which may be those of an earlier process. None: no longer needed."""
         self.reload(lobby, settings)
 
     def reload(self, lobby: LobbySettings, settings: AccountSettings) -> None:
@@ -95,8 +90,8 @@ class AccountTables:
         session = self.sessions.get(event.table)
         if session is None:
             self.dropped += 1
-            if type(event) is TableEnded and self._ended is not None and len(self._ended) < MAX_ENDED:
-                self._ended[event.table] = event
+            if type(event) is TableEnded:
+                self._roll_call.ended(event)
             return
         try:
             outputs = session.feed(event, now)
@@ -112,7 +107,7 @@ class AccountTables:
     def seated(self, event: Seated, now: float) -> None:
         """Handle a seat that the lobby gave us: open a session, or leave the table."""
         table, slots = event.table, self._slots
-        self._unconfirmed.discard(table)
+        self._roll_call.named(table)
         session = self.sessions.get(table)
         if session is not None:
             slots.seat(table, event.seek)  # the seek is over if the lobby answers it with a table that we have
@@ -140,7 +135,8 @@ class AccountTables:
             self._decline(event, f"game {event.game}: {error}", now)
             return
         people = self._manners.people(event.players)
-        if new and (reason := self._unwelcome(event, now)) is not None:
+        others = len(self._without_people)
+        if new and (reason := self._manners.table(event, now, without_people=others, slots=slots.cap)) is not None:
             slots.release(table)
             self._decline(event, reason, now)
             return
@@ -160,17 +156,6 @@ class AccountTables:
         else:
             self._seeking.seek_more(now)
 
-    def _unwelcome(self, event: Seated, now: float) -> str | None:
-        """Why the account's manners forbid this table."""
-        return self._manners.table(
-            event.game,
-            event.attributes,
-            event.players,
-            now,
-            without_people=len(self._without_people),
-            slots=self._slots.cap,
-        )
-
     def _decline(self, event: Seated, reason: str, now: float) -> None:
         self._lines.log(now, "warning", "seat_declined", table=event.table, reason=reason)
         if event.seek is not None:
@@ -178,26 +163,19 @@ class AccountTables:
         self._seeking.hold_off(now)
         self._connection.feed(Leave(event.table))
 
-    def connected(self) -> None:
-        """Wait for the lobby to name the tables at which we still sit. Seeks of the last connection are gone."""
-        self._unconfirmed, self._all_shown = set(self.sessions), False
-        self._seeking.forget()
-
     def disconnected(self) -> None:
-        self._all_shown = False
+        """Give no orders to the lobby until it has logged us in again."""
         for session in self.sessions.values():
             session.disconnected()
 
-    def confirm(self) -> None:
+    def absent(self, tables: Collection[str]) -> None:
         """Abort the tables that the lobby did not name after the connect. At the others no hand is played that we do
         not know, so a drain leaves those without one."""
-        self._all_shown = True
-        for table in list(self._unconfirmed):
+        for table in tables:
             if (session := self.sessions.get(table)) is not None:
                 reason = "the lobby did not name it after the connect"
                 _log.warning("table_aborted", account=self._name, table=table, reason=reason)
                 self._runner.perform(session, session.abort())
-        self._unconfirmed.clear()
         if self._seeking.stopped:
             self.drain(at_once=False)
 
@@ -205,17 +183,6 @@ class AccountTables:
         """Abort all tables, because they are no longer ours. They count as neither won nor lost."""
         for session in list(self.sessions.values()):
             self._runner.perform(session, session.abort())
-
-    def take_ended(self) -> dict[str, TableEnded] | None:
-        """Take the ends of unknown tables, by name; None if they were taken before."""
-        ended, self._ended = self._ended, None
-        return ended
-
-    def is_played(self, table: str, hand: str) -> bool | None:
-        """Whether a hand of an earlier process is still played. None: the lobby has shown no hand of the table yet."""
-        if (session := self.sessions.get(table)) is None:
-            return False
-        return None if session.hand is None else session.hand.name == hand
 
     def ask_silent(self, now: float, idle_s: float) -> None:
         """Ask for snapshots of silent tables, because their ends may have been lost. Leave those without an answer."""
@@ -290,7 +257,7 @@ class AccountTables:
     def drain(self, *, at_once: bool) -> None:
         """Leave the tables that are between two hands; ``at_once``: all tables."""
         for table, session in list(self.sessions.items()):
-            if at_once or (session.hand is None and (session.trust.fresh or self._all_shown)):
+            if at_once or (session.hand is None and (session.trust.fresh or self._roll_call.over)):
                 self.leave_table(table, "draining")
 
     def let_go(self) -> None:
@@ -306,7 +273,7 @@ class AccountTables:
             if reason in COMPLETE:
                 self.talk.leaves(session, time.monotonic())
         self.talk.forget(table)
-        self._unconfirmed.discard(table)
+        self._roll_call.named(table)
         self._without_people.discard(table)
         key = (self._lobby.name, table)
         if self._seated.get(key) is self:

@@ -10,7 +10,7 @@ import structlog
 from bothost.config import nearest
 from bothost.errors import UsageError
 from bothost.host.account import Account
-from bothost.host.status import status_of
+from bothost.host.status import account_status, status_of
 from bothost.host.supervisor import Host
 from bothost.messages import Json
 
@@ -64,7 +64,7 @@ def pause(host: Host, name: str) -> Json:
     account = _account(host, name)
     account.seeking.pause()
     _log.warning("account_paused", lobby=account.lobby.name, account=account.name, tables=len(account.tables.sessions))
-    return account.status()
+    return account_status(account)
 
 
 def resume(host: Host, name: str) -> Json:
@@ -72,7 +72,7 @@ def resume(host: Host, name: str) -> Json:
     account = _account(host, name)
     account.seeking.resume(time.monotonic())
     _log.info("account_resumed", lobby=account.lobby.name, account=account.name)
-    return account.status()
+    return account_status(account)
 
 
 def release(host: Host, address: str) -> Json:

@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from zoneinfo import ZoneInfo
 
 from bothost.config import MannersSettings
-from bothost.messages import Json, PlayerInfo
+from bothost.messages import Json, PlayerInfo, Seated
 
 Ratings = Callable[[str, str], float | None]
 """(the lobby's id of a player, game) → rating; None if there is none."""
@@ -90,15 +90,13 @@ class Manners:
             return f"game {game}"
         return self.pauses() or self._table(attributes) or self.company(game, players, now)
 
-    def table(
-        self, game: str, attributes: Json, players: Sequence[PlayerInfo], now: float, *, without_people: int, slots: int
-    ) -> str | None:
-        """Check a table that the lobby gave us. ``without_people``: number of our other tables without people.
+    def table(self, seat: Seated, now: float, *, without_people: int, slots: int) -> str | None:
+        """Check a table where the lobby gave us a seat. ``without_people``: number of our other tables without people.
         ``slots``: number of tables that the account may have."""
         reserved = self.settings.slots_for_people
-        if reserved and players and not self.people(players) and without_people >= max(0, slots - reserved):
+        if reserved and seat.players and not self.people(seat.players) and without_people >= max(0, slots - reserved):
             return f"{reserved} of {slots} slots are for people"
-        return self._table(attributes) or self.company(game, players, now)
+        return self._table(seat.attributes) or self.company(seat.game, seat.players, now)
 
     def people(self, players: Sequence[PlayerInfo]) -> bool:
         """Whether a person sits there: a player who is not known as a bot and is not one of our accounts."""

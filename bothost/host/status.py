@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
+from bothost.host.account import Account
 from bothost.host.health import health, rss_bytes, stages
 from bothost.host.supervisor import Host
 from bothost.messages import Json
@@ -44,8 +45,24 @@ def status_of(host: Host) -> Json:
         ],
         "registry": host.models.status() if host.models is not None else None,
         "log": {"rows": stats.rows, "queue": stats.queue_depth, "spool": stats.spool_depth},
-        "accounts": [account.status() for account in host.accounts],
+        "accounts": [account_status(account) for account in host.accounts],
         **_observed(host),
+    }
+
+
+def account_status(account: Account) -> Json:
+    """The entry of one account."""
+    return {
+        "lobby": account.lobby.name,
+        "account": account.name,
+        "connected": account.connection.connected,
+        "problem": account.problem,
+        "reconnects": account.connection.reconnects,
+        "tables": len(account.tables.sessions),
+        "seeks": len(account.slots.reserved),
+        "slots": account.slots.cap,
+        "draining": account.seeking.stopped,
+        "paused": account.seeking.paused,
     }
 
 

@@ -104,7 +104,7 @@ async def session(host, rng):
             case 5 | 6:
                 account.seeking.resume(time.monotonic())
             case 7:
-                account.tables.confirm()
+                account.roll_call.end()
             case n if n < 20:
                 adapter.says = question(rng)
         account.connection.feed(m.Ping())

@@ -16,7 +16,7 @@ from bothost.host.fleet import share
 from bothost.host.manners import Manners
 from bothost.ladder.logged import LoggedOutcomes
 from bothost.ladder.update import Ladder
-from bothost.messages import PlayerInfo
+from bothost.messages import PlayerInfo, Seated
 from bothost.store import Store
 
 NOON = datetime(2026, 5, 1, 12, 0, tzinfo=ZoneInfo("UTC"))
@@ -109,10 +109,13 @@ def test_tables_and_challenges():
 
 def test_slots_for_people_are_kept_free_of_bots():
     made = manners(slots_for_people=1)
-    table = {"game": "othello", "attributes": {}, "now": 0.0, "slots": 3}
-    assert made.table(players=(ME, CYD), without_people=1, **table) is None
-    assert made.table(players=(ME, CYD), without_people=2, **table) == "1 of 3 slots are for people"
-    assert made.table(players=(ME, BOB), without_people=2, **table) is None
+
+    def judged(*players: PlayerInfo, without_people: int) -> str | None:
+        return made.table(Seated("t", "othello", {}, 0, players), 0.0, without_people=without_people, slots=3)
+
+    assert judged(ME, CYD, without_people=1) is None
+    assert judged(ME, CYD, without_people=2) == "1 of 3 slots are for people"
+    assert judged(ME, BOB, without_people=2) is None
 
 
 def with_manners(settings, **of):

@@ -84,7 +84,7 @@ async def test_a_drain_leaves_a_table_without_a_hand_when_the_lobby_had_the_time
         await kit.until(lambda: account.connection.connected)
         for step in order.split(", "):
             assert not account.finished
-            host.drain() if step == "drain" else account.tables.confirm()
+            host.drain() if step == "drain" else account.roll_call.end()
         assert account.finished and account.connection.adapter.given(m.Leave) == [m.Leave("t")]
 
 
