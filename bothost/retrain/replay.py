@@ -129,7 +129,7 @@ class Replayer:
         for row, view, folded in _views(game, part):
             name = other if other is not None else row.strategy
             sha256 = row.model_sha256 if other is None else None
-            note = "" if other is not None else _not_asked(row)
+            note = "" if other is not None else self._not_asked(row)
             legal = _without_refused(view.legal(), row, part)
             again = None
             if not note:
@@ -175,6 +175,19 @@ class Replayer:
             "mean_distance": total / asked if asked else None,
         }
         return figures, [found for _, _, found in sorted(farthest, key=lambda item: (-item[0], item[1]))]
+
+    def _not_asked(self, row: DecisionRecord) -> str:
+        """Why the strategy of this row is not asked again; empty if it is."""
+        if row.strategy == IMPORTED:
+            return "imported: use --model to see what one of your strategies would have done"
+        if row.fallback is not None:
+            return f"a fallback ({row.fallback}): use --model to see what its strategy would have done"
+        if row.strategy == EXEC:
+            return "of a program, whose command is not logged: use --model exec:COMMAND"
+        strategy = self._plugins.strategies.get(row.strategy)
+        if strategy is not None and not strategy.deterministic:
+            return f"{row.strategy} may decide differently each time: use --model {row.strategy} to ask it again"
+        return ""
 
     def _strategy(self, name: str, sha256: str | None) -> Strategy:
         """Make the strategy with the model of this sha256; None: with the model that the address names."""
@@ -238,16 +251,6 @@ def _without_refused(legal: ActionArray, row: DecisionRecord, timeline: Timeline
         and any(outcome.kind == "rejected" for outcome in timeline.outcomes.get(earlier.id, ()))
     ]
     return legal[~np.isin(legal, refused)]
-
-
-def _not_asked(row: DecisionRecord) -> str:
-    if row.strategy == IMPORTED:
-        return "imported: use --model to see what one of your strategies would have done"
-    if row.fallback is not None:
-        return f"a fallback ({row.fallback}): use --model to see what its strategy would have done"
-    if row.strategy == EXEC:
-        return "of a program, whose command is not logged: use --model exec:COMMAND"
-    return ""
 
 
 def _stats(row: DecisionRecord) -> Json:

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from bothost import Budget, Decision, ModelError, Player, Strategy, Table, hookimpl, rules
 from bothost.cli import main
-from bothost.errors import PluginError, StoreError
+from bothost.errors import ConfigErrors, PluginError, StoreError
 from bothost.plugins import Plugins, weights
 from bothost.retrain.replay import Replayer
 from bothost.store import models
@@ -190,6 +190,14 @@ def test_of_programs_the_command_is_asked_for_and_a_routed_first_legal_is_no_fal
     assert all(item.again is None and "--model exec:COMMAND" in item.note for item in all_of(replayer, tools))
     change(tools, strategy="first-legal")
     assert all(item.again.action == item.legal[0] and not item.note for item in all_of(replayer, tools))
+
+
+@pytest.mark.parametrize("any_settings", ["sqlite"], indirect=True)
+def test_a_language_model_is_not_asked_and_paid_again_unless_it_is_named(replayer, tools):
+    change(tools, strategy="llm-player", model_sha256=None)
+    assert all(item.again is None and "--model llm-player" in item.note for item in all_of(replayer, tools))
+    with pytest.raises(ConfigErrors, match="url"):
+        all_of(replayer, tools, "llm-player")
 
 
 @pytest.mark.parametrize("any_settings", ["sqlite"], indirect=True)
