@@ -143,7 +143,11 @@ class Client:
             asking = self._post(body, deadline - time.monotonic())
             response, data = asyncio.run_coroutine_threadsafe(asking, self._loop).result()
         except TimeoutError:
+            self._spend_most(body)
             raise TimeoutError("the model did not answer in time") from None
+        except ProtocolError:
+            self._spend_most(body)
+            raise
         except httpx.HTTPError as error:
             raise Busy(f"the endpoint cannot be reached ({type(error).__name__})", 0.5) from None
         if response.status_code in BUSY:
@@ -156,8 +160,13 @@ class Client:
             completion = msgspec.json.decode(data, type=Completion)
             choice = completion.choices[0]
         except (ValueError, IndexError, RecursionError) as error:
+            self._spend_most(body)
             raise ProtocolError("the endpoint's response is not a chat completion") from error
         return choice.message.content or "", completion.usage or self._most(body), choice.finish_reason == "length"
+
+    def _spend_most(self, body: dict[str, Any]) -> None:
+        """Count a request without a usable response: the endpoint may charge for all of it."""
+        allowance_of(self._options).spent(self._most(body))
 
     def _most(self, body: dict[str, Any]) -> Usage:
         """The most that a request can use: a token is at least a byte. Nothing unless there is a limit of the cost."""

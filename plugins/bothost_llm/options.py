@@ -41,8 +41,8 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_requests: Annotated[int, Meta(ge=1)] | None = None
     """After this many requests the process makes no more."""
     max_cost: Annotated[float, Meta(gt=0)] | None = None
-    """After this cost the process makes no more requests. Needs the two prices. A response that does not say what it
-    used counts as the most that it can cost."""
+    """After this cost the process makes no more requests. Needs the two prices. A response that comes too late, or does
+    not say what it used, counts as the most that it can cost."""
     price_in: Annotated[float, Meta(ge=0)] = 0.0
     """Price of a million prompt tokens, in any currency."""
     price_out: Annotated[float, Meta(ge=0)] = 0.0

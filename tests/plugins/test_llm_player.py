@@ -280,6 +280,18 @@ def test_an_endpoint_that_does_not_say_what_it_used_counts_as_dear(endpoint, dec
     assert len(endpoint.requests) == 1
 
 
+@pytest.mark.parametrize("data", [b"", b"[]", b"x" * 3000], ids=["late", "no completion", "too long"])
+def test_a_response_that_cannot_be_used_may_be_charged_for(endpoint, decide, data):
+    endpoint.script = lambda body: (data or endpoint.stop.wait(5), (200, {}, data))[1]
+    limits = {"timeout_ms": 1000.0, "max_answer_bytes": 2048, "attempts": 1}
+    prices = {"max_cost": 0.01, "price_in": 0.0, "price_out": 1000.0}
+    with pytest.raises((TimeoutError, ProtocolError)):
+        decide(**limits, **prices)
+    with pytest.raises(PluginError, match=r"budget of 0\.01 is spent"):
+        decide(**limits, **prices)
+    assert len(endpoint.requests) == 1
+
+
 def test_budgets_end_the_requests_of_all_threads(endpoint, monkeypatch):
     """A host makes an instance for each of its threads."""
     endpoint.script = last_legal
