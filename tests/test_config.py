@@ -58,6 +58,8 @@ def test_an_empty_file_gives_all_defaults(tmp_path: Path) -> None:
 def test_the_database_lies_in_the_folder_of_the_file_whatever_its_name(tmp_path: Path, name: str) -> None:
     folder = tmp_path / name
     folder.mkdir()
+    url = config.load(write(folder, '[store]\nurl = "sqlite+pysqlite:///log.db"'), {}).store.url
+    assert sqlite_path(url) == folder / "log.db"
     url = config.load(write(folder, '[store]\nurl = "sqlite:///log.db"'), {}).store.url
     assert sqlite_path(url) == folder / "log.db" and shown(url) == f"sqlite:///{folder}/log.db"
 
@@ -112,6 +114,8 @@ def test_everything_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
         ('[host]\ndata_dir = "a\\u0000"', "host.data_dir", "NUL"),
         ('[web]\npassword.file = "~nobody-here/x"', "web.password", "home directory of an unknown user"),
         ("lobby = 3", "lobby", "a list"),
+        ('[host]\nname = "home\\n"', "host.name", "not a name of letters"),
+        (MANNERS + 'greeting = "hi\\n"', "lobby[0].account[0].manners.greeting", "not one line of text"),
         (MANNERS + 'allow = ["x"]\nblock = ["x"]', "lobby[0].account[0].manners.block", "on both lists"),
         (MANNERS + "min_rating = 30\nmax_rating = 20", "lobby[0].account[0].manners.min_rating", "no rating is"),
         (MANNERS + "widen_per_minute = 1", "lobby[0].account[0].manners.widen_per_minute", "widens no window"),
@@ -394,6 +398,7 @@ level = "inf"
         "log.level": 21,
     }
     assert f"{tmp_path}/config.toml:3: host.nmae: unknown key" in str(found["host.nmae"])
+    assert errors(tmp_path, '# \u2028, \x85\n[log]\nlevel = "inf"')["log.level"].line == 3  # no ends of lines in TOML
 
 
 def test_options_are_described_in_words_however_their_types_were_written():

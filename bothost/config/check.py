@@ -103,7 +103,7 @@ def _convert(value: Any, annotation: Any, key: str, hook: Hook | None) -> Iterab
             text, advice = f"{value!r} is not one of {', '.join(choices)}", nearest(value, choices)
         elif isinstance(value, str) and "regex" in text and (meta := _described(annotation)) is not None:
             text, advice = f"{value!r} is not {meta.description}", f'for example "{(meta.examples or [""])[0]}"'
-        elif isinstance(value, (dict, list)) and (brackets := _brackets(annotation)) is not None:
+        elif (brackets := _brackets(value, annotation)) is not None:
             advice = brackets.format(re.sub(r"\[\d+\]", "", key))
         shown = None if _is_custom(annotation) else value
         within = re.sub(r"`.*", "", path, flags=re.S)
@@ -112,12 +112,12 @@ def _convert(value: Any, annotation: Any, key: str, hook: Hook | None) -> Iterab
         yield Problem(key, str(error), value)
 
 
-def _brackets(annotation: Any) -> str | None:
-    """How the header of a table, or of each of several, is written; None for values of other types."""
-    if _is_struct(annotation):
+def _brackets(value: Any, annotation: Any) -> str | None:
+    """How the header is written of a table that is one of several, or the other way round; None for other values."""
+    if isinstance(value, list) and _is_struct(annotation):
         return "write [{}]"
     several = get_origin(annotation) is tuple and _is_struct(get_args(annotation)[0])
-    return "write [[{}]]" if several else None
+    return "write [[{}]]" if isinstance(value, dict) and several else None
 
 
 def _described(annotation: Any) -> msgspec.Meta | None:

@@ -18,7 +18,7 @@ def line_numbers(text: str) -> dict[str, int]:
     found: dict[str, int] = {}
     counts: dict[str, int] = {}
     table = ""
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         if header := _HEADER.match(line):
             table = _enter(header[2], repeated=header[1] == "[[", counts=counts)
             found.setdefault(table, number)

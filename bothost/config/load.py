@@ -136,8 +136,9 @@ def _complete(settings: Settings, base: Path, env: Mapping[str, str]) -> Setting
     change = msgspec.structs.replace
     host, log, store, server = settings.host, settings.log, settings.store, settings.lobby_server
     url = store.url
-    if url.startswith(_SQLITE) and not url.startswith(_SQLITE + "/") and ":memory:" not in url and url != _SQLITE:
-        url = f"{sqlite_url(base)}/{url.removeprefix(_SQLITE)}"
+    driver, _, path = url.partition(":///")
+    if driver.partition("+")[0] == "sqlite" and path and not path.startswith("/") and ":memory:" not in path:
+        url = f"{sqlite_url(base)}/{path}"
     password = _or_variable(store.password, "BOTHOST_STORE_PASSWORD", env)
     web_password = _or_variable(settings.web.password, "BOTHOST_WEB_PASSWORD", env)
     return change(

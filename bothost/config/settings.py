@@ -19,7 +19,7 @@ from bothost.config.secret import Secret
 Name = Annotated[
     str,
     Meta(
-        pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$",
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*\Z",
         max_length=64,
         description="a name of letters, digits and _ . -",
         examples=["home-1"],
@@ -28,7 +28,7 @@ Name = Annotated[
 AccountName = Annotated[
     str,
     Meta(
-        pattern=r"^[A-Za-z0-9\u0080-\U0010ffff][A-Za-z0-9_.\u0080-\U0010ffff-]*$",
+        pattern=r"^[A-Za-z0-9\u0080-\U0010ffff][A-Za-z0-9_.\u0080-\U0010ffff-]*\Z",
         max_length=64,
         description="a name of letters and digits of any language and _ . -",
         examples=["ada"],
@@ -38,7 +38,7 @@ AccountName = Annotated[
 GameName = Annotated[
     str,
     Meta(
-        pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*(:[A-Za-z0-9_]+(\([A-Za-z0-9_.,=-]*\))?)?$",
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*(:[A-Za-z0-9_]+(\([A-Za-z0-9_.,=-]*\))?)?\Z",
         max_length=128,
         description="the name of a game",
         examples=["doudizhu"],
@@ -56,7 +56,7 @@ Url = Annotated[
 EnvironmentVariable = Annotated[
     str,
     Meta(
-        pattern=r"^(?!BOTHOST_)[A-Za-z_][A-Za-z0-9_]*$",
+        pattern=r"^(?!BOTHOST_)[A-Za-z_][A-Za-z0-9_]*\Z",
         max_length=200,
         description="an environment variable that is not one of bothost's own",
         examples=["HF_HOME"],
@@ -219,7 +219,7 @@ Pattern = Annotated[str, Meta(min_length=1, max_length=200)]
 Hours = Annotated[
     str,
     Meta(
-        pattern=r"^([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d$",
+        pattern=r"^([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d\Z",
         description="a time of day, from and to",
         examples=["23:00-07:30"],
     ),
@@ -229,7 +229,7 @@ Hours = Annotated[
 Speech = Annotated[
     str,
     Meta(
-        pattern=r"^([^{}\x00-\x1f]|\{(account|opponents|game)\})*$",
+        pattern=r"^([^{}\x00-\x1f]|\{(account|opponents|game)\})*\Z",
         max_length=200,
         description="one line of text; {account}, {opponents} and {game} are filled in",
         examples=["Hello {opponents}, good luck!"],
@@ -316,7 +316,7 @@ class LobbySettings(Section, frozen=True):
     """Whether two of our own accounts may meet at one table."""
     own_accounts: tuple[AccountName, ...] = ()
     """Further accounts of ours at this lobby, which other hosts play; ``bothost run --workers`` adds its own."""
-    user_agent: Annotated[str, Meta(pattern=r"^[ -~]+$", max_length=200)] = "bothost"
+    user_agent: Annotated[str, Meta(pattern=r"^[ -~]+\Z", max_length=200)] = "bothost"
     """HTTP header that identifies this client."""
     options: dict[str, Any] = {}
     """Options of the adapter; ``bothost plugin list ADAPTER`` shows them."""

@@ -7,7 +7,7 @@ valuable card of the pool or instead of a lost one, a replacement for a poor car
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import msgspec
 
@@ -15,17 +15,19 @@ from bothost import Budget, Decision, Player, Strategy, Table
 from bothost.rules import ActionArray, View
 from bothost.rules.pairing import rule_choice
 
+Weight = Annotated[float, msgspec.Meta(ge=-1000, le=1000)]
+
 
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Weights of the rule player, in points of the game."""
 
-    deny: float = 0.6
+    deny: Weight = 0.6
     """Weight of a pool card's value to the opponent."""
-    keep: float = 0.8
+    keep: Weight = 0.8
     """Weight of the hand card's value, which would probably be collected later anyway."""
-    promise: float = 0.35
+    promise: Weight = 0.35
     """Weight of a set's bonus, times the square of its completed share."""
-    force_from: float = 16.0
+    force_from: Weight = 16.0
     """Use skill B for a pair of any colours that is worth at least this."""
 
 

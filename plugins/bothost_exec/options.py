@@ -20,7 +20,7 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     pool: Annotated[int, Meta(ge=0, le=1024)] = 0
     """Number of processes of each worker thread (``limits.worker_threads``) that share its tables. 0: one process per
     table."""
-    environment: tuple[Annotated[str, Meta(pattern=r"^(?!BOTHOST_)[A-Za-z_][A-Za-z0-9_]*$")], ...] = ()
+    environment: tuple[Annotated[str, Meta(pattern=r"^(?!BOTHOST_)[A-Za-z_][A-Za-z0-9_]*\Z")], ...] = ()
     """Names of additional environment variables for the program, such as ``["OPENAI_API_KEY"]``."""
     memory_mb: Annotated[int, Meta(ge=0, le=1 << 20)] = 0
     """The program is killed if its resident memory, with that of its descendants, exceeds this. 0: no limit."""

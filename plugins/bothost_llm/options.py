@@ -13,12 +13,12 @@ Milliseconds = Annotated[float, Meta(ge=1, le=3_600_000)]
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Options of a language model."""
 
-    url: Annotated[str, Meta(pattern=r"^https?://[^\s@?#]+$", max_length=500)]
+    url: Annotated[str, Meta(pattern=r"^https?://[^\s@?#]+\Z", max_length=500)]
     """Base URL of an OpenAI-compatible endpoint, such as ``https://api.openai.com/v1``. http:// is only allowed for
     this machine."""
     model: Annotated[str, Meta(min_length=1, max_length=200)]
     """Name of the model at the endpoint."""
-    key_variable: Annotated[str, Meta(pattern=r"^(?!BOTHOST_)[A-Za-z_][A-Za-z0-9_]*$")] | None = None
+    key_variable: Annotated[str, Meta(pattern=r"^(?!BOTHOST_)[A-Za-z_][A-Za-z0-9_]*\Z")] | None = None
     """Environment variable with the key. None: the endpoint needs no key."""
     timeout_ms: Milliseconds = 30_000.0
     """Most time for one decision."""

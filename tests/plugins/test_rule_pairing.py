@@ -12,6 +12,8 @@ import pytest
 from bothost import rules
 from bothost.arena.lineup import lineups
 from bothost.arena.match import play_deals
+from bothost.errors import ConfigError
+from bothost.plugins import check_options
 from bothost.strategy import Budget, NoOptions, Table
 from bothost_baselines.pairing import Options, RulePairing
 from bothost_baselines.random import Random
@@ -79,6 +81,11 @@ def test_it_forces_a_pair_rather_than_lose_a_card() -> None:
 def test_it_replaces_a_poor_card_late() -> None:
     state = start(["g1", "g5", "g3"], ["g4"], charges=[[1, 0], [0, 0]], deck=["r13", "w13", "b13"])
     assert turn(state)[0] == "enter:A"
+
+
+def test_weights_that_the_player_cannot_use_are_refused_before_any_table() -> None:
+    with pytest.raises(ConfigError, match=r"<= 1000"):
+        check_options(RulePairing, {"deny": 1e308})
 
 
 @pytest.mark.parametrize("options", [{}, {"preset": "four-phase"}], ids=["seven", "four"])

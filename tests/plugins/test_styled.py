@@ -150,6 +150,7 @@ def test_what_is_no_style_is_refused(plugins, options, word):
     with pytest.raises(ConfigError) as caught:
         plugins.resolve("styled-doudizhu", options)
     assert word in str(caught.value) + caught.value.advice
+    assert "[" not in caught.value.advice, "of the brackets of a table"
 
 
 @pytest.mark.parametrize("options", [{"bluff": 1}, {"temperature": -1}, {"bombs_from": 99}, {"bombs": math.nan}])
