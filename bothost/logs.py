@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import importlib
+import io
 import json
 import logging
 import logging.handlers
@@ -200,8 +201,7 @@ def _renderer(format: str, shared: list[Any], *, colors: bool) -> logging.Format
     if format == "json":
         last = [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(default=str)]
     else:
-        plain = structlog.dev.plain_traceback  # the rich one prints local variables
-        last = [structlog.dev.ConsoleRenderer(colors=colors, exception_formatter=plain)]
+        last = [structlog.dev.ConsoleRenderer(colors=colors, exception_formatter=_traceback)]
     return structlog.stdlib.ProcessorFormatter(
         foreign_pre_chain=shared, processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *last]
     )
@@ -224,8 +224,21 @@ def _printable(logger: Any, name: str, event: MutableMapping[str, Any]) -> Mutab
             if len(text) > MAX_VALUE:
                 event[key] = value = _shortened(text, MAX_VALUE)
         if isinstance(value, str) and _CONTROL.search(value):
-            event[key] = _CONTROL.sub(lambda m: ascii(m[0])[1:-1], value)
+            event[key] = _CONTROL.sub(_escaped, value)
     return event
+
+
+def _traceback(stream: TextIO, error: Any) -> None:
+    """Write a traceback, escaped as values are but for its lines. The one of rich would show local variables."""
+    import structlog
+
+    plain = io.StringIO()
+    structlog.dev.plain_traceback(plain, error)
+    stream.write("\n".join(_CONTROL.sub(_escaped, line) for line in plain.getvalue().split("\n")))
+
+
+def _escaped(control: re.Match[str]) -> str:
+    return ascii(control[0])[1:-1]
 
 
 def _shortened(text: str, most: int) -> str:

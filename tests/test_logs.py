@@ -143,6 +143,18 @@ def test_a_lobby_cannot_forge_log_lines() -> None:
     assert "\x1b" not in stream.getvalue() and "\u202e" not in stream.getvalue()
 
 
+def test_what_an_exception_quotes_does_not_control_the_terminal() -> None:
+    stream = io.StringIO()
+    logs.configure(stream=stream)
+    try:
+        raise ValueError("what a lobby said: \x1b[2J \u202e")
+    except ValueError:
+        logging.getLogger("bothost").exception("failed")
+    written = stream.getvalue()
+    assert "\x1b" not in written and "\u202e" not in written
+    assert written.endswith("\nValueError: what a lobby said: \\x1b[2J \\u202e\n")
+
+
 def test_a_record_that_cannot_be_rendered_is_not_printed(capsys: pytest.CaptureFixture[str]) -> None:
     stream = io.StringIO()
     logs.configure(stream=stream, secrets=[PLANTED])
