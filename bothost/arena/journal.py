@@ -47,7 +47,10 @@ class Journal:
         self._file: IO[bytes] | None = None
 
     def open(self) -> list[DealResult]:
-        """Deals in the file. Raises UsageError if it belongs to another match, or another process writes to it."""
+        """Deals in the file.
+
+        Raises UsageError if it is damaged or belongs to another match, or another process writes to it.
+        """
         if self.path is None:
             return []
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -91,7 +94,7 @@ class Journal:
 def read(file: IO[bytes]) -> tuple[Header, Iterator[tuple[DealResult, int]]]:
     """The header of a journal, and its deals for figures, each with the offset after it. They end where a line was cut.
 
-    Raises ValueError for a file without a header.
+    Raises ValueError for a file without a header. The deals raise UsageError at a damaged line before others.
     """
     first = file.readline()
     if not first.endswith(b"\n"):
@@ -100,10 +103,17 @@ def read(file: IO[bytes]) -> tuple[Header, Iterator[tuple[DealResult, int]]]:
 
 
 def _deals(file: IO[bytes]) -> Iterator[tuple[DealResult, int]]:
-    for line in file:
-        try:
-            deal = msgspec.json.decode(line, type=DealResult)
-        except ValueError:
+    for number, line in enumerate(file, 2):
+        if (deal := _deal(line)) is None:
+            if any(map(_deal, file)):
+                advice = "remove that line: its deal is then played again"
+                raise UsageError(f"line {number} of {file.name} is damaged", advice=advice)
             return
-        if line.endswith(b"\n"):
-            yield deal.for_figures(), file.tell()
+        yield deal.for_figures(), file.tell()
+
+
+def _deal(line: bytes) -> DealResult | None:
+    try:
+        return msgspec.json.decode(line, type=DealResult) if line.endswith(b"\n") else None
+    except ValueError:
+        return None

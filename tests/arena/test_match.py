@@ -14,6 +14,7 @@ from bothost.arena.match import ContestantError, play_deals
 from bothost.arena.run import run_match
 from bothost.arena.spec import MatchSpec
 from bothost.errors import UsageError
+from bothost.ladder import journals
 
 
 def _import_players():
@@ -173,6 +174,20 @@ def test_an_interrupted_match_goes_on_from_its_journal(tmp_path, game):
     assert {k: v for k, v in figures.items() if k != "ms_per_move"} == {
         k: v for k, v in whole.items() if k != "ms_per_move"
     }
+
+
+def test_a_damaged_line_of_a_journal_is_named_and_what_follows_is_kept(tmp_path):
+    journal = tmp_path / "match.jsonl"
+    asked = spec("othello", "test-random", "test-first", deals=6)
+    run_match(asked, players.build, journal=journal)
+    lines = journal.read_bytes().splitlines(keepends=True)
+    damaged = b"".join([*lines[:2], lines[2].replace(b'"deal"', b'"dael"'), *lines[3:]])
+    journal.write_bytes(damaged)
+    with pytest.raises(UsageError, match=r"line 3 of .*match\.jsonl is damaged"):
+        run_match(asked, players.build, journal=journal)
+    with pytest.raises(UsageError, match="line 3"):
+        list(journals.outcomes(journal))
+    assert journal.read_bytes() == damaged
 
 
 def test_a_journal_that_another_run_writes_to_is_refused(tmp_path):
