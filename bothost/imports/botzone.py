@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import chain, islice
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from bothost.imports import mahjong_text, turns
-from bothost.imports.files import document, lines
+from bothost.imports.files import UnreadableFile, document, lines
 from bothost.imports.record import BadRecord, Found, HandRecord, Records
 from bothost.lobbies.frames import NOT_JSON, plain_text
 from bothost.messages import PlayerInfo
@@ -27,18 +28,28 @@ _ID = re.compile(r"[!-~]{1,200}")
 
 def read(path: Path) -> Records:
     """Yield the matches of a file in any of the three forms."""
-    rest = lines(path)
-    start = list(islice(rest, 2))
-    if not start:
-        return
-    first, second = _json(start[0][1]), _json(start[-1][1])
-    if start[0][1].startswith("Match"):
-        yield from mahjong_text.read(chain(start, rest))
-    elif first is None and ((whole := _json(document(path))) is not None or second is None):
+    start = _first_lines(path)
+    if start and start[0].startswith("Match"):
+        yield from mahjong_text.read(lines(path))
+    elif not (start and _is_json(start[0])) and (whole := _json(document(path))) is not None:
         yield from _found(1, whole)
+    elif start and not any(map(_is_json, start)):
+        yield from _found(1, None)
     else:  # a match on each line, of which the first may be damaged
-        for number, text in chain(start, rest):
+        for number, text in lines(path):
             yield from _found(number, _json(text))
+
+
+def _first_lines(path: Path) -> list[str]:
+    """The first two lines, or those of them that can be read: a document may be one line that is too long."""
+    found: list[str] = []
+    with suppress(UnreadableFile):
+        found.extend(text for _, text in islice(lines(path), 2))
+    return found
+
+
+def _is_json(text: str) -> bool:
+    return _json(text) is not None
 
 
 def _json(text: str | bytes) -> Any:

@@ -18,6 +18,7 @@ from botzone_matches import (
 )
 
 from bothost.imports.botzone import match, read
+from bothost.imports.files import MAX_LINE
 from bothost.imports.job import import_files
 from bothost.imports.rebuild import Origin, play
 from bothost.imports.turns import Turn, record
@@ -152,6 +153,8 @@ def test_reversi_and_one_document_over_many_lines(tmp_path: Path):
     assert found.record.started_us == 0x55555555 * 1_000_000
     path.write_text(json.dumps([reversi_match(), reversi_match()["logs"]], indent=1))
     assert check(path).imported == 2
+    path.write_text(json.dumps([reversi_match(), " " * MAX_LINE]))
+    assert check(path).imported == 1, "one line that is longer than a line may be where there are others"
 
 
 def test_a_damaged_line_costs_no_other_line(tmp_path: Path):
@@ -164,6 +167,9 @@ def test_a_damaged_line_costs_no_other_line(tmp_path: Path):
         report = check(path)
         assert (report.imported, report.already) == (1, 1)
         assert [(each.line, each.reason) for each in report.broken] == [(number + 1, NO_JSON)]
+    path.write_bytes(text.encode() + b"\n\xff\n")
+    report = check(path)
+    assert report.imported == 1 and [each.line for each in report.broken] == [2]
     path.write_text(json.dumps(reversi_match(), indent=1)[:-9])
     assert [(each.line, each.reason) for each in check(path).broken] == [(1, NO_JSON)]
 
