@@ -7,7 +7,7 @@ import subprocess
 import sys
 import textwrap
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 
@@ -60,6 +60,21 @@ def _logging_of_a_test_ends_with_it():
     logging.captureWarnings(False)
     sys.excepthook, threading.excepthook = hooks
     structlog.reset_defaults()
+
+
+def _not_drawn(records: Sequence[Mapping[str, float]], names: Sequence[str], path: Path, *, x: str = "samples") -> None:
+    """In place of ``bothost.training.metrics.plot``."""
+    assert all(any(name in record for record in records) for name in (*names, x)), (names, x, records)
+    path.touch()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _curves_of_trainings_are_not_drawn() -> Iterator[None]:
+    """That takes longer than many a training here does. ``tests/training/test_loop.py`` has one that is drawn."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in {"bothost.training.loop", "bothost_doudizhu_mcts.learn"} & sys.modules.keys():
+            patch.setattr(sys.modules[name], "plot", _not_drawn)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -29,13 +29,17 @@ SET = weights.manifest(PhasePpo).aliases["champion"].rpartition("-")[0]
 SILENT = lambda done, note="", total=None: None  # noqa: E731
 QUERY = HandQuery(strategies=("phase-ppo",), closed=True, scored=True)
 TINY = {
-    "iterations": 3,
+    "iterations": 1,
     "environments": 8,
     "horizon": 16,
     "checkpoint_every": 1,
     "pool_every": 1,
     "ppo": {"epochs": 1, "minibatch": 64},
 }
+
+
+on_sqlite = pytest.mark.parametrize("any_settings", ["sqlite"], indirect=True)
+on_postgresql = pytest.mark.parametrize("any_settings", ["postgresql"], indirect=True)
 
 
 def asked(**more):
@@ -102,8 +106,10 @@ class Killed(Exception):
     pass
 
 
+@on_sqlite
 def test_a_job_that_is_killed_goes_on_to_the_very_same_model(tools, tmp_path):
-    whole = retrain(tools, asked(), tmp_path / "whole", SILENT)
+    request = asked(iterations=3)
+    whole = retrain(tools, request, tmp_path / "whole", SILENT)
     for moment in (("dataset", 0), ("samples", 0), ("samples", 0)):
         seen = []
 
@@ -113,10 +119,10 @@ def test_a_job_that_is_killed_goes_on_to_the_very_same_model(tools, tmp_path):
                 raise Killed
 
         with pytest.raises(Killed):
-            retrain(tools, asked(), tmp_path / "cut", report)
+            retrain(tools, request, tmp_path / "cut", report)
         assert not (tmp_path / "cut/result.json").exists()
-        assert job.interrupted(tmp_path, asked()) is None  # only under the strategy's name
-    again = retrain(tools, asked(), tmp_path / "cut", SILENT)
+        assert job.interrupted(tmp_path, request) is None  # only under the strategy's name
+    again = retrain(tools, request, tmp_path / "cut", SILENT)
     assert again["sha256"] == whole["sha256"] and again["version"] == whole["version"]
 
 
@@ -130,13 +136,15 @@ def interrupted_dataset(tools, out, request=None):
         retrain(tools, request or asked(), out, report)
 
 
+@on_postgresql
 def test_a_job_whose_hands_were_deleted_meanwhile_begins_its_dataset_again(tools, hands, tmp_path):
     interrupted_dataset(tools, tmp_path / "job")
     delete_hands(tools.store, [hands[0][0].game_id])
     left, _ = new_decisions(tools.store, asked())
-    assert retrain(tools, asked(iterations=3), tmp_path / "job", SILENT)["rows"] == left
+    assert retrain(tools, asked(), tmp_path / "job", SILENT)["rows"] == left
 
 
+@on_sqlite
 def test_a_job_that_another_release_began_begins_its_dataset_again(tools, tmp_path):
     interrupted_dataset(tools, tmp_path / "job")
     plan = tmp_path / "job/dataset/meta/plan.json"
@@ -144,6 +152,7 @@ def test_a_job_that_another_release_began_begins_its_dataset_again(tools, tmp_pa
     retrain(tools, asked(), tmp_path / "job", SILENT)
 
 
+@on_sqlite
 def test_a_job_continues_with_the_new_time_limit(tools, tmp_path):
     limited = msgspec.structs.replace(asked(iterations=None), minutes=1000.0)
 
@@ -157,6 +166,7 @@ def test_a_job_continues_with_the_new_time_limit(tools, tmp_path):
     assert retrain(tools, shorter, tmp_path / "job", SILENT)["version"] == "r1"
 
 
+@on_sqlite
 def test_a_job_that_cannot_be_read_does_not_keep_others_from_starting(tools, tmp_path):
     interrupted_dataset(tools, tmp_path / "phase-ppo-1")
     (tmp_path / "phase-ppo-2").mkdir()
@@ -226,6 +236,7 @@ def test_what_cannot_be_done_is_said(tools, tmp_path):
         retrain(tools, asked(), tmp_path / "full", SILENT)
 
 
+@on_sqlite
 def test_wrong_options_leave_no_job_behind(tools, tmp_path):
     with pytest.raises(ConfigError, match="preset"):
         retrain(tools, asked(preset="nope"), tmp_path / "job", SILENT)
@@ -275,6 +286,7 @@ def test_a_job_that_has_too_little_to_learn_from_does_not_keep_its_dataset(tools
     assert not (tmp_path / "job").exists()
 
 
+@on_sqlite
 def test_a_model_that_its_strategy_refuses_is_not_registered(tools, tmp_path, monkeypatch):
     trainer = job.trainer_of(tools.plugins, "phase-ppo")
     honest = trainer.retrain
@@ -288,7 +300,7 @@ def test_a_model_that_its_strategy_refuses_is_not_registered(tools, tmp_path, mo
 
     monkeypatch.setattr(trainer, "retrain", broken)
     with pytest.raises(ModelError, match="sha256"):
-        retrain(tools, asked(iterations=1), tmp_path / "job", SILENT)
+        retrain(tools, asked(), tmp_path / "job", SILENT)
     assert tools.registry.versions() == []
 
 

@@ -97,7 +97,8 @@ def test_a_warm_start_that_diverges_is_told(tmp_path):
     assert not list(tmp_path.rglob("*.safetensors"))
 
 
-def test_training_leaves_metrics_a_plot_and_the_last_two_checkpoints(tmp_path):
+def test_training_leaves_metrics_a_plot_and_the_last_two_checkpoints(tmp_path, monkeypatch):
+    monkeypatch.setattr(loop, "plot", metrics.plot)
     seen = []
     run(tmp_path, report=lambda done, note="", total=None: seen.append((done, total)))
     assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
