@@ -14,6 +14,7 @@ from bothost.arena.lineup import lineups
 from bothost.arena.luck import luck_of
 from bothost.arena.match import DealResult
 from bothost.arena.spec import Build, MatchSpec
+from bothost.errors import UsageError
 from bothost.rules.game import Json
 from bothost.sequential import BettingTest
 from bothost.strategy import Strategy
@@ -67,8 +68,11 @@ def run_match(
 
     Deals in the journal are not played again. ``on_deal`` receives the number of finished deals and contestant A's mean
     score, to show progress. ``on_resume`` receives the number of deals that the journal has, if any. Without a
-    sequential test the figures do not depend on ``workers``.
+    sequential test the figures do not depend on ``workers``. Raises UsageError for a sequential test of more than two.
     """
+    if spec.sequential and len(spec.contestants) != 2:
+        advice = "leave out --sequential, or name two"
+        raise UsageError(f"a sequential test compares two, not {len(spec.contestants)} contestants", advice=advice)
     game, strategies = build(spec)
     seats = lineups(game, len(spec.contestants))
     if spec.luck_adjusted:

@@ -153,6 +153,12 @@ def test_a_clock_gives_each_decision_its_own_time():
     assert figures["ms_per_move"]["B"] < 2.0
 
 
+def test_a_sequential_test_of_more_than_two_is_refused():
+    asked = spec("doudizhu", "test-first", "test-random", "test-last", deals=10, sequential=True)
+    with pytest.raises(UsageError, match="compares two, not 3"):
+        run_match(asked, players.build)
+
+
 @pytest.mark.parametrize("game", ["othello", "doudizhu"])
 def test_an_interrupted_match_goes_on_from_its_journal(tmp_path, game):
     journal = tmp_path / "match.jsonl"
