@@ -220,7 +220,7 @@ class Program:
         self.starts.append(now)
 
     def _greet(self, said: protocol.ProgramHello) -> None:
-        self.name = said.name[:64] or self.name
+        self.name = printable(said.name[:64]) or self.name
         if said.version != protocol.VERSION:
             message = f"{self.name} speaks version {said.version}, bothost {protocol.VERSION}"
             raise PluginError("exec", message, advice="see docs/reference/exec-protocol.md")

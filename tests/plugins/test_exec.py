@@ -211,6 +211,14 @@ def test_a_bad_answer_does_not_end_the_program(start: Callable[..., Exec], act: 
     assert len(one.player.program.starts) == 1
 
 
+def test_the_name_of_a_program_is_one_line_in_errors() -> None:
+    hello = json.dumps({"type": "hello", "version": 1, "name": "evil\n\x1b[2J", "games": ["chess"]})
+    strategy = Exec(Options(command=(sys.executable, "-S", "-c", f"print({hello!r}, flush=True); input()")))
+    with pytest.raises(PluginError, match=r"evil\\n\\x1b\[2J does not play claims"):
+        decide(request(strategy))
+    strategy.close()
+
+
 def test_a_late_answer_is_dropped_and_the_next_one_counts(start: Callable[..., Exec]) -> None:
     one = request(start("if decisions % 3 == 2: time.sleep(1.0)"))  # of the three decisions of each attempt
 
