@@ -89,6 +89,8 @@ class Room(Body, frozen=True):
     room_name: Word = ""
     hepai_limit: Annotated[int, Meta(ge=0, le=1000)] = 8
     max_player: Number = 4
+    use_flowers: bool = True
+    """Older servers do not say it: they always play flowers."""
     has_password: bool = False
     is_game_running: bool = False
     host_user_id: User = 0

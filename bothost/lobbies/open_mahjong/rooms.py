@@ -131,7 +131,8 @@ def _stopped() -> list[m.Output]:
 
 def is_ours(room: wire.Room) -> bool:
     """Whether we support the room's rules."""
-    return (room.room_rule, room.sub_rule, room.max_player) == ("guobiao", "guobiao/standard", 4)
+    standard = (room.room_rule, room.sub_rule, room.max_player) == ("guobiao", "guobiao/standard", 4)
+    return standard and room.use_flowers
 
 
 def fits(room: wire.Room, wish: m.Json, minimum: int) -> bool:

@@ -110,8 +110,9 @@ def test_a_room_that_fits_is_entered_and_we_say_ready():
     full = ROOM | {"room_id": "4", "player_list": [2, 3, 4, 5]}
     other = ROOM | {"room_id": "5", "player_list": [OTHERS[0]], "sub_rule": "guobiao/lanshi"}
     locked = ROOM | {"room_id": "6", "player_list": [OTHERS[0]], "has_password": True}
+    plain = ROOM | {"room_id": "8", "player_list": [OTHERS[0]], "use_flowers": False}
     ours = ROOM | {"room_id": "7", "player_list": [OTHERS[0]], "host_user_id": OTHERS[0]}
-    out = bench.hear("room/get_room_list", room_list=[full, other, locked, ours])
+    out = bench.hear("room/get_room_list", room_list=[full, other, locked, plain, ours])
     assert said(out) == [{"type": "room/join_room", "room_id": "7", "password": ""}]
     out = bench.hear("room/refresh_room_info", room_info=ours | {"player_list": [OTHERS[0], ME]})
     (seated,) = told(out, m.Seated)
