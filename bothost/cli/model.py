@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -305,8 +304,8 @@ def _judged(
     if found is not None:
         return gate.weigh(found, contestants[0], contestants[1], match)
     game = gate.game_of(strategy, match)
-    how = zlib.crc32(msgspec.json.encode([game, match.options], order="sorted"))
-    name = f"gate-{model.sha256[:12]}-{champion.sha256[:12]}-{match.seed}-{how:08x}.jsonl"
+    folder = registry.folder.parent / "gate"
+    journal = gate.journal_in(folder, (contestants[0], model), (contestants[1], champion), match, game)
     with output.progress(match.deals, " against ".join(contestants)) as advance:
         return gate.play(
             contestants[0],
@@ -315,7 +314,7 @@ def _judged(
             match,
             game=game,
             config=None if config is None else str(config),
-            journal=registry.folder.parent / "gate" / name,
+            journal=journal,
             on_deal=lambda done, mean: advance(done, f"challenger {mean:.3f}"),
         )
 

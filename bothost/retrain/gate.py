@@ -11,13 +11,17 @@ hands of the log (``Trainer.gains``), under the same test.
 
 from __future__ import annotations
 
+import time
+import zlib
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from bothost import rules
 from bothost.arena.luck import has_luck
 from bothost.arena.run import run_match
 from bothost.arena.spec import Build, MatchSpec
@@ -27,6 +31,8 @@ from bothost.sequential import BettingTest
 from bothost.strategy import Model, PlayerLog, Strategy
 
 Json = dict[str, Any]
+KEPT_S = 30 * 86_400.0
+"""A match without a result can be continued for this long."""
 
 
 class GateRefused(BothostError):
@@ -94,7 +100,7 @@ def play(
     journal: Path | None = None,
     on_deal: Callable[[int, float], None] | None = None,
 ) -> Verdict:
-    """Play the match of two addresses. With a journal, an interrupted match continues."""
+    """Play the match of two addresses. With a journal, an interrupted match continues, until it has a result."""
     spec = MatchSpec(
         game=game,
         rules={},
@@ -110,6 +116,8 @@ def play(
     )
     figures = run_match(spec, build, journal=journal, on_deal=on_deal)
     test = figures["sequential"]
+    if journal is not None and test["verdict"] is not None:
+        journal.unlink(missing_ok=True)
     return Verdict(
         better=test["verdict"] == "A",
         challenger=challenger,
@@ -120,6 +128,23 @@ def play(
         p_worse=test["p_b_better"],
         figures=figures,
     )
+
+
+def journal_in(
+    folder: Path, challenger: tuple[str, Model], champion: tuple[str, Model], settings: GateSettings, game: str
+) -> Path:
+    """The journal of the match of two addresses and their models. Matches that differ in anything have different ones.
+
+    Journals that nobody continued for ``KEPT_S`` are removed.
+    """
+    for path in folder.glob("gate-*.jsonl"):
+        with suppress(OSError):
+            if time.time() - path.stat().st_mtime > KEPT_S:
+                path.unlink()
+    played = [game, rules.game(game).rules, has_luck(game), challenger[0], champion[0], settings.options]
+    how = zlib.crc32(msgspec.json.encode(played, order="sorted"))
+    models = f"{challenger[1].sha256[:12]}-{champion[1].sha256[:12]}"
+    return folder / f"gate-{models}-{settings.seed}-{how:08x}.jsonl"
 
 
 def gains(

@@ -1,10 +1,13 @@
 """The gate of a game with luck adjustment tests points less luck."""
 
+import os
+import time
+
 import pytest
 
 from bothost.cli.arena import build
 from bothost.errors import UsageError
-from bothost.retrain.gate import GateSettings, gains, play
+from bothost.retrain.gate import KEPT_S, GateSettings, gains, journal_in, play
 from bothost.strategy import Model, Strategy
 
 
@@ -35,6 +38,44 @@ def test_the_gate_of_mahjong_tests_points_less_luck():
     assert not verdict.better
     assert verdict.figures["adjusted_lead"] > 0
     assert "less luck it won +" in str(verdict)
+
+
+def test_a_match_goes_on_in_its_journal_until_it_has_a_result(tmp_path):
+    journal, played = tmp_path / "gate.jsonl", []
+    for deals in (2, 3):
+        settings = GateSettings(deals=deals)
+        play(
+            "random", "random", build, settings, game="othello", journal=journal, on_deal=lambda *at: played.append(at)
+        )
+        assert journal.exists() and len(played) == deals
+    play("rule-othello", "first-legal", build, GateSettings(deals=200), game="othello", journal=tmp_path / "other")
+    assert list(tmp_path.iterdir()) == [journal]
+
+
+def test_each_match_has_a_journal_and_those_that_nobody_continued_are_removed(tmp_path):
+    new, old = (f"phase-ppo:{name}" for name in ("r2", "r1"))
+    of = {name: Model("phase-ppo", name, name * 32, None) for name in ("r2", "r1", "v9")}
+    settings = GateSettings()
+
+    def at(champion, version, **more):
+        return journal_in(tmp_path, (new, of["r2"]), (champion, of[version]), settings, more.get("game", "pairing"))
+
+    found = [at(old, "r1"), at("phase-ppo:v9", "r1"), at(old, "v9"), at(old, "r1", game="mahjong")]
+    assert len(set(found)) == 4 and at(old, "r1") == found[0]
+    for path in found:
+        path.touch()
+    long_ago = time.time() - KEPT_S - 60
+    os.utime(found[1], (long_ago, long_ago))
+    at(old, "r1")
+    assert {path for path in found if path.exists()} == {found[0], found[2], found[3]}
+
+
+def test_a_match_under_other_rules_has_another_journal(tmp_path, monkeypatch):
+    """After an upgrade an interrupted match would be refused as another one, with advice for other commands."""
+    sides = [(f"phase-ppo:{name}", Model("phase-ppo", name, name * 32, None)) for name in ("r2", "r1")]
+    before = journal_in(tmp_path, *sides, GateSettings(), "pairing")
+    monkeypatch.setattr("bothost.retrain.gate.has_luck", lambda game: True)
+    assert journal_in(tmp_path, *sides, GateSettings(), "pairing") != before
 
 
 @pytest.mark.long
