@@ -180,7 +180,7 @@ def forget(
             # The log goes last: as long as it knows the hands, an interrupted command can be repeated.
             for folder in exports or ():
                 rows[str(folder)] = forget_in(folder, ids, shown)
-            for folder in sorted(path.parent for path in (data_dir / "retrain").glob("*/dataset")):
+            for folder in sorted((data_dir / "retrain").glob("*/")):
                 rows[str(folder / "dataset")] = forget_in_job(folder, ids, shown)
             for path, count in erase.mask_files(shown, erase.files_with_names(data_dir, settings.log.file)).items():
                 masked[str(path)] = count

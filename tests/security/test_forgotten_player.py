@@ -66,6 +66,9 @@ def site(tmp_path):
     spool.keep_rejected([f"games no such column: {[PLAYER, SHOWN, 3]!r}"])
     spool.close()
     (tmp_path / "var" / "spool" / "local%2e1" / "0" / "0000000000000000.damaged").write_bytes(b"\x93" + PLAYER.encode())
+    begun = tmp_path / "var" / "retrain" / "fm-clone-1" / "request.json"  # interrupted before its dataset was begun
+    begun.parent.mkdir(parents=True)
+    begun.write_text(json.dumps({"strategy": "fm-clone", "query": {"players": [PLAYER]}, "options": {}}))
     (tmp_path / "var" / "play" / "room").mkdir(parents=True)
     for name in ("host.log", "host.log.1", "host-2.log", "host-2.log.3", "var/play/room/host-1.log"):
         lines = [{"event": "hand_began", "players": [PLAYER, KEPT]}, {"event": f"said\n{SHOWN}: hi"}]
