@@ -55,10 +55,12 @@ class Leases:
     All methods raise StoreUnavailable while the database cannot be reached.
     """
 
-    def __init__(self, store: Store, holder: str, ttl_s: float) -> None:
+    def __init__(self, store: Store, holder: str, ttl_s: float, longest_s: float = LONGEST_S) -> None:
+        """``longest_s``: believe the lease of another host for no longer than this, unless it is renewed."""
         self._store = store
         self.holder = holder
         self.ttl_s = ttl_s
+        self._longest_s = longest_s
         self._now: Any = sa.literal_column(_NOW_US[store.engine.dialect.name], sa.BigInteger)
         self._insert = store.insert
         self._believed: dict[AccountKey, tuple[int, float]] = {}
@@ -96,6 +98,12 @@ class Leases:
             held = sa.select(leases.c.holder).where(*_is(key), leases.c.expires_us > self._now)
             return connection.execute(held).scalar()
 
+    def seconds_left(self, key: AccountKey) -> float:
+        """How long a lease lasts by the clock of the database; 0 if there is none."""
+        with self._store.begin() as connection:
+            lasts = connection.execute(sa.select(leases.c.expires_us - self._now).where(*_is(key))).scalar()
+        return (lasts or 0) / 1e6
+
     def release(self, keys: Iterable[AccountKey]) -> None:
         """Release leases, so that another host may take them at once. Disconnect the accounts first."""
         with self._store.begin() as connection:
@@ -129,7 +137,7 @@ class Leases:
         if held is None:
             return "?"
         holder, expires_us, lasts_us = held
-        until = time.monotonic() + min(lasts_us / 1e6, LONGEST_S)
+        until = time.monotonic() + min(lasts_us / 1e6, self._longest_s)
         seen_us, earlier = self._believed.get(key, (None, until))
         self._believed[key] = expires_us, min(until, earlier) if seen_us == expires_us else until
         return str(holder)
@@ -169,8 +177,12 @@ class JobLease:
     def __enter__(self) -> Self:
         """Take the lease. Raises LeaseHeld if another process holds it."""
         with contextlib.ExitStack() as end:  # its callbacks run in reverse order
-            leases = Leases(self._store, f"{socket.gethostname()}/{self._number(end)}", self._ttl_s)
+            renewed_s = self._ttl_s / 2  # a living process renews it within this time
+            leases = Leases(self._store, f"{socket.gethostname()}/{self._number(end)}", self._ttl_s, renewed_s)
             found = leases.round((), (self._key,), take_over=True)
+            if self._key not in found.taken and leases.seconds_left(self._key) > self._ttl_s:  # the clock was set back
+                time.sleep(renewed_s)
+                found = leases.round((), (self._key,), take_over=True)
             if self._key not in found.taken:
                 holder = found.others.get(self._key, "?")
                 raise LeaseHeld(

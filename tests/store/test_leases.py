@@ -71,16 +71,34 @@ def test_a_lease_lasts_no_longer_where_the_clock_is_set_back(clock):
     assert heir.round([], [ADA, BOB], take_over=True).taken == {ADA}
 
 
-def test_a_lease_from_the_future_is_not_believed_for_longer_than_any_may_be(clock, monkeypatch):
+def test_a_lease_from_the_future_is_not_believed_for_longer_than_any_may_be(clock):
     store, off = clock
-    monkeypatch.setattr("bothost.store.leases.LONGEST_S", 0.1)
-    holder, heir = Leases(store, "holder", 60), Leases(store, "heir", 60)
+    holder, heir = Leases(store, "holder", 60), Leases(store, "heir", 60, longest_s=0.1)
     holder.round([], [ADA, BOB], take_over=False)
     off[0] = -1.0
     assert heir.round([], [ADA, BOB], take_over=True).taken == set()
     holder.round([BOB], [], take_over=False)
     time.sleep(0.15)
     assert heir.round([], [ADA, BOB], take_over=True).taken == {ADA}
+
+
+def test_a_job_is_free_soon_where_the_clock_was_set_back(clock):
+    store, off = clock
+    off[0] = 300.0
+    Leases(store, "dead", 60).round([], [("", "retrain")], take_over=False)
+    off[0] = 0.0
+    with JobLease(store, "retrain", ttl_s=0.2) as lease:
+        lease.check()
+
+
+def test_a_job_of_a_living_process_is_not_free_where_the_clock_was_set_back(clock):
+    store, off = clock
+    off[0] = 300.0
+    with JobLease(store, "retrain", ttl_s=2.0) as lease:
+        off[0] = 0.0
+        with pytest.raises(LeaseHeld, match="is doing this job"), JobLease(store, "retrain", ttl_s=2.0):
+            pass
+        lease.check()
 
 
 def test_a_restarted_holder_takes_its_own_lease_at_once(store):
