@@ -42,7 +42,10 @@ def load_checked(name: str) -> pyspiel.Game:
     parameters = _parameters(short, match[2] or "", pyspiel.load_game(short).get_parameters())
     try:
         game = pyspiel.load_game(short, parameters)
-        str(game.new_initial_state())  # some parameters are refused only here
+        state = game.new_initial_state()
+        str(state)  # some parameters are refused only here
+        if game.get_type().provides_observation_tensor:
+            state.observation_tensor(0)  # or here
     except (RuntimeError, ValueError) as error:
         raise UsageError(f"OpenSpiel refuses {name}: {str(error)[:200]}") from error
     if not 0 < game.num_distinct_actions() <= MOST_ACTIONS or not 0 < game.max_game_length() <= LONGEST_GAME:

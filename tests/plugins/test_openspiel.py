@@ -26,7 +26,7 @@ def plugins():
     return Plugins.load(entry_points=False, modules=[bothost_openspiel])
 
 
-@pytest.mark.parametrize("name", QUICK)
+@pytest.mark.parametrize("name", [name.replace("havannah", "havannah(board_size=4)") for name in QUICK])
 def test_games_keep_the_laws(name):
     assert check_game(rules.game(f"openspiel:{name}"), n=1) == []
 
@@ -84,6 +84,7 @@ def test_two_names_are_two_games():
         ("go(komi=5.5,board_size=9)", "is not the canonical name"),
         ("go(board_size=1)", "it must be within 2 .. 38"),
         ("go(board_size=30)", "OpenSpiel refuses"),
+        ("hive(board_size=32)", "OpenSpiel refuses"),
         ("go(board_size=9.5)", "invalid literal"),
         ("go(komi=nan)", "it must be within -1000 .. 1000"),
         ("hex(board_size=100000)", "it must be within 2 .. 32"),
