@@ -16,6 +16,7 @@ import contextlib
 import functools
 import random
 import tempfile
+import time
 import types
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
@@ -179,6 +180,9 @@ class Hosting:
 
 
 async def until(condition: Callable[[], Any], seconds: float = 60.0) -> None:
+    """Ask again and again: the longer the answer takes, the less often."""
     async with asyncio.timeout(seconds):
+        asked = time.monotonic()
         while not condition():  # noqa: ASYNC110 (the condition has no event)
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(min(0.2, max(0.01, 5 * (time.monotonic() - asked))))
+            asked = time.monotonic()

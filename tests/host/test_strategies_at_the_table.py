@@ -41,7 +41,7 @@ strategy = "fm-clone"
 [[route]]
 account = "ada"
 strategy = "doudizhu-mcts"
-options = {{ iterations = 50, belief = 20 }}
+options = {{ iterations = 8, belief = 8 }}
 
 [[route]]
 account = "bob"

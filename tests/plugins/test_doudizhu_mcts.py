@@ -147,7 +147,7 @@ def test_searches_that_a_clock_cut_short_are_replayed_from_their_statistics() ->
     state = GAME.new_state(2)
     thinker, again = player(ponder=True), player()
     searched = decisions = 0
-    while not state.terminal and decisions < 4:
+    while not state.terminal and decisions < 2:
         seat = state.to_act[0]
         view = state.view(seat)
         if seat != 0:

@@ -69,8 +69,12 @@ def test_a_win_is_better_than_every_other_action():
 
 
 @pytest.fixture(scope="module")
-def crowd():
-    learnt = decisions(played(40), OWN)
+def learnt():
+    return decisions(played(40), OWN)
+
+
+@pytest.fixture(scope="module")
+def crowd(learnt):
     options = SharedOptions(quadratic=8, rectified=8, combinations=0)
     return crowd_of(SharedClone.blank(OWN, 8, 8, 1), learnt, options, 1, fresh=True)
 
@@ -91,8 +95,7 @@ def test_reasons_name_what_the_tile_is_and_what_the_hand_keeps(crowd):
     assert all(isinstance(name, str) for reason in reasons for name in reason["features"])
 
 
-def test_equal_decisions_give_equal_clones(crowd):
-    learnt = decisions(played(40), OWN)
+def test_equal_decisions_give_equal_clones(crowd, learnt):
     options = SharedOptions(quadratic=8, rectified=8, combinations=0)
     again = crowd_of(SharedClone.blank(OWN, 8, 8, 1), learnt, options, 1, fresh=True)
     for name, values in crowd.parameters.items():

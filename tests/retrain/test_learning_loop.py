@@ -35,7 +35,7 @@ name = "home"
 adapter = "embedded"
 url = "{lobby}"
 margin_ms = 50.0
-min_move_ms = 25.0
+min_move_ms = 60.0
 allow_same_table = true
 [[lobby.account]]
 name = "ada"

@@ -46,6 +46,7 @@ def test_every_decision_comes_out_as_it_was_logged_whoever_is_champion_now(repla
     assert all(item.distance == 0.0 and item.differences == () for item in found)
 
 
+@pytest.mark.parametrize("any_settings", ["sqlite"], indirect=True)
 def test_a_model_replays_with_the_options_of_play_that_it_brings(replayer, tools, log_hand):
     strategy = tools.plugins.resolve("phase-ppo:level-5").make()
     log_hand(strategy, seed=99)
@@ -223,6 +224,7 @@ def test_hands_of_a_game_that_is_not_installed_are_skipped(replayer, tools):
         list(replayer.hand(made[0]))
 
 
+@pytest.mark.parametrize("any_settings", ["sqlite"], indirect=True)
 def test_the_command_finds_where_two_models_disagree_most(replayer, tools, any_settings, tmp_path, capsys):
     (tmp_path / "config.toml").write_text(f'[host]\ndata_dir = "."\n[store]\nurl = "{any_settings.url}"\n')
 

@@ -49,12 +49,14 @@ def watch(tools, request, folder, monkeypatch, looks, after=100, on_sleep=lambda
     return promotions
 
 
+@pytest.mark.parametrize("any_settings", ["sqlite"], indirect=True)
 def test_it_retrains_once_for_the_same_decisions(tools, request_, tmp_path, monkeypatch, capsys):
     assert watch(tools, request_, tmp_path / "jobs", monkeypatch, looks=3) == ["r1"]
     assert len(list((tmp_path / "jobs").iterdir())) == 1
     assert "refused" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("any_settings", ["sqlite"], indirect=True)
 @pytest.mark.parametrize(("error", "tries"), [(StoreUnavailable("away"), 2), (UsageError("a bug in the trainer"), 1)])
 def test_a_job_that_was_killed_continues_at_once(tools, request_, tmp_path, monkeypatch, error, tries):
     """It has taken the new decisions for itself: a watch that starts again must not wait for as many others."""
@@ -93,6 +95,7 @@ def test_a_job_whose_training_fails_does_not_keep_new_decisions_waiting(tools, r
     assert learned[:2] == [first, first] and learned[2] != first and len(learned) == 3
 
 
+@pytest.mark.parametrize("any_settings", ["sqlite"], indirect=True)
 @pytest.mark.parametrize(
     ("error", "tries"), [(Enough(), 2), (StoreUnavailable("away"), 2), (UsageError("it is the champion"), 1)]
 )

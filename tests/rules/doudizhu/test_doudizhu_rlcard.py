@@ -55,7 +55,7 @@ def test_action_set_is_rlcards(rlcard_game):
 
 
 def test_legal_plays_are_rlcards(rlcard_game):
-    compare(rlcard_game, positions=20_000, seed=1)
+    compare(rlcard_game, positions=10_000, seed=1)
 
 
 @pytest.mark.long

@@ -135,7 +135,7 @@ THREE_KINDS = (("solo",), ("pair",), ("trio", "trio_solo", "trio_pair"))
 def test_all_that_neighbours_let_pass_is_remembered():
     rng = np.random.default_rng(0)
     seen, enemies = set(), set()
-    for seed in range(150):
+    for seed in range(120):
         state, passes = GAME.new_state(seed), Passes()
         while True:
             seat = state.to_act[0]
@@ -146,9 +146,9 @@ def test_all_that_neighbours_let_pass_is_remembered():
                 break
             seen |= {column for _, column in passes.lowest}
             enemies |= {*passes.of_enemies}
-            for watcher in range(3):
-                for other in ((watcher + 1) % 3, (watcher + 2) % 3):
-                    assert let_pass(state, watcher, other) == passes.of(other)
-                    assert let_enemies_play(state, watcher, other) == passes.of_enemies_by(other)
+            watcher = int(rng.integers(3))
+            for other in ((watcher + 1) % 3, (watcher + 2) % 3):
+                assert let_pass(state, watcher, other) == passes.of(other)
+                assert let_enemies_play(state, watcher, other) == passes.of_enemies_by(other)
     assert seen == {0, 1, 2, 3}
     assert enemies == {(seat, column) for seat in range(3) for column in range(3)}
