@@ -183,6 +183,6 @@ async def until(condition: Callable[[], Any], seconds: float = 60.0) -> None:
     """Ask again and again: the longer the answer takes, the less often."""
     async with asyncio.timeout(seconds):
         asked = time.monotonic()
-        while not condition():  # noqa: ASYNC110 (the condition has no event)
+        while not condition():
             await asyncio.sleep(min(0.2, max(0.01, 5 * (time.monotonic() - asked))))
             asked = time.monotonic()
