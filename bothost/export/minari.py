@@ -14,6 +14,7 @@ import errno
 import importlib
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections import Counter
@@ -102,9 +103,10 @@ def export_episodes(
 
 
 def _name(game: str, datasets: dict[tuple[str, str], _Dataset]) -> str:
-    """``doudizhu``, and ``doudizhu-2`` for the second rules of the same game."""
-    number = 1 + sum(name == game for name, _ in datasets)
-    return game if number == 1 else f"{game}-{number}"
+    """``doudizhu``, and ``doudizhu-2`` for the second rules of the same game; ``openspiel-go-board_size-9``."""
+    names = [re.sub(r"\W+", "-", each).strip("-") for each in (game, *(name for name, _ in datasets))]
+    number = names.count(names[0])
+    return names[0] if number == 1 else f"{names[0]}-{number}"
 
 
 def _chosen(game: Game | None, blocks: Sequence[str]) -> Sequence[str]:

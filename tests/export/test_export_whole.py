@@ -17,6 +17,7 @@ from bothost.export.minari import export_episodes
 from bothost.imports.botzone import read
 from bothost.imports.job import import_files
 from bothost.imports.rebuild import Origin, play
+from bothost.plugins import Plugins
 from bothost.store import Store
 from bothost.store.query import HandQuery
 from bothost.store.reader import iter_hands, iter_timelines
@@ -191,6 +192,21 @@ def test_a_hand_without_a_score_of_our_seat_is_left_out(store, tmp_path: Path):
         connection.exec_driver_sql("UPDATE game_ends SET scores = '[1]'")
     info = export_episodes(store, HandQuery(scored=True, games=("othello",)), tmp_path / "out")
     assert info["datasets"]["bothost/othello-v0"]["episodes"] == 5 and info["left_out"] == {"without a score": 5}
+
+
+def test_a_dataset_of_a_family_has_a_name_that_minari_takes(settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    pytest.importorskip("pyspiel")
+    Plugins.load()
+    minari = pytest.importorskip("minari")
+    path = tmp_path / "hands.jsonl"
+    steps = [[turn % 2, str(turn)] for turn in range(7)]
+    path.write_text(json.dumps({"game": "openspiel:tic_tac_toe", "actions": steps}))
+    with Store.open(settings) as store:
+        assert import_files(store, "jsonl", [path], Origin(lobby="imported", format="jsonl", file="", line=0)).imported
+        written = export_episodes(store, SCORED, tmp_path / "out")["datasets"]
+    assert list(written) == ["bothost/openspiel-tic_tac_toe-v0"]
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "out"))
+    assert minari.load_dataset("bothost/openspiel-tic_tac_toe-v0").total_episodes == 2
 
 
 def test_a_full_disk_is_named_and_leaves_nothing(store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
