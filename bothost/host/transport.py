@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
-import sys
 import time
 import weakref
 from collections import deque
@@ -255,8 +253,6 @@ class HttpCalls:
         import httpx
 
         if self._client is None:
-            if importlib.util.find_spec("sniffio") is None:  # httpcore tries to import it again and again
-                sys.modules["sniffio"] = None  # type: ignore[assignment]  # "not there", without a search of all folders
             self._client = httpx.AsyncClient(follow_redirects=False, limits=httpx.Limits(max_connections=10))
         try:
             async with asyncio.timeout(HTTP_PHASES * effect.timeout_s):
