@@ -155,6 +155,8 @@ def test_bad_toml_and_bad_files_are_config_errors(tmp_path: Path) -> None:
     for text in ("[" * 10_000, "a = " + "9" * 10_000):
         with pytest.raises(ConfigError, match="is not valid TOML"):
             config.load(write(tmp_path, text), {})
+    (tmp_path / "config.toml").write_bytes(b'\xef\xbb\xbf[host]\r\nname = "a"\r\n')
+    assert config.load(tmp_path / "config.toml", {}).host.name == "a"
     (tmp_path / "config.toml").write_bytes(b"# \xff")
     with pytest.raises(ConfigError, match="UTF-8"):
         config.load(tmp_path / "config.toml", {})
@@ -199,7 +201,7 @@ def test_a_missing_token_is_an_error_only_for_who_needs_it(tmp_path: Path) -> No
 
 
 def test_tokens_in_files(tmp_path: Path) -> None:
-    (tmp_path / "t").write_text("from-file\n")
+    (tmp_path / "t").write_text("from-file\n", encoding="utf-8-sig")
     (tmp_path / "t").chmod(0o644)
     text = LOBBY + 'token = { file = "t" }'
     assert _token(tmp_path, text, {}).reveal() == "from-file"

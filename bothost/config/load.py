@@ -68,7 +68,7 @@ def read(path: str | Path | None = None, env: Mapping[str, str] = os.environ) ->
     """Like ``load``, with the path and the warnings."""
     file = find(path, env)
     try:
-        text = file.read_bytes().decode()
+        text = file.read_bytes().decode("utf-8-sig")
     except OSError as error:
         advice = f"let this user read it: chmod u+r {file}"
         raise ConfigError(f"cannot be read: {error.strerror}", file=str(file), advice=advice) from error

@@ -120,7 +120,7 @@ def _from_file(path: Path, warnings: list[str]) -> Secret:
         with path.open("rb") as file:
             data = file.read(_MAX_BYTES + 1)
             mode = stat.S_IMODE(path.stat().st_mode)
-        text = data.decode().strip()
+        text = data.decode("utf-8-sig").strip()
     except OSError as error:
         return Secret(None, str(path), f"secret file {path}: {error.strerror or error}")
     except UnicodeDecodeError:
