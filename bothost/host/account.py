@@ -237,6 +237,7 @@ class Account:
         self.roll_call.stop()
         self.connection.close()
         self.tables.disconnected()  # a move that is decided now could not be sent
+        self._lines.report()
 
     @property
     def finished(self) -> bool:

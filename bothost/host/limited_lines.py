@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import Any, Literal
 
@@ -11,9 +12,12 @@ from bothost.tables.clock import TokenBucket
 
 _log = structlog.get_logger("bothost.host")
 
+REPORT_S = 60.0
+"""Lines that are left out are reported at most this often."""
+
 
 class LimitedLines:
-    """Lines of one origin. ``log`` counts those that it leaves out, and reports how many there are."""
+    """Lines of one origin. ``log`` counts those that it leaves out, and reports how many, at most once a minute."""
 
     def __init__(self, left_out: str, per_minute: float, **origin: str) -> None:
         """``left_out``: the event that reports them. ``origin``: fields of every line."""
@@ -21,6 +25,7 @@ class LimitedLines:
         self._origin = origin
         self._lines = TokenBucket(per_minute / 60.0, per_minute, 0.0)
         self._left_out = 0
+        self._report_at = -math.inf
 
     def log(
         self, now: float, level: Literal["info", "warning", "error", "exception"], event: str, **values: Any
@@ -28,10 +33,17 @@ class LimitedLines:
         """Log a line, unless there were too many before ``now``, monotonic seconds."""
         if self._lines.take(now):
             getattr(_log, level)(event, **(self._origin | values))
-            return
-        self._left_out += 1
-        if self._left_out & (self._left_out - 1) == 0:  # the first, the second, the fourth, …
+        else:
+            self._left_out += 1
+        if self._left_out and now >= self._report_at:
+            self.report()
+            self._report_at = now + REPORT_S
+
+    def report(self) -> None:
+        """Log how many lines were left out since the last report, if any were."""
+        if self._left_out:
             _log.warning(self._event, **self._origin, lines=self._left_out)
+            self._left_out = 0
 
 
 LOBBY_LINES_PER_MINUTE = 60.0
@@ -57,3 +69,8 @@ class FailureLines:
         if strategy not in self._lines:
             self._lines[strategy] = LimitedLines("failures_left_out", FAILURES_PER_MINUTE, strategy=strategy)
         self._lines[strategy].log(time.monotonic(), "warning", event, **values)
+
+    def report(self) -> None:
+        """Log how many warnings were left out since the last report."""
+        for lines in self._lines.values():
+            lines.report()

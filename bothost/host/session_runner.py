@@ -340,6 +340,7 @@ class SessionRunner:
             self._fail(session)
 
     def close(self) -> None:
-        """Stop the deadlines and the look-ups."""
+        """Stop the deadlines and the look-ups, and report the warnings that were left out."""
         self._deadlines.close()
         self._lookup.close()
+        self._failures.report()

@@ -181,6 +181,7 @@ class Worker:
                 return
         for loaded, instance in self.instances.items():
             self._close(loaded, instance)
+        self._failures.report()
 
     def _close(self, loaded: Loaded, closing: Player | Strategy) -> None:
         self.busy_since = time.monotonic()

@@ -99,7 +99,8 @@ async def test_each_failure_is_one_line_of_the_log_and_many_are_counted(kit):
     told = [line for line in failed if line["event"] == "fallback_decided"]
     assert 10 <= len(told) <= 30 and {(line["link"], line["reason"]) for line in told} == {("fallback", "error")}
     left_out = [line["lines"] for line in failed if line["event"] == "failures_left_out"]
-    assert left_out[:3] == [1, 2, 4] and len(failed) == len(told) + len(left_out)
+    assert left_out[0] == 1 and len(left_out) == 2 and sum(left_out) + len(told) >= 60
+    assert len(failed) == len(told) + len(left_out)
 
 
 def test_a_quarantine_is_lifted_by_itself():
