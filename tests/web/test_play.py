@@ -400,7 +400,20 @@ def test_in_ones_turn_the_page_says_what_the_others_did(page, served, game, word
     streamed(page, asked(state, game))
     page.goto(f"{served}/play/1")
     page.wait_for_selector(".turn-note:has-text('Your turn.')")
-    assert page.locator(".turn-note [role=status]").inner_text() == f"{words} Your turn."
+    assert page.locator(".turn-note .news").inner_text() == f"{words} Your turn."
+
+
+def test_what_is_wrong_is_in_view_on_a_phone(page, served):
+    """The hand lies far below the head of the page. The stream ends at once: the connection is lost."""
+    page.set_viewport_size({"width": 360, "height": 500})
+    shown = asked(rules.game("doudizhu").new_state(1), "doudizhu")
+    streamed(page, shown | {"acted": {"reason": "timeout", "action": "pass"}})
+    page.goto(f"{served}/play/1")
+    page.wait_for_selector("[role=alert]:has-text('The connection is lost.')")
+    page.locator(".chooser").evaluate("(hand) => hand.scrollIntoView(false)")
+    for notice in ("[role=alert]", ".notice:has-text('Your time ran out.')"):
+        box = page.locator(notice).bounding_box()
+        assert page.evaluate("scrollY") > 0 <= box["y"] and box["y"] + box["height"] <= 500
 
 
 @pytest.mark.parametrize("game", ["othello", "doudizhu"])

@@ -155,11 +155,11 @@ function Game({ id, onTitle, t }) {
   const turn = over ? t(outcome(shown)) : legal.length ? t("Your turn.") : shown.state === "playing" ? t("The others are thinking.") : "";
   return html`<h1>${gameName(shown.game, t)}</h1>
     ${shown.state === "waiting" || shown.state === "connecting" ? html`<p class="notice" role="status">${t("Your opponents are sitting down.")}</p>` : null}
-    <${Problem} text=${shown.state === "over" ? "" : problem} />
     ${shown.notice && !shown.left && html`<p class="notice" role="status">${said(shown.notice)}</p>`}
-    ${shown.acted && !shown.left && html`<p class="notice" role="status">${t(shown.acted.reason === "timeout" ? "Your time ran out. The lobby chose" : "The lobby refused your moves. It chose")} <strong>${board.describe(shown.acted.action, t)}</strong>${t(".")}</p>`}
     <div class="columns"><div>
-      <div class="turn-note"><p role="status">${news.length > 0 && html`<${News} moves=${news} names=${names} describe=${board.describe} t=${t} /> `}${turn}</p>
+      <div class="turn-note"><${Problem} text=${shown.state === "over" ? "" : problem} />
+        ${shown.acted && !shown.left && html`<p class="notice" role="status">${t(shown.acted.reason === "timeout" ? "Your time ran out. The lobby chose" : "The lobby refused your moves. It chose")} <strong>${board.describe(shown.acted.action, t)}</strong>${t(".")}</p>`}
+        <p class="news" role="status">${news.length > 0 && html`<${News} moves=${news} names=${names} describe=${board.describe} t=${t} /> `}${turn}</p>
         ${!over && html`<${Clock} leftMs=${shown.left_ms} t=${t} />`}</div>
       <div class="place" ref=${place} tabindex="-1">${shown.view && html`<${Board} position=${{ seat: shown.seat, view: shown.view, views: shown.views ?? undefined, players: names }} legal=${legal} onAct=${legal?.length ? act : undefined} t=${t} />`}</div></div>
       <aside>${over ? html`<${Over} shown=${shown} names=${names} t=${t} />`
