@@ -124,11 +124,12 @@ def _project(folder: Path) -> Iterator[PluginSource | Failure]:
         yield Failure(folder.name, str(folder), f"pyproject.toml: {type(error).__name__}: {error}", advice)
         return
     for name, module in points.items():
+        package = str(module).partition(".")[0]
         roots = [folder / "src", folder]
-        places = [place for root in roots for place in (root / str(module), root / f"{module}.py")]
+        places = [place for root in roots for place in (root / package, root / f"{package}.py")]
         path = next((place for place in places if place.exists()), None)
-        if path is None or not str(module).isidentifier():
-            advice = f"put the package {module} into {folder} or {folder / 'src'}"
+        if path is None or not package.isidentifier():
+            advice = f"put the package {package} into {folder} or {folder / 'src'}"
             yield Failure(name, str(folder), f"its module {module} was not found", advice)
         else:
             yield PluginSource(name, str(folder), str(module), path, version)
@@ -137,18 +138,21 @@ def _project(folder: Path) -> Iterator[PluginSource | Failure]:
 def load(found: PluginSource) -> ModuleType | Failure:
     """Import a plugin. Any exception except KeyboardInterrupt becomes its failure."""
     try:
-        return importlib.import_module(found.module) if found.path is None else _import_path(found.module, found.path)
+        if found.path is not None:
+            _import_path(found.path)
+        return importlib.import_module(found.module)
     except (Exception, SystemExit) as error:
         return failure(found, error)
 
 
-def _import_path(module: str, path: Path) -> ModuleType:
+def _import_path(path: Path) -> None:
     """Import a file or package under its own name, without touching ``sys.path``."""
+    module = path.name if path.is_dir() else path.stem
     if not module.isidentifier():
         raise ImportError(f"{module!r} cannot be a module name: use letters, digits and _")
     file = path / "__init__.py" if path.is_dir() else path
     if (known := sys.modules.get(module)) is not None and getattr(known, "__file__", None) == str(file):
-        return known
+        return
     if known is not None or importlib.util.find_spec(module) is not None:
         raise ImportError(f"there is another module named {module!r}: rename this one")
     search = [str(path)] if path.is_dir() else None
@@ -163,7 +167,6 @@ def _import_path(module: str, path: Path) -> ModuleType:
         for name in [n for n in sys.modules if n == module or n.startswith(f"{module}.")]:
             del sys.modules[name]
         raise
-    return loaded
 
 
 def failure(found: PluginSource, error: BaseException, *, during: str = "") -> Failure:

@@ -105,14 +105,18 @@ def test_loose_files_packages_and_projects(tmp_path: Path) -> None:
     (project / "src" / "projected").mkdir(parents=True)
     (project / "pyproject.toml").write_text(
         '[project]\nname = "x"\nversion = "3"\n[project.entry-points.bothost]\np = "projected"\n'
+        'q = "projected.more"\n'
     )
+    (project / "src" / "projected" / "more.py").write_text(GOOD.format(name="more"))
+    (tmp_path / "my.plugin.py").write_text("")
     (project / "src" / "projected" / "__init__.py").write_text("from projected.inner import *")
     (project / "src" / "projected" / "inner.py").write_text(GOOD.format(name="projected"))
     (tmp_path / "empty-project").mkdir()
     (tmp_path / "empty-project" / "pyproject.toml").write_text("[project]\n")
     plugins = Plugins.load(tmp_path)
-    assert {"good-loose", "good-packed", "good-projected"} <= set(plugins.strategies)
-    assert [failure.plugin for failure in plugins.failures] == ["empty-project"]
+    assert {"good-loose", "good-packed", "good-projected", "good-more"} <= set(plugins.strategies)
+    assert [failure.plugin for failure in plugins.failures] == ["empty-project", "my.plugin"]
+    assert "'my.plugin' cannot be a module name" in plugins.failures[1].cause
     assert str(tmp_path) not in " ".join(sys.path)
     again = Plugins.load(tmp_path)  # a reload in the same process finds the same
     assert set(again.strategies) == set(plugins.strategies)
