@@ -104,8 +104,7 @@ def test_loose_files_packages_and_projects(tmp_path: Path) -> None:
     project = tmp_path / "bothost-project"
     (project / "src" / "projected").mkdir(parents=True)
     (project / "pyproject.toml").write_text(
-        '[project]\nname = "x"\nversion = "3"\n[project.entry-points.bothost]\np = "projected"\n'
-        'q = "projected.more"\n'
+        '[project]\nname = "x"\nversion = "3"\n[project.entry-points.bothost]\np = "projected"\nq = "projected.more"\n'
     )
     (project / "src" / "projected" / "more.py").write_text(GOOD.format(name="more"))
     (tmp_path / "my.plugin.py").write_text("")
