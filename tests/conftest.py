@@ -70,7 +70,7 @@ def _not_drawn(records: Sequence[Mapping[str, float]], names: Sequence[str], pat
 
 @pytest.fixture(scope="session", autouse=True)
 def _curves_of_trainings_are_not_drawn() -> Iterator[None]:
-    """That takes longer than many a training here does. ``tests/training/test_loop.py`` has one that is drawn."""
+    """That takes longer than many a training here does. Where pictures are tested, a test draws them."""
     with pytest.MonkeyPatch.context() as patch:
         for name in {"bothost.training.loop", "bothost_doudizhu_mcts.learn"} & sys.modules.keys():
             patch.setattr(sys.modules[name], "plot", _not_drawn)

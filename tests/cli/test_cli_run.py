@@ -147,7 +147,7 @@ def test_a_demo_without_any_configuration_plays_until_ctrl_c_and_says_what_to_do
 
 def test_a_demo_counts_hands_and_tells_json(shell):
     shell.hurry()
-    code, out, _err = shell.run("demo", "--hands", "3", "--json")
+    code, out, _err = shell.run("demo", "--hands", "3", "--game", "othello", "--json")
     status = json.loads(out)
     assert code == 0
     assert status["finished_hands"] >= 3 and status["decisions"] > 20

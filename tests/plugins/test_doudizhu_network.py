@@ -18,8 +18,9 @@ from bothost.plugins import Plugins, check_options
 from bothost.plugins.weights import verify
 from bothost.rules import game
 from bothost.strategy import NoOptions
+from bothost.training import metrics
 from bothost.training.publish import write_version
-from bothost_doudizhu_mcts import records
+from bothost_doudizhu_mcts import learn, records
 from bothost_doudizhu_mcts.collect import Options as CollectOptions
 from bothost_doudizhu_mcts.collect import SelfPlay
 from bothost_doudizhu_mcts.distil import STEPS, Distiller, Lessons, bits, loss, measure
@@ -353,7 +354,8 @@ def weights_of(out):
     return {name: value.float() for name, value in found.items()}
 
 
-def test_a_fit_ends_in_weights_as_a_package_ships_them(folder, tmp_path):
+def test_a_fit_ends_in_weights_as_a_package_ships_them(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(learn, "plot", metrics.plot)
     figures, told = fit(folder, tmp_path, epochs=1)
     curve = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
     lineage = json.loads((tmp_path / "weights" / "lineage.json").read_text())

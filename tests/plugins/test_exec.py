@@ -280,7 +280,7 @@ def test_a_check_without_a_game_plays_those_that_the_program_names(tmp_path: Pat
 
     def check(played: str, *games: str) -> tuple[set[str], list[str]]:
         bot.write_text(BOT.format(act="pass", games=played))
-        report = check_strategy(f"exec:{sys.executable} {bot}", games=games, hands=1)
+        report = check_strategy(f"exec:{sys.executable} {bot}", games=games, hands=1, options={"pool": 1})
         failed = [finding.detail for finding in report.findings if not finding.ok]
         return {finding.game for finding in report.findings if finding.game}, failed
 
