@@ -16,6 +16,9 @@ from bothost.lobby_server.waiting import BadWish, GameShelf, IdSource, Seeker, W
 MAX_NAME = 100
 """Characters of a seek's name."""
 
+Label = tuple[str, str, wire.Scalar | None]
+"""A game under its rules (``wish_key``), with one of its attributes or with none."""
+
 
 class WaitingList:
     """All waiting tables of a lobby."""
@@ -36,8 +39,8 @@ class WaitingList:
         self._playing = playing
         self._timers = timers
         self.tables: dict[str, WaitingTable] = {}
-        self._by_key: dict[str, dict[str, WaitingTable]] = {}
-        """wish_key → waiting public tables, oldest first."""
+        self._open: dict[Label, dict[str, WaitingTable]] = {}
+        """What a seek may ask for → waiting tables that offer it and are open to all, oldest first."""
         self._seeks: dict[str, dict[str, WaitingTable]] = {}
         """player → seek → table."""
         self._invitations: dict[str, WaitingTable] = {}
@@ -80,8 +83,9 @@ class WaitingList:
         if wish.attributes.get("private"):
             raise BadWish("bad_attributes", "a private table is opened with `create`", "$.attributes.private")
         key = wish_key(self.shelf.get(wish.game, wish.rules))
-        for table in self._by_key.get(key, {}).values():
-            fits = table.free and not table.password and table.meets(wish.attributes)
+        fewest = min((self._open.get(label, {}) for label in _labels(key, wish.attributes)), key=len)
+        for table in fewest.values():
+            fits = table.free and table.meets(wish.attributes)
             if fits and all(s.player != player for s in table.seekers):
                 return table
         return None
@@ -102,8 +106,9 @@ class WaitingList:
             opened=now,
         )
         self.tables[table.name] = table
-        if not table.private:
-            self._by_key.setdefault(table.key, {})[table.name] = table
+        if not table.private and not table.password:
+            for label in _labels(table.key, attributes):
+                self._open.setdefault(label, {})[table.name] = table
         return table
 
     def _sit(self, table: WaitingTable, player: str, seek: str, now: float) -> None:
@@ -187,10 +192,11 @@ class WaitingList:
         del self.tables[table.name]
         self._timers.cancel(f"waiting {table.name}")
         self._invitations.pop(table.invitation, None)
-        same = self._by_key.get(table.key, {})
-        same.pop(table.name, None)
-        if not same:
-            self._by_key.pop(table.key, None)
+        for label in _labels(table.key, table.rules.attributes):
+            same = self._open.get(label, {})
+            same.pop(table.name, None)
+            if not same:
+                self._open.pop(label, None)
 
     # ------------------------------------------------------------------------------------------------------- timing
 
@@ -236,3 +242,7 @@ class WaitingList:
         self._ids.rng.shuffle(members)
         playing = ServerTable(table.name, table.rules, members, self._players, self._ids.seed, now)
         self._playing.open(playing, now)
+
+
+def _labels(key: str, attributes: wire.Attributes) -> list[Label]:
+    return [(key, "", None), *((key, name, value) for name, value in attributes.items())]

@@ -75,7 +75,7 @@ def test_no_sequence_of_frames_breaks_the_lobby(steps):
     core.tick(now + 2 * 10**6)
     waiting = core.waiting
     assert not core.tables and not waiting.tables
-    assert not (waiting._by_key or waiting._seeks or waiting._invitations)
+    assert not (waiting._open or waiting._seeks or waiting._invitations)
     assert len(core.timers) == 0
 
 

@@ -71,6 +71,20 @@ def test_seeks_that_fit_meet_and_others_wait():
     assert not house.seated("bob")
 
 
+def test_a_seek_looks_only_at_tables_with_its_rarest_label(monkeypatch):
+    """Else seeks with labels of their own cost the more the more of them wait."""
+    looked = []
+    meets = WaitingTable.meets
+    monkeypatch.setattr(WaitingTable, "meets", lambda table, wish: looked.append(table.name) or meets(table, wish))
+    house = House()
+    for number in range(50):
+        house.say("ada", seek(f"s{number}", club="a", room=number))
+    (alone,) = house.say("bob", seek("none", club="a", room=50))
+    assert (alone.taken, looked) == (1, [])
+    found = [house.say("bob", wish)[-1].table for wish in (seek("one", club="a", room=7), seek("any"))]
+    assert len(looked) == 2 and looked == found
+
+
 def test_rules_must_be_the_same_but_not_spelt_the_same():
     house = House()
     settled = rules.game("claims").rules
