@@ -58,12 +58,9 @@ def plugins_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _the_loop_of_the_browser_rests(request):
     """Playwright leaves its loop as the running one between its calls. Tests without a browser may run their own."""
     if "chromium" in request.fixturenames:
-        yield
-        return
-    running = asyncio._get_running_loop()
-    asyncio._set_running_loop(None)
+        asyncio._set_running_loop(request.getfixturevalue("chromium").loop)
     yield
-    asyncio._set_running_loop(running)
+    asyncio._set_running_loop(None)
 
 
 @pytest.fixture(autouse=True)
@@ -181,7 +178,7 @@ def held_jobs(monkeypatch):
     return result.set_result
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def chromium():
     """Debian's Chromium, driven by Playwright. The one without windows takes half as long for a page."""
     names = [os.environ["CHROMIUM"]] if "CHROMIUM" in os.environ else ["chromium-headless-shell", "chromium"]
@@ -194,8 +191,11 @@ def chromium():
         arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
         arguments.append("--renderer-process-limit=1")  # else it starts two spare ones for each page
         browser = started.chromium.launch(executable_path=program, args=arguments)
+        browser.loop = asyncio._get_running_loop()
         yield browser
+        asyncio._set_running_loop(browser.loop)
         browser.close()
+    asyncio._set_running_loop(None)
 
 
 @pytest.fixture
