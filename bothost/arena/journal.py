@@ -60,6 +60,8 @@ class Journal:
         except BlockingIOError:
             advice = f"wait until that one ends, or {OTHER}"
             raise UsageError(f"another match is writing to {self.path} now", advice=advice) from None
+        except OSError:
+            pass  # a file system without locks
         if not file.tell():
             file.write(msgspec.json.encode(self.header) + b"\n")
             return []

@@ -61,8 +61,10 @@ class ExportFolder:
         try:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
+            except BlockingIOError as error:
                 raise UsageError(f"another export is writing to {path} now") from error
+            except OSError:
+                pass  # a file system without locks
             claimed._check_unfinished()  # again: the export that held the lock may have ended meanwhile
             yield claimed
         finally:

@@ -1,5 +1,7 @@
 """Matches: duplicate deals, the same result however they are run, figures per game, journal, sequential stop."""
 
+import errno
+import fcntl
 import importlib
 import json
 import sys
@@ -14,6 +16,7 @@ from bothost.arena.match import ContestantError, play_deals
 from bothost.arena.run import run_match
 from bothost.arena.spec import MatchSpec
 from bothost.errors import UsageError
+from bothost.export.folder import ExportFolder
 from bothost.ladder import journals
 
 
@@ -207,6 +210,18 @@ def test_a_journal_that_another_run_writes_to_is_refused(tmp_path):
     run_match(asked, players.build, journal=journal, on_deal=again)
     assert len(journal.read_bytes().splitlines()) == 4
     assert run_match(asked, players.build, journal=journal)["deals"] == 3
+
+
+def test_a_file_system_without_locks_is_enough(tmp_path, monkeypatch):
+    def no_locks(*_):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", no_locks)
+    asked = spec("othello", "test-random", "test-first", deals=2)
+    run_match(asked, players.build, journal=tmp_path / "match.jsonl")
+    assert run_match(asked, players.build, journal=tmp_path / "match.jsonl")["deals"] == 2
+    with ExportFolder.claim(tmp_path / "export"):
+        pass
 
 
 def test_a_journal_of_another_match_is_refused(tmp_path):
