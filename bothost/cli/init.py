@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 from pathlib import Path
 from typing import Annotated
 
@@ -40,5 +41,6 @@ def write(file: Path) -> None:
     except OSError as error:
         with contextlib.suppress(OSError):  # a full disk leaves an empty one
             file.unlink()
-        advice = "name a file in a folder that exists and that you may write to"
+        usual = "name a file in a folder that exists and that you may write to"
+        advice = "make room on the disk" if error.errno == errno.ENOSPC else usual
         raise ConfigError(f"cannot be written: {error.strerror}", file=str(file), advice=advice) from error

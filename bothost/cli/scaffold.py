@@ -7,6 +7,7 @@ Their files are in ``templates``, but for a game and a lobby, which are copies o
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Literal
@@ -64,6 +65,14 @@ def write(name: str, folder: Path, game: str, kind: Kind = "strategy", policy: S
     texts |= {f"{module}/{file}": text for file, text in code.items()}
     texts[f"tests/test_{word}.py"] = _filled(templates / "test.py.tmpl", words)
     texts["README.md"] = _filled(templates / "README.md.tmpl", words)
+    try:
+        return _written(folder, texts, policy, folder / module)
+    except BaseException:  # a full disk: half of a package would be in the way of the next attempt
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def _written(folder: Path, texts: dict[str, str], policy: Sb3Policy | None, package: Path) -> list[Path]:
     for file, text in texts.items():
         (folder / file).parent.mkdir(parents=True, exist_ok=True)
         (folder / file).write_text(text, "utf-8")
@@ -71,7 +80,7 @@ def write(name: str, folder: Path, game: str, kind: Kind = "strategy", policy: S
     if policy is not None:
         from bothost.cli.from_sb3 import write_weights
 
-        files += write_weights(policy, folder / module)
+        files += write_weights(policy, package)
     return files
 
 

@@ -307,8 +307,20 @@ def test_init_on_a_full_disk_leaves_no_file_behind(run, monkeypatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(Path, "write_text", full)
         code, _, err = run("init")
-    assert code == 78 and "No space left" in err
+    assert code == 78 and "No space left" in err and "make room on the disk" in err
     assert run("init")[0] == 0
+
+
+def test_a_package_that_did_not_fit_on_the_disk_is_not_in_the_way_of_the_next_attempt(run, monkeypatch) -> None:
+    def full(path: Path, *_: object) -> None:
+        path.touch()
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_text", full)
+        code, _, err = run("plugin", "new", "my-bot")
+    assert code == 1 and "No space left" in err and not Path("bothost-my-bot").exists()
+    assert run("plugin", "new", "my-bot")[0] == 0
 
 
 def test_config_path_and_show(run: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch) -> None:
