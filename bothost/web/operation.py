@@ -65,6 +65,8 @@ class Challenge(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     strategy: str
     version: str
     deals: int = 200
+    game: str | None = None
+    """None: the strategy's only game."""
 
 
 class Operation:
@@ -131,7 +133,8 @@ class Operation:
                 moved = self._registry.pointers(name)
                 aliases |= {alias: p.version for (_, alias), p in moved.items() if p.version is not None}
                 history = [msgspec.to_builtins(p) for alias in aliases for p in self._registry.history(name, alias)]
-                about = {"strategy": name, "versions": versions, "aliases": aliases, "history": history}
+                about = {"strategy": name, "games": strategy.games, "versions": versions}
+                about |= {"aliases": aliases, "history": history}
                 found.append({**about, "problem": problem})
         return found
 
@@ -162,11 +165,15 @@ class Operation:
         """Let a version play for the championship, in a job. Its result is the promotion, or why there was none."""
         self._operator(request)
         wanted = await body(request, Challenge)
-        self._strategy(wanted.strategy)
+        games = self._strategy(wanted.strategy).games
         if not 1 <= wanted.deals <= 100_000:
             raise UsageError("a match has 1 to 100,000 deals")
+        if wanted.game is not None and wanted.game not in games:
+            raise UsageError(f"{wanted.strategy} plays {', '.join(games)}")
         self.audit(request, "gate", **msgspec.to_builtins(wanted))
         words = ["model", "promote", f"{wanted.strategy}:{wanted.version}", "--deals", str(wanted.deals)]
+        if wanted.game is not None:
+            words += ["--game", wanted.game]
         job = self._jobs.start(_gate(wanted.strategy), [words])
         return JSONResponse({"job": job.id})
 

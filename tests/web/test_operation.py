@@ -342,6 +342,31 @@ def test_a_promotion_in_the_browser_shows_what_the_gate_measured(page, served, s
     assert audited(site) == [("gate", ANY)] and audited(site)[0][1].items() >= {"version": level, "deals": 2}.items()
 
 
+def test_the_match_of_a_strategy_for_several_games_is_played_at_the_chosen_one(page, served, monkeypatch):
+    begun = []
+
+    async def command(self, job, words):
+        begun.extend(words)
+        job.results.append({"strategy": "fm-clone", "alias": "champion", "version": "x", "reason": "it won"})
+
+    monkeypatch.setattr(Jobs, "_command", command)
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.goto(f"{served}/models")
+    assert page.locator("section.panel", has_text="phase-ppo").get_by_label("game").count() == 0
+    panel = page.locator("section.panel", has_text="fm-clone")
+    panel.get_by_label("version").select_option("edges-first-v7")
+    panel.get_by_label("game").select_option("othello")
+    panel.get_by_role("button", name="play for it").click()
+    panel.get_by_text("it won").wait_for()
+    assert begun[: begun.index("--config")][-2:] == ["--game", "othello"]
+
+
+def test_a_match_at_a_game_that_its_strategy_does_not_play_is_refused(operator):
+    challenge = {"strategy": "fm-clone", "version": "edges-first", "game": "pairing"}
+    answer = operator.post("/api/models/gate", json=challenge, headers=OURS)
+    assert answer.status_code == 400 and "fm-clone plays doudizhu, othello, mahjong" in answer.json()["error"]
+
+
 def test_a_match_is_followed_after_a_reload(page, served, site, held_jobs):
     aliases = weights.manifest(site.plugins.strategies["phase-ppo"]).aliases
     page.on("dialog", lambda dialog: dialog.accept())

@@ -3,6 +3,7 @@ import { html, useEffect, useState } from "../html.js";
 import { explained, get, post } from "../api.js";
 import { said } from "../i18n.js";
 import { Job } from "../job.js";
+import { gameName } from "../names.js";
 import { Problem } from "../problem.js";
 
 const TRIALS = ["challenger", "canary", "shadow"]; // aliases that no package has
@@ -12,6 +13,7 @@ function Strategy({ found, reload, t }) {
   const [problem, setProblem] = useState("");
   const [version, setVersion] = useState(found.versions.at(-1).version);
   const [alias, setAlias] = useState("champion");
+  const [game, setGame] = useState(found.games[0]);
   const [job, setJob] = useState("");
   const [busy, setBusy] = useState(false);
   useEffect(() => { if (found.last) setJob(found.last); }, [found.last]); // one that has ended goes on showing its result
@@ -22,7 +24,7 @@ function Strategy({ found, reload, t }) {
   const gate = () => {
     if (!confirm(`${found.strategy}:${version}${t(": ")}${t("A match of up to 200 duplicate deals. It becomes champion only if it is shown to be better.")}`)) return;
     setBusy(true);
-    post("/api/models/gate", { strategy: found.strategy, version }).then(({ job: started }) => { setProblem(""); setJob(started); return reload(); }, failed)
+    post("/api/models/gate", { strategy: found.strategy, version, ...(found.games.length > 1 && { game }) }).then(({ job: started }) => { setProblem(""); setJob(started); return reload(); }, failed)
       .then(() => setBusy(false));
   };
   const aliasesOf = (name) => Object.entries(found.aliases).filter(([, stands]) => stands === name).map(([label]) => label);
@@ -38,6 +40,7 @@ function Strategy({ found, reload, t }) {
     <form class="filters" onSubmit=${(event) => { event.preventDefault(); change("/api/models/promote", { strategy: found.strategy, alias, version }, `${found.strategy}:${alias} → ${version}? ${t("No match is played: the history will say so.")}`); }}>
       <label>${t("Alias")}<select value=${alias} onChange=${(event) => setAlias(event.target.value)}>${known.map((label) => html`<option value=${label}>${label}</option>`)}</select></label>
       <label>${t("Version")}<select value=${version} onChange=${(event) => setVersion(event.target.value)}>${found.versions.map((made) => html`<option value=${made.version}>${made.version}</option>`)}</select></label>
+      ${alias === "champion" && found.games.length > 1 && html`<label>${t("Game")}<select value=${game} onChange=${(event) => setGame(event.target.value)}>${found.games.map((name) => html`<option value=${name}>${gameName(name, t)}</option>`)}</select></label>`}
       ${alias === "champion" && html`<button type="button" class="act primary" disabled=${isThere || busy || found.job} title=${isThere ? t("This version is the champion.") : undefined} onClick=${gate}>${t("Play for it")}</button>`}
       <button class="act" disabled=${isThere}>${t(alias === "champion" ? "Promote without a match" : "Promote")}</button>
       <button type="button" class="act danger" disabled=${!promotions} onClick=${() => change("/api/models/rollback", { strategy: found.strategy, alias }, `${t("Roll back")} ${found.strategy}:${alias}?`)}>${t("Roll back")}</button></form>
