@@ -267,7 +267,8 @@ def promoted(
             verdict = _judged(plugins, registry, strategy, model, match, config)
             reason = "there was no champion" if verdict is None else str(verdict)
         if verdict is not None and not verdict.better:
-            raise GateRefused(f"not promoted: {verdict}", advice="train on, play more deals (--deals), or --force")
+            more = "let the player play more hands" if "gain" in verdict.figures else "play more deals (--deals)"
+            raise GateRefused(f"not promoted: {verdict}", advice=f"train on, {more}, or --force")
     pointer = registry.promote(
         strategy,
         to,

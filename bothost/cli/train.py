@@ -95,7 +95,10 @@ def command(
             start=start_of(plugins, trainer, settled),
         )
         figures = checked_figures(trainer, trainer(settled).train(run, advance))
-    output.emit(figures, as_json, output.table([(key, _shown(value)) for key, value in figures.items()]))
+    text = output.table([(key, _shown(value)) for key, value in figures.items()])
+    if (folder / "weights" / "manifest.json").is_file():
+        text += f"\nnext: bothost model import {name} {folder / 'weights'}"
+    output.emit(figures, as_json, text)
 
 
 def _words(given: Mapping[str, str | list[str] | None]) -> list[str]:

@@ -118,6 +118,12 @@ def test_one_who_is_no_better_is_refused_and_champions_are_not_matched_with_them
     assert code == 1 and "not shown to be better" in err
 
 
+def test_who_is_compared_on_held_out_hands_needs_more_of_them_not_deals(model, monkeypatch):
+    monkeypatch.setattr("bothost.retrain.gate.gains", lambda *_: iter([0.1, 0.0]))
+    code, _, err = model("promote", f"phase-ppo:{VERSIONS[4]}")
+    assert code == 1 and "2 held-out hands" in err and "let the player play more hands" in err and "--deals" not in err
+
+
 def test_shadow_canary_and_levels_need_no_match(model):
     assert "10%" in model("promote", f"phase-ppo:{VERSIONS[4]}", "--to", "canary")[1]
     assert model("promote", f"phase-ppo:{VERSIONS[3]}", "--to", "shadow")[0] == 0

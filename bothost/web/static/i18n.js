@@ -120,6 +120,7 @@ const ZH = {
   "forced, without a match": "强制，未经比赛",
   "there was no champion": "此前没有冠军",
   "train on, play more deals (--deals), or --force": "请继续训练，或多打几副牌（--deals），或用 --force",
+  "train on, let the player play more hands, or --force": "请继续训练，或让该玩家多打几局，或用 --force",
   "reading the log": "正在读取记录",
   "finding the directions in which players differ": "正在寻找玩家之间的差异",
   "play more against bots of this host, or leave out the option tempo": "请多与本宿主的机器人对局，或不选“出牌快慢也像我”",
