@@ -133,9 +133,8 @@ class Operation:
                 moved = self._registry.pointers(name)
                 aliases |= {alias: p.version for (_, alias), p in moved.items() if p.version is not None}
                 history = [msgspec.to_builtins(p) for alias in aliases for p in self._registry.history(name, alias)]
-                about = {"strategy": name, "games": strategy.games, "versions": versions}
-                about |= {"aliases": aliases, "history": history}
-                found.append({**about, "problem": problem})
+                about = {"strategy": name, "games": strategy.games, "aliases": aliases, "history": history}
+                found.append({**about, "versions": versions, "problem": problem})
         return found
 
     def _strategy(self, name: str) -> type[Strategy]:
