@@ -11,7 +11,7 @@ import json
 import math
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 
 import msgspec
 import sqlalchemy as sa
@@ -20,7 +20,7 @@ import structlog
 from bothost.errors import BothostError, StoreError, UsageError
 from bothost.host.control import ask
 from bothost.rules.game import Game, Json, View
-from bothost.store.models import chat, events, snapshots
+from bothost.store.models import chat, decisions, events, snapshots
 from bothost.store.query import HandQuery
 from bothost.store.reader import Key, LoggedHand, latest_hands, read_hands
 from bothost.web.drawn import drawn
@@ -176,14 +176,19 @@ class Live:
         statement = sa.select(e.game_id, e.seat, e.seq, e.events).where(sa.or_(*later))
         moved = False
         with self._site.store.begin() as connection:
+            # What came while nobody watched came with our seat's last decision. Whatever else is new came just now.
+            decided = {} if self._current else _decided(connection, by_key)
             for game_id, seat, seq, text in connection.execute(statement.order_by(e.game_id, e.seat, e.seq)).all():
                 live = by_key[game_id, seat]
                 if live.view is not None:
                     moved = True
-                    self._observe(connection, live, live.view, seq, text.split("\n"))
+                    at = decided.get(live.hand.key, time.time())
+                    self._observe(connection, live, live.view, seq, text.split("\n"), at)
         return moved
 
-    def _observe(self, connection: sa.Connection, live: LiveHand, view: View, seq: int, lines: list[str]) -> None:
+    def _observe(
+        self, connection: sa.Connection, live: LiveHand, view: View, seq: int, lines: list[str], at: float
+    ) -> None:
         """Fold one stretch of events. One that is missing or does not fit ends the hand's live view."""
         game = live.hand.game.game
         live.version += 1
@@ -195,11 +200,13 @@ class Live:
             known = view.to_json()
             public = public_view(game, known, self._site.plugins.boards)
             if public != live.public and not is_asked_in_secret(game, known):
-                live.public, live.public_at, live.last = public, time.time(), last_move(game, public)
+                live.public, live.last = public, last_move(game, public)
+                secret = game in SECRET_QUESTIONS  # when our seat decided shows that it was asked
+                live.public_at = time.time() if secret else at
         except Exception:  # the game may be a plugin's
             return
         live.view, live.seq = view, seq + len(lines)
-        live.moved_at = time.time()
+        live.moved_at = at
 
     def _read_chat(self) -> bool:
         """Read what was said; whether anything was since."""
@@ -237,6 +244,14 @@ class Live:
                 changed = True
             live.left_ms, live.clock_at = left_ms, now
         return changed
+
+
+def _decided(connection: sa.Connection, keys: Iterable[Key]) -> dict[Key, float]:
+    """When each seat decided last, as ``time.time()``."""
+    d = decisions.c
+    here = sa.or_(*(sa.and_(d.game_id == game_id, d.seat == seat) for game_id, seat in keys))
+    last = sa.select(d.game_id, d.seat, sa.func.max(d.at_us)).where(here).group_by(d.game_id, d.seat)
+    return {(game_id, seat): at_us / 1e6 for game_id, seat, at_us in connection.execute(last).all()}
 
 
 def _resumed(connection: sa.Connection, key: Key, game: Game, seq: int) -> View:

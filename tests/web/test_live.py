@@ -13,7 +13,7 @@ from bothost.config import Secret, WebSettings
 from bothost.errors import StoreError, StoreUnavailable
 from bothost.lobbies.embedded import protocol as wire
 from bothost.store.reader import LoggedHand
-from bothost.store.records import ChatRecord, GameEndRecord, SnapshotRecord
+from bothost.store.records import ChatRecord, DecisionRecord, GameEndRecord, SnapshotRecord
 from bothost.web import application, jobs, matches, server
 from bothost.web.drawn import drawn
 from bothost.web.hands import name_of, seat_names
@@ -483,6 +483,19 @@ def test_a_table_says_when_its_last_move_was(site, logged, played):
     assert line(hand, knows_seat=True)["moved_us"] > rows[0].started_us
     logged(rows[-1:])
     assert live.read() and not live.hands
+
+
+def test_a_table_that_was_silent_before_somebody_watched_says_for_how_long(site, logged, played):
+    """Else each visitor would see every table as one with a move just now."""
+    rows = played("othello", lambda number, legal: legal[0], started_us=now_us() - 1_200_000_000)
+    logged(rows[:-1])
+    live = Live(site)
+    assert live.read()
+    last_us = max(row.at_us for row in rows if isinstance(row, DecisionRecord))
+    (hand,) = live.hands.values()
+    for knows_seat in (True, False):
+        assert line(hand, knows_seat=knows_seat)["moved_us"] == pytest.approx(last_us, abs=2)
+    assert last_us < now_us() - 600_000_000
 
 
 def chat(rows, text, player="eve"):
