@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections import Counter, defaultdict, deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby, islice
 from typing import Annotated, Any
@@ -248,15 +248,6 @@ _ALL = _Bounds()
 def _literal(key: Key) -> Any:
     """A key as an SQL tuple."""
     return sa.tuple_(sa.literal(key[0], games.c.game_id.type), sa.literal(key[1], sa.SmallInteger))
-
-
-def hands_by_game(store: Store, query: HandQuery) -> dict[str, int]:
-    """Count the hands that match a query, by game. A hand at several of our seats counts once."""
-    columns = (games.c.game, games.c.game_id, games.c.account, games.c.players)
-    with store.begin() as connection:
-        rows = connection.execute(_page(columns, query, None, _ALL))
-        found = {(row[0], row[1]) for row in rows if query.accepts(row[2], row[3])}
-    return Counter(game for game, _ in found)
 
 
 def read_hands(store: Store, keys: Sequence[Key]) -> list[LoggedHand]:

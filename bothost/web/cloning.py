@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from bothost.errors import UsageError
 from bothost.rules.game import Json
 from bothost.store import consent
 from bothost.store.query import HandQuery
-from bothost.store.reader import hands_by_game
+from bothost.store.reader import iter_hands, together
 from bothost.store.registry import Registry
 from bothost.web.jobs import Jobs
 from bothost.web.opponents import LOBBY
@@ -118,9 +119,10 @@ def _job(name: str) -> str:
 
 
 def hands_of(site: Site, name: str) -> dict[str, int]:
-    """How many hands of each game a person has played here."""
-    counted = hands_by_game(site.store, HandQuery(lobbies=(LOBBY,), players=(name,), closed=True))
-    return {game: counted.get(game, 0) for game in GAMES}
+    """How many hands of each game a person has played here. Each bot at a table has logged the hand."""
+    found = iter_hands(site.store, HandQuery(lobbies=(LOBBY,), players=(name,), closed=True))
+    counted = Counter(seats[0].game.game for seats in together(found))
+    return {game: counted[game] for game in GAMES}
 
 
 def clones_of(site: Site, name: str) -> list[Json]:

@@ -18,7 +18,7 @@ from bothost.store import consent
 from bothost.store.registry import Registry
 from bothost.strategy import Budget, Table
 from bothost.web import opponents
-from bothost.web.cloning import NEEDED
+from bothost.web.cloning import NEEDED, hands_of
 from bothost.web.matches import LOBBY
 from bothost.web.players import COOKIE, Browser, Names
 
@@ -81,6 +81,14 @@ def test_who_played_too_little_or_did_not_agree_is_not_cloned(client_of_eve, han
     assert answer.status_code == 400 and "play 1 more" in answer.json()["advice"]
     assert client.post("/api/clone", json={"game": "mahjong"}, headers=OURS).status_code == 400
     assert (LOBBY, "eve") not in consent.recorded(site.store)
+
+
+def test_a_hand_counts_once_however_many_bots_played_it(site, logged, played):
+    seats = [hand_of(played, seed, "eve") for seed in (1, 2, 3)]
+    second = seats[1][0]
+    second.table, second.hand, second.started_us = seats[0][0].table, seats[0][0].hand, seats[0][0].started_us
+    logged(*seats)
+    assert hands_of(site, "eve")["othello"] == 2
 
 
 def test_a_person_takes_their_consent_back(page, served, site, eve):
