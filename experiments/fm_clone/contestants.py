@@ -34,15 +34,15 @@ Floats = npt.NDArray[np.floating]
 
 class Shared:
     """The clone's own method, but nothing grows. ``plain``: a plain machine on the same features, without rectified
-    factors and directions."""
+    factors and directions. ``valued``: with features of what the rest of a hand is worth."""
 
-    def __init__(self, game: str, *, plain: bool = False) -> None:
+    def __init__(self, game: str, *, plain: bool = False, valued: bool = False) -> None:
         self.name = "plain FM" + compare.WITH_AFTERSTATES if plain else "clone"
         self._own = encoding(game)
         self._options = (
             SharedOptions(rectified=0, combinations=0, directions=0) if plain else SharedOptions(combinations=0)
         )
-        self._plain = plain
+        self._plain, self._valued = plain, valued
 
     def crowd(self, some: Decisions) -> SharedClone:
         return directed(self._fresh(some, self._options, 1), some, self._options, 1)
@@ -61,7 +61,7 @@ class Shared:
         return self._fresh(some, min(plain, key=loss), seed)
 
     def _fresh(self, some: Decisions, options: SharedOptions, seed: int) -> SharedClone:
-        blank = SharedClone.blank(self._own, options.quadratic, options.rectified, seed)
+        blank = SharedClone.blank(self._own, options.quadratic, options.rectified, seed, valued=self._valued)
         return crowd_of(blank, some, options, seed, fresh=True)
 
     def odds(self, model: SharedClone, samples: Samples) -> Floats:
@@ -77,10 +77,9 @@ class Learned:
         self._learner, self._seen = learner, seen
 
     @classmethod
-    def all(cls, game: str) -> list[Learned]:
+    def all(cls, known: Sight) -> list[Learned]:
         """A network with the candidates' features and one without, and the plain factorization machine."""
-        own, known = encoding(game), sight(game)
-        wide = replace(own, features=known.positions, leaves=known.choices)
+        wide = replace(encoding(known.game), features=known.positions, leaves=known.choices)
         return [
             cls(compare.network(wide, "MLP 256", (256,), afterstates=True, epochs=15, seen=known.seen)),
             cls(compare.network(wide, "MLP 256", (256,), epochs=15, seen=known.seen)),
@@ -110,8 +109,8 @@ class Boosted:
 
     name = "LightGBM"
 
-    def __init__(self, game: str) -> None:
-        self._sight = sight(game)
+    def __init__(self, known: Sight) -> None:
+        self._sight = known
 
     def crowd(self, some: Decisions) -> Any:
         return self._learnt(some, None, (0.2,))
@@ -203,7 +202,14 @@ def _matrix(known: Sight, samples: Samples) -> tuple[Any, Any]:
     return hstack(parts, format="csr"), seen.chosen.astype(np.float32)
 
 
-def contestants(game: str) -> list[Shared | Learned | Boosted]:
-    """All methods; gradient boosting if LightGBM is installed (``pip install bothost[experiments]``)."""
-    methods: list[Shared | Learned | Boosted] = [Shared(game), Shared(game, plain=True), *Learned.all(game)]
-    return [*methods, Boosted(game)] if importlib.util.find_spec("lightgbm") else methods
+def contestants(game: str, *, valued: bool = False) -> list[Shared | Learned | Boosted]:
+    """All methods; gradient boosting if LightGBM is installed (``pip install bothost[experiments]``).
+
+    ``valued``: all see what the rest of a hand of Dou Dizhu is worth, as a clone without a crowd does.
+    """
+    known = sight(game, valued=valued)
+    methods: list[Shared | Learned | Boosted] = [
+        *(Shared(game, plain=plain, valued=valued) for plain in (False, True)),
+        *Learned.all(known),
+    ]
+    return [*methods, Boosted(known)] if importlib.util.find_spec("lightgbm") else methods

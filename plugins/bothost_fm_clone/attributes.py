@@ -20,6 +20,8 @@ BoolMatrix = npt.NDArray[np.bool_]
 COUNTS = (1, 2, 3, 5, 8)
 """Upper bounds of the bins of hand counts."""
 RANKS = 15
+LEAVES = 346
+"""Features of an afterstate (see ``encode``)."""
 # First indices of the parts of the block ``move_types`` (see ``encode``).
 HOLDS, LEADS, BEATS_NEXT, BEATS_PREVIOUS, NEXT_HAS, PREVIOUS_HAS, ROLE = 0, 308, 617, 618, 927, 947, 967
 
@@ -49,6 +51,9 @@ DOUDIZHU_RELATIONS = (
     "splits a trio",
     "splits a bomb",
 )
+LEAST_VALUE, MOST_VALUE = -90, 20
+DOUDIZHU_VALUES = tuple(f"keeps a hand worth {n} points" for n in range(LEAST_VALUE, MOST_VALUE + 1))
+"""By ``bothost.rules.doudizhu.hand_value``, rounded."""
 OTHELLO_RELATIONS = (
     "leaves the fewest replies",
     "leaves the second fewest replies",
@@ -144,6 +149,18 @@ def doudizhu_relations(known: BoolMatrix, legal: SparseRows, leaves: SparseRows)
     columns += [more == n for n in range(3)]
     columns += [rest & (own == n) for n in (2, 3, 4)]
     return np.stack(columns, axis=1)
+
+
+def doudizhu_values(leaves: SparseRows) -> IntArray:
+    """int32, shape (candidates,): what the rest of the hand is worth, as an index into ``DOUDIZHU_VALUES``."""
+    known = leaves.flags(LEAVES)
+    held = np.zeros((len(leaves), RANKS), np.int8)
+    for found in _copies():
+        held += np.where(found >= 0, known[:, np.maximum(found, 0)], False)
+    hands, of_hands = np.unique(held, axis=0, return_inverse=True)
+    values = [doudizhu.hand_value("".join(map(str.__mul__, doudizhu.RANKS, hand))) for hand in hands.tolist()]
+    rounded = np.clip(np.rint(values), LEAST_VALUE, MOST_VALUE).astype(np.int32) - LEAST_VALUE
+    return rounded[of_hands.reshape(-1)]
 
 
 @cache

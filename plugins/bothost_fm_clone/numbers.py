@@ -27,7 +27,7 @@ HIGH, JOKERS = 11, 13
 @cache
 def numbers(game: str) -> FloatArray:
     """float32, shape (features of candidates, numbers): what each feature adds to each number."""
-    known = {name: index for index, name in enumerate(sight(game).choices)}
+    known = {name: index for index, name in enumerate(sight(game, valued=True).choices)}
     made = numbers_of(game)
     out = np.zeros((len(known), len(made)), np.float32)
     for column, number in enumerate(made.values()):
@@ -45,6 +45,7 @@ def numbers_of(game: str) -> Mapping[str, Mapping[str, float]]:
 def _doudizhu() -> Mapping[str, Mapping[str, float]]:
     kept = {f"keeps {counted(n, 'card')}": n for n in range(1, 21)}
     plays = {f"keeps {counted(n, 'play')}": n for n in range(1, 16)}
+    values = {name: n for n, name in enumerate(attributes.DOUDIZHU_VALUES, attributes.LEAST_VALUE)}
     lowest = {f"plays {RANKS.get(rank, rank)} as the lowest rank": n for n, rank in enumerate(doudizhu.RANKS, 1)}
     # Of a rank with several cards, each number of copies up to the greatest is kept.
     ranks = [(n, rank * copies) for n, rank in enumerate(doudizhu.RANKS) for copies in range(1, 5)]
@@ -54,6 +55,7 @@ def _doudizhu() -> Mapping[str, Mapping[str, float]]:
     return {
         "number of cards kept": kept,
         "number of plays kept": plays,
+        "value of the hand kept": values,
         "lowest rank played": lowest,
         "strength of the cards kept": strength,
         "number of high cards kept": high,

@@ -30,6 +30,8 @@ from bothost_fm_clone.symmetries import Symmetry, shuffled, symmetries
 
 VERSION = 2
 """Encoder version of these models."""
+FLAGS = ("symmetric", "valued")
+"""Fields that a file tells. Those of earlier releases lack them."""
 MOST_PAIRS = 100_000
 """Combinations that a file may have."""
 EXPLAINED, PAIRED = 8, 4
@@ -51,19 +53,21 @@ class SharedClone:
     """In which players differ. Only crowds have them."""
     symmetric: bool = True
     """Whether scores are means over the game's symmetries. Models of earlier versions are not symmetric."""
+    valued: bool = False
+    """Whether candidates have features of what the rest of a hand is worth. Those of crowds have none."""
     version: ClassVar[int] = VERSION
     """Of the encoder."""
     _lock: threading.Lock = field(default_factory=threading.Lock, compare=False, repr=False)
 
     @classmethod
-    def blank(cls, own: Encoding, quadratic: int, rectified: int, seed: int) -> SharedClone:
+    def blank(cls, own: Encoding, quadratic: int, rectified: int, seed: int, *, valued: bool = False) -> SharedClone:
         """An untrained clone."""
-        made = cls(own, np.zeros((0, 2), np.int32), {}, quadratic, rectified)
+        made = cls(own, np.zeros((0, 2), np.int32), {}, quadratic, rectified, valued=valued)
         return replace(made, parameters=ConditionalMachine(made.shape, seed=seed).parameters())
 
     @property
     def sight(self) -> Sight:
-        return sight(self.encoding.game)
+        return sight(self.encoding.game, valued=self.valued)
 
     @property
     def symmetries(self) -> tuple[Symmetry, ...]:
@@ -164,8 +168,7 @@ class SharedClone:
             tensors |= {"directions": self.directions.codes, "scales": self.directions.scales}
         tensors["sizes"] = np.array([self.quadratic, self.rectified], np.int32)
         metadata = {"game": self.encoding.game, "encoder_version": str(VERSION)}
-        if self.symmetric:
-            metadata["symmetric"] = "yes"
+        metadata |= {name: "yes" for name in FLAGS if getattr(self, name)}
         path.write_bytes(in_order(safetensors.numpy.save(tensors, metadata)))
 
 
@@ -175,11 +178,13 @@ def load(path: Path, game: str) -> SharedClone:
     with opened(path, (game, VERSION)) as file:
         tensors = {name: file.get_tensor(name) for name in ("pairs", "sizes", "weights", "factors", "bias", "readout")}
         more = {name: file.get_tensor(name) for name in ("directions", "scales") if name in file.keys()}  # noqa: SIM118
-        symmetric = (file.metadata() or {}).get("symmetric") == "yes"
-        return replace(_with_directions(_checked(own, tensors), more), symmetric=symmetric)
+        told = file.metadata() or {}
+        symmetric, valued = (told.get(name) == "yes" for name in FLAGS)
+        made = _checked(own, tensors, valued=valued)
+        return replace(_with_directions(made, more), symmetric=symmetric)
 
 
-def _checked(own: Encoding, tensors: dict[str, npt.NDArray[Any]]) -> SharedClone:
+def _checked(own: Encoding, tensors: dict[str, npt.NDArray[Any]], *, valued: bool) -> SharedClone:
     pairs, sizes = tensors.pop("pairs"), tensors.pop("sizes")
     if (
         pairs.dtype != np.int32
@@ -195,9 +200,8 @@ def _checked(own: Encoding, tensors: dict[str, npt.NDArray[Any]]) -> SharedClone
         values.dtype != np.float16 or values.ndim != 1 or not np.isfinite(values).all() for values in tensors.values()
     ):
         raise ValueError("its parameters are not all rows of finite numbers of 16 bits")
-    made = SharedClone(
-        own, pairs, {name: values.astype(np.float32) for name, values in tensors.items()}, int(sizes[0]), int(sizes[1])
-    )
+    parameters = {name: values.astype(np.float32) for name, values in tensors.items()}
+    made = SharedClone(own, pairs, parameters, int(sizes[0]), int(sizes[1]), valued=valued)
     known = made.sight
     none = Samples(SparseRows.of([]), SparseRows.of([]), np.zeros(0, np.int32), SparseRows.of([]))
     extended(none, pairs, len(known.positions), len(known.choices))  # raises ValueError if the pairs are invalid

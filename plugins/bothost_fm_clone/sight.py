@@ -13,7 +13,7 @@ import numpy as np
 
 from bothost.training.factorization import Samples
 from bothost_fm_clone import attributes
-from bothost_fm_clone.encode import Encoding, encoding
+from bothost_fm_clone.encode import encoding
 from bothost_fm_clone.words import counted, move_words
 
 
@@ -26,24 +26,31 @@ class Sight:
     """Names of a position's features."""
     choices: tuple[str, ...]
     """Names of a candidate's features."""
+    valued: bool
+    """Whether they include what the rest of a hand of Dou Dizhu is worth."""
 
     def seen(self, samples: Samples) -> Samples:
         """Extend samples of base features and afterstates to all features."""
         if self.game == "mahjong":
             return samples
-        more, own = _doudizhu_seen if self.game == "doudizhu" else _othello_seen, encoding(self.game)
-        return Samples.joined([more(part, own) for part in samples.parts()])
+        if self.game == "othello":
+            return Samples.joined([_othello_seen(part) for part in samples.parts()])
+        return Samples.joined([_doudizhu_seen(part, self.valued) for part in samples.parts()])
 
 
 @cache
-def sight(game: str) -> Sight:
-    """The features of a game. Raises ModelError if there are none."""
+def sight(game: str, *, valued: bool = False) -> Sight:
+    """The features of a game. Raises ModelError if there are none.
+
+    ``valued``: with those of what the rest of a hand of Dou Dizhu is worth, which come last. Crowds do without.
+    """
     own = encoding(game)
     if game == "mahjong":
-        return Sight(game, own.features, own.leaves)
+        return Sight(game, own.features, own.leaves, valued)
     if game == "doudizhu":
         words = attributes.doudizhu_classes()[0]
         situations, relations = attributes.DOUDIZHU_SITUATIONS, (*words, *attributes.DOUDIZHU_RELATIONS)
+        relations += attributes.DOUDIZHU_VALUES * valued
         moves = tuple(f"plays {move_words(move)}" for move in own.classes)
     else:
         situations = attributes.OTHELLO_SITUATIONS
@@ -54,10 +61,11 @@ def sight(game: str) -> Sight:
             *(f"turns {counted(n, 'disc')}" for n in range(attributes.MOST_TURNED + 1)),
             *(f"has {counted(n, 'disc')} beside empty squares" for n in range(attributes.MOST_OPEN + 1)),
         )
-    return Sight(game, own.features + situations, own.leaves + moves + relations)
+    return Sight(game, own.features + situations, own.leaves + moves + relations, valued)
 
 
-def _doudizhu_seen(samples: Samples, own: Encoding) -> Samples:
+def _doudizhu_seen(samples: Samples, valued: bool) -> Samples:
+    own = encoding("doudizhu")
     legal, leaves = samples.legal, samples.alternatives
     assert leaves is not None
     known = samples.features.flags(len(own.features))
@@ -66,12 +74,18 @@ def _doudizhu_seen(samples: Samples, own: Encoding) -> Samples:
     numbers = np.column_stack([legal.items, np.where(table >= 0, table + len(own.classes), -1)[legal.items]])
     relations = attributes.doudizhu_relations(known, legal, leaves)
     choices = attributes.appended(leaves, begin, numbers >= 0, numbers)
-    choices = attributes.appended(choices, begin + len(own.classes) + len(words), relations)
+    begin += len(own.classes) + len(words)
+    choices = attributes.appended(choices, begin, relations)
+    if valued:
+        values = attributes.doudizhu_values(leaves)[:, None]
+        begin += len(attributes.DOUDIZHU_RELATIONS)
+        choices = attributes.appended(choices, begin, values >= 0, values)
     positions = attributes.appended(samples.features, len(own.features), attributes.doudizhu_situations(known))
     return Samples(positions, legal, samples.labels, choices)
 
 
-def _othello_seen(samples: Samples, own: Encoding) -> Samples:
+def _othello_seen(samples: Samples) -> Samples:
+    own = encoding("othello")
     legal, leaves = samples.legal, samples.alternatives
     assert leaves is not None
     known = samples.features.flags(len(own.features))

@@ -15,13 +15,13 @@ from bothost_fm_clone.encode import encoding
 from bothost_fm_clone.files import load_any
 from bothost_fm_clone.fit import score
 from bothost_fm_clone.samples import decisions
-from bothost_fm_clone.shared import load
+from bothost_fm_clone.shared import SharedClone, load
 from bothost_fm_clone.sight import sight
 from bothost_fm_clone.train import FmCloneTrainer, TrainOptions
 
 GAME = rules.game("doudizhu")
 OWN = encoding("doudizhu")
-KNOWN = sight("doudizhu")
+KNOWN = sight("doudizhu", valued=True)
 
 
 class Log:
@@ -71,13 +71,44 @@ def short(monkeypatch):
     monkeypatch.setattr(pairs, "STEPS", 500)
 
 
+def rest(hand, action):
+    for card in doudizhu.move(action).cards:
+        hand = hand.replace(card, "", 1)
+    return hand
+
+
+def test_each_candidate_tells_what_the_rest_of_the_hand_is_worth():
+    moves = [move for move in Log(3).moves("doudizhu") if len(OWN.choices(move.view, move.legal)) > 1]
+    told = set()
+    for move in moves:
+        choices = OWN.choices(move.view, move.legal)
+        seen = KNOWN.seen(OWN.one(move.view, choices))
+        hand = move.view.to_json()["hand"]
+        for row, cls in enumerate(choices):
+            # The kickers are those whose loss leaves the most.
+            worth = max(doudizhu.hand_value(rest(hand, action)) for action in OWN.actions(move.legal, cls))
+            names = {KNOWN.choices[item] for item in seen.alternatives[row]}
+            assert {name for name in names if "worth" in name} == {f"keeps a hand worth {round(worth)} points"}
+            told.add(round(worth))
+    assert len(told) > 20
+
+
+def test_a_file_says_whether_its_clone_sees_what_hands_are_worth_and_older_files_do_not(tmp_path):
+    path = tmp_path / "doudizhu.safetensors"
+    for valued in (True, False):
+        made = SharedClone.blank(OWN, 2, 3, 1, valued=valued)
+        made.save(path)
+        again = load(path, "doudizhu")
+        assert again.valued is valued and again.shape == made.shape
+    assert b"valued" not in path.read_bytes(), "as older releases wrote it"
+
+
 def test_a_habit_that_is_a_pair_of_features_is_found_with_few_hands(short):
     """The player takes a certain candidate in one situation, and the first one in all others."""
-    known = sight("doudizhu")
     _, seen = of_ada(20)
-    common = np.bincount(seen.features.items, minlength=len(known.positions)) / len(seen)
+    common = np.bincount(seen.features.items, minlength=len(KNOWN.positions)) / len(seen)
     when = int(np.argmin(np.abs(common - 0.5)))
-    what = known.choices.index("no other player can hold a higher move of its kind")
+    what = KNOWN.choices.index("no other player can hold a higher move of its kind")
 
     def chosen(seen, row):
         found = candidates(seen, row)
@@ -91,7 +122,7 @@ def test_a_habit_that_is_a_pair_of_features_is_found_with_few_hands(short):
     lengths = np.diff(tested.samples.legal.offsets)
     found = score(clone.probabilities_of(tested.samples), tested.samples)
     assert found.top1 > 0.8 and found.log_loss < 0.5 * np.log(lengths).mean()
-    assert len(clone.pairs) and clone.pairs[:, 1].min() >= len(known.positions)
+    assert len(clone.pairs) and clone.pairs[:, 1].min() >= len(KNOWN.positions)
 
 
 def test_a_liking_that_grows_with_a_number_is_found_with_few_hands(short):
