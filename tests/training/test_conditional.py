@@ -186,5 +186,18 @@ def test_bad_input_is_refused():
         machine.train(samples, np.array([5], np.int64))
     with pytest.raises(ValueError, match="numbers"):
         machine.load({"weights": np.zeros(4, np.float32)})
-    with pytest.raises(ValueError, match="choices"):
-        ConditionalMachine(Shape(6, 0, 4))
+    for choices in (0, 2**17 + 1):
+        with pytest.raises(ValueError, match="choices"):
+            ConditionalMachine(Shape(6, choices, 4))
+
+
+def test_as_many_combinations_fit_as_a_file_may_have():
+    samples = Samples(
+        SparseRows.of([[0]]), SparseRows.of([[0, 1]]), np.zeros(1, np.int32), SparseRows.of([[0], [0, 100_900]])
+    )
+    machine = ConditionalMachine(Shape(6, 101_000, 4, embedded=1000))
+    parameters = machine.parameters()
+    parameters["weights"][100_900] = 1.0
+    machine.load(parameters)
+    odds = machine.probabilities(samples)
+    assert odds[1] / odds[0] == pytest.approx(np.e, rel=1e-5)

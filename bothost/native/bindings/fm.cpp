@@ -150,7 +150,7 @@ void bind_conditional(nb::module_& m) {
               nb::handle classes, nb::handle quadratic, nb::handle rectified, nb::handle embedded,
               nb::handle random_seed, float deviation) {
              const fm::ConditionalShape shape{
-                 within(positions, "positions", 1, 1 << 16), within(choices, "choices", 1, 1 << 14),
+                 within(positions, "positions", 1, 1 << 16), within(choices, "choices", 1, 1 << 17),
                  within(players, "players", 0, 1 << 14),     within(quadratic, "quadratic", 0, 1 << 10),
                  within(rectified, "rectified", 0, 1 << 10), within(embedded, "embedded", 0, 1 << 14)};
              new (self)
@@ -186,7 +186,7 @@ void bind_conditional(nb::module_& m) {
   m.def("extend_choices", [](nb::handle positions, nb::handle choices, const Indices& pairs,
                              const Sparse& features, const Sparse& legal, const Sparse& own) {
     const fm::ConditionalShape shape{
-        within(positions, "positions", 1, 1 << 16), within(choices, "choices", 1, 1 << 14), 0, 0, 0, 0};
+        within(positions, "positions", 1, 1 << 16), within(choices, "choices", 1, 1 << 17), 0, 0, 0, 0};
     if (pairs.size() % 2) throw InvalidInput("combinations must be pairs");
     const auto samples = choice_samples(shape, 1 << 12, features, legal, own, nullptr, nullptr);
     return rows_to(without_gil(
