@@ -2,7 +2,7 @@
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from memory_lobby import MemoryLobby, RandomClient
 
@@ -283,6 +283,7 @@ def test_a_seek_that_came_too_fast_has_ended_too():
 
 @given(st.one_of(st.text(max_size=50), st.binary(max_size=50), st.just("[" * 100_000)))
 def test_garbage_is_unknown_and_never_fatal(data):
+    assume("pong" not in str(data))  # the shortest valid frame; hypothesis takes words from the sources
     (event,) = playing().feed(m.Frame(1, data))
     assert isinstance(event, m.Unknown)
     assert len(event.raw) <= 2000
