@@ -95,10 +95,15 @@ def command(
             start=start_of(plugins, trainer, settled),
         )
         figures = checked_figures(trainer, trainer(settled).train(run, advance))
+    output.emit(figures, as_json, _told(figures, name, folder / "weights"))
+
+
+def _told(figures: Mapping[str, Any], name: str, weights: Path) -> str:
+    """The figures as a table, and the next command if there is a model."""
     text = output.table([(key, _shown(value)) for key, value in figures.items()])
-    if (folder / "weights" / "manifest.json").is_file():
-        text += f"\nnext: bothost model import {name} {folder / 'weights'}"
-    output.emit(figures, as_json, text)
+    if (weights / "manifest.json").is_file():
+        text += f"\nnext: bothost model import {name} {weights}"
+    return text
 
 
 def _words(given: Mapping[str, str | list[str] | None]) -> list[str]:

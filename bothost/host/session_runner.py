@@ -59,7 +59,7 @@ class TableOwner(Protocol):
 
 
 class Observer(Protocol):
-    """Is told of every decision and every end of a hand."""
+    """Watches every decision and every end of a hand."""
 
     def answered(self, hand: Hand, job: Job) -> None: ...
     def closed(self, hand: Hand, score: float | None) -> None: ...

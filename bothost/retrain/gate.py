@@ -135,7 +135,7 @@ def journal_in(
 ) -> Path:
     """The journal of the match of two addresses and their models. Matches that differ in anything have different ones.
 
-    Journals that nobody continued for ``KEPT_S`` are removed.
+    Journals of matches that were not continued for ``KEPT_S`` are removed.
     """
     for path in folder.glob("gate-*.jsonl"):
         with suppress(OSError):
