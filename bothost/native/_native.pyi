@@ -30,6 +30,15 @@ def othello_choose(
 def othello_judge(
     view: View, depth: SupportsIndex, solve_from: SupportsIndex, nodes: SupportsIndex, weights: dict[str, Any], /
 ) -> list[tuple[int, float]]: ...
+def othello_judgements(
+    features: Rows,
+    legal: Rows,
+    depth: SupportsIndex,
+    solve_from: SupportsIndex,
+    nodes: SupportsIndex,
+    weights: dict[str, Any],
+    /,
+) -> npt.NDArray[np.float32]: ...
 def legal_many(views: Sequence[View]) -> tuple[ActionArray, _Offsets]: ...
 def othello_perft(depth: SupportsIndex, /) -> int:
     """Leaves of the Othello game tree after ``depth`` plies (0 .. 14); a pass is a ply, a finished game one leaf."""

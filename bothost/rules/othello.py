@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+
 from bothost.native import _native, native_view
 from bothost.rules.game import Rows, View
 
-__all__ = ["NUM_AFTERSTATE_FEATURES", "WEIGHTS", "SearchResult", "afterstates", "choose", "judge"]
+__all__ = ["NUM_AFTERSTATE_FEATURES", "WEIGHTS", "SearchResult", "afterstates", "choose", "judge", "judgements"]
 
 WEIGHTS = {
     "mobility": 900,
@@ -74,3 +77,19 @@ def judge(
     Deterministic; releases the GIL. Raises as ``choose`` does, and ValueError for an unknown weight.
     """
     return dict(_native.othello_judge(native_view(view, "Othello"), depth, solve_from, nodes, dict(weights or {})))
+
+
+def judgements(
+    features: Rows,
+    moves: Rows,
+    *,
+    depth: int = 2,
+    solve_from: int = 6,
+    nodes: int = 20_000,
+    weights: Mapping[str, int] | None = None,
+) -> npt.NDArray[np.float32]:
+    """As ``judge``, for many positions: float32, shape (moves,), one position's moves after another; 0 for a pass.
+
+    ``features`` and ``moves`` are those of ``afterstates``. Raises ValueError for invalid rows and unknown weights.
+    """
+    return _native.othello_judgements(features, moves, depth, solve_from, nodes, dict(weights or {}))

@@ -34,15 +34,15 @@ Floats = npt.NDArray[np.floating]
 
 class Shared:
     """The clone's own method, but nothing grows. ``plain``: a plain machine on the same features, without rectified
-    factors and directions. ``valued``: with features of what the rest of a hand is worth."""
+    factors and directions."""
 
-    def __init__(self, game: str, *, plain: bool = False, valued: bool = False) -> None:
+    def __init__(self, game: str, *, plain: bool = False) -> None:
         self.name = "plain FM" + compare.WITH_AFTERSTATES if plain else "clone"
         self._own = encoding(game)
         self._options = (
             SharedOptions(rectified=0, combinations=0, directions=0) if plain else SharedOptions(combinations=0)
         )
-        self._plain, self._valued = plain, valued
+        self._plain = plain
 
     def crowd(self, some: Decisions) -> SharedClone:
         return directed(self._fresh(some, self._options, 1), some, self._options, 1)
@@ -61,7 +61,7 @@ class Shared:
         return self._fresh(some, min(plain, key=loss), seed)
 
     def _fresh(self, some: Decisions, options: SharedOptions, seed: int) -> SharedClone:
-        blank = SharedClone.blank(self._own, options.quadratic, options.rectified, seed, valued=self._valued)
+        blank = SharedClone.blank(self._own, options.quadratic, options.rectified, seed)
         return crowd_of(blank, some, options, seed, fresh=True)
 
     def odds(self, model: SharedClone, samples: Samples) -> Floats:
@@ -202,14 +202,11 @@ def _matrix(known: Sight, samples: Samples) -> tuple[Any, Any]:
     return hstack(parts, format="csr"), seen.chosen.astype(np.float32)
 
 
-def contestants(game: str, *, valued: bool = False) -> list[Shared | Learned | Boosted]:
-    """All methods; gradient boosting if LightGBM is installed (``pip install bothost[experiments]``).
-
-    ``valued``: all see what the rest of a hand of Dou Dizhu is worth, as a clone without a crowd does.
-    """
-    known = sight(game, valued=valued)
+def contestants(game: str) -> list[Shared | Learned | Boosted]:
+    """All methods; gradient boosting if LightGBM is installed (``pip install bothost[experiments]``)."""
+    known = sight(game)
     methods: list[Shared | Learned | Boosted] = [
-        *(Shared(game, plain=plain, valued=valued) for plain in (False, True)),
+        *(Shared(game, plain=plain) for plain in (False, True)),
         *Learned.all(known),
     ]
     return [*methods, Boosted(known)] if importlib.util.find_spec("lightgbm") else methods

@@ -24,6 +24,7 @@ import torch
 from bothost.training.factorization import Samples, SparseRows
 from bothost.training.statistics import mean_half95
 from bothost_baselines.styled_doudizhu import STYLES
+from bothost_fm_clone.attributes import OTHELLO_JUDGEMENTS
 from bothost_fm_clone.encode import encoding
 from bothost_fm_clone.fit import score
 from bothost_fm_clone.samples import decisions
@@ -43,11 +44,11 @@ STYLED: dict[str, dict[str, Any]] = {
 
 def copied(game: str, name: str) -> bool:
     """Whether the styled players' own code goes by a feature: plays or replies left, what the rest of a hand is worth,
-    the highest of a kind, discs beside empty squares, and comparisons of these."""
+    the highest of a kind, discs beside empty squares, judgements of a move, and comparisons of these."""
     if game == "doudizhu":
         others = name.startswith(("no other player can", "needs no further"))
         return others or (name.startswith("keeps") and ("play" in name or "worth" in name))
-    return "repl" in name or "beside empty" in name
+    return "repl" in name or "beside empty" in name or name in OTHELLO_JUDGEMENTS
 
 
 def main() -> None:
@@ -89,7 +90,7 @@ def _measured(told: argparse.Namespace, cells: Sequence[dict[str, Any]], until: 
     seats = 3 if game == "doudizhu" else 2
     total = int(1.1 * max(SIZES) / TESTED * len(cloned) / seats)
     made = decisions(StyledGames(game, cloned, total, 6 if told.others else 3).moves(game), encoding(game))
-    methods = contestants(game, valued=told.alone)
+    methods = contestants(game)
     methods = [method for method in methods if not told.methods or method.name in told.methods]
     done = {(c["method"], c["crowd"], c["games"], c["player"], c["draw"]) for c in cells}
     begun: dict[str, Any] = {}
@@ -125,7 +126,7 @@ def _measured(told: argparse.Namespace, cells: Sequence[dict[str, Any]], until: 
 
 def _leave_out(game: str) -> None:
     """Let every method see no feature that the styled players' own code goes by."""
-    gone = np.array([copied(game, name) for name in sight(game, valued=True).choices])
+    gone = np.array([copied(game, name) for name in sight(game).choices])
     seen: Callable[[Sight, Samples], Samples] = Sight.seen
 
     def without(self: Sight, samples: Samples) -> Samples:

@@ -72,7 +72,7 @@ def left_out(learnt: Decisions, seed: int) -> list[npt.NDArray[np.bool_]]:
 
 
 def _machine(own: Encoding, some: Decisions, options: SharedOptions, seed: int) -> SharedClone:
-    blank = SharedClone.blank(own, options.quadratic, options.rectified, seed, valued=True)
+    blank = SharedClone.blank(own, options.quadratic, options.rectified, seed)
     return crowd_of(blank, some, options, seed, fresh=True)
 
 

@@ -11,8 +11,8 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from bothost.rules import doudizhu
-from bothost.training.factorization import IntArray, SparseRows
+from bothost.rules import doudizhu, othello
+from bothost.training.factorization import IntArray, Samples, SparseRows
 from bothost_fm_clone.words import KINDS, counted
 from bothost_fm_clone.words import RANKS as RANK_WORDS
 
@@ -64,6 +64,24 @@ OTHELLO_RELATIONS = (
     "has the second fewest discs beside empty squares",
     "has the most discs beside empty squares",
 )
+JUDGED = {
+    "by a look-ahead of one move": (1, {}),
+    "by a look-ahead of two moves": (2, {}),
+    "by a look-ahead of three moves": (3, {}),
+    "in moves": (1, {"mobility": 900}),
+    "in discs beside empty squares": (1, {"frontier": 500}),
+    "in corners": (1, {"corners": 800}),
+    "in edge discs that can never turn": (1, {"stability": 250}),
+    "in discs beside empty corners": (1, {"danger": 350}),
+    "in discs on edges": (1, {"edges": 100}),
+    "in discs": (1, {"greed": 1000}),
+}
+"""What a candidate of Othello is judged by: plies, and the weights of the rule player's judgement; the others are 0. No
+weights: the rule player's own."""
+MOST_BEHIND = 40
+"""Half discs. The largest difference that is told apart."""
+BEHIND = ("is", *(f"is {n / 2:g} disc{'s' * (n != 2)} behind" for n in range(1, MOST_BEHIND + 1)))
+OTHELLO_JUDGEMENTS = tuple(f"{behind} the best {what}" for what in JUDGED for behind in BEHIND)
 MOST_TURNED, MOST_OPEN = 12, 20
 ORBITS = (
     "plays on a corner",
@@ -211,6 +229,21 @@ def othello_relations(
         rank, last = _ranks(row, values)
         columns += [(rank == (place if place >= 0 else last)) & (last > 0) for place in places]
     return np.stack(columns, axis=1), turned.astype(np.int32), open_.astype(np.int32)
+
+
+def othello_judgements(samples: Samples) -> IntArray:
+    """int32, shape (candidates, judgements): each candidate's place in ``OTHELLO_JUDGEMENTS`` by each of ``JUDGED``."""
+    row = samples.legal.row_of
+    rows = tuple((each.offsets, each.items) for each in (samples.features, samples.legal))
+    found = []
+    for begin, (depth, weights) in enumerate(JUDGED.values()):
+        nothing = dict.fromkeys(othello.WEIGHTS, 0) if weights else {}
+        values = othello.judgements(*rows, depth=depth, weights=nothing | weights)
+        best = np.full(len(samples), -np.inf, np.float32)
+        np.maximum.at(best, row, values)
+        behind = np.minimum(np.rint(2 * (best[row] - values)), MOST_BEHIND)
+        found.append(behind.astype(np.int32) + begin * (MOST_BEHIND + 1))
+    return np.stack(found, axis=1)
 
 
 def _ranks(row: npt.NDArray[np.int64], values: npt.NDArray[np.integer]) -> tuple[IntArray, IntArray]:

@@ -260,7 +260,7 @@ def _trained(start: SharedClone, own: Samples, rate: float, seed: int) -> Shared
 
 def _planted(grown: SharedClone, seed: int) -> dict[str, FloatArray]:
     """Initial parameters for a clone's combinations, which have a weight, and factors of 0."""
-    made = SharedClone.blank(grown.encoding, grown.quadratic, grown.rectified, seed, valued=grown.valued).parameters
+    made = SharedClone.blank(grown.encoding, grown.quadratic, grown.rectified, seed, grown.revision).parameters
     more = len(grown.pairs)
     weights = np.concatenate([made["weights"], np.zeros(more, np.float32)])
     return {**_with_last_rows(made, grown.shape.width, 1, more + 1), "weights": weights}

@@ -27,7 +27,7 @@ HIGH, JOKERS = 11, 13
 @cache
 def numbers(game: str) -> FloatArray:
     """float32, shape (features of candidates, numbers): what each feature adds to each number."""
-    known = {name: index for index, name in enumerate(sight(game, valued=True).choices)}
+    known = {name: index for index, name in enumerate(sight(game).choices)}
     made = numbers_of(game)
     out = np.zeros((len(known), len(made)), np.float32)
     for column, number in enumerate(made.values()):
@@ -78,11 +78,18 @@ def _othello() -> Mapping[str, Mapping[str, float]]:
         for kind, squares in zip(attributes.ORBITS[:-1], kinds, strict=True)
         for who, words in (("holds", "it holds"), ("the opponent holds", "the opponent holds"))
     }
+    behind = {
+        f"discs behind the best {what}": {
+            f"{words} the best {what}": n / 2 for n, words in enumerate(attributes.BEHIND)
+        }
+        for what in attributes.JUDGED
+    }
     return {
         "number of replies": replies,
         "number of discs turned": turned,
         "number of discs beside empty squares": open_,
         **of_kinds,
+        **behind,
     }
 
 

@@ -109,13 +109,13 @@ class Pairs:
 
 def _clone(own: Encoding, weights: Mapping[Feature, float]) -> SharedClone:
     """A clone that scores by these weights alone. The features are no numbers."""
-    known = sight(own.game, valued=True)
+    known = sight(own.game)
     pairs = sorted(feature for feature in weights if len(feature) == 2)
     single = np.zeros(len(known.choices), np.float32)
     for feature, weight in weights.items():
         if len(feature) == 1:
             single[feature[0] - len(known.positions)] = weight
-    blank = SharedClone.blank(own, 0, 0, 0, valued=True)
+    blank = SharedClone.blank(own, 0, 0, 0)
     values = np.array([weights[pair] for pair in pairs], np.float32)
     return replace(
         blank,
@@ -145,7 +145,7 @@ class _Candidates:
 
     @classmethod
     def of(cls, game: str, samples: Samples) -> Self:
-        known = sight(game, valued=True)
+        known = sight(game)
         seen = known.seen(samples)
         assert seen.alternatives is not None
         features = seen.alternatives.dense(len(known.choices))

@@ -59,7 +59,7 @@ def family(name: str) -> str:
 @cache
 def families(game: str) -> tuple[str, ...]:
     """The family of each feature of positions, each of candidates, and each number."""
-    known = sight(game, valued=True)
+    known = sight(game)
     return tuple(map(family, (*known.positions, *known.choices, *numbers_of(game))))
 
 

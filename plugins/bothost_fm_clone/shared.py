@@ -25,13 +25,11 @@ from bothost_fm_clone.directions import Directions
 from bothost_fm_clone.encode import Encoding, encoding
 from bothost_fm_clone.fit import softmax
 from bothost_fm_clone.model import in_order, opened
-from bothost_fm_clone.sight import Sight, sight
+from bothost_fm_clone.sight import REVISION, Sight, sight
 from bothost_fm_clone.symmetries import Symmetry, shuffled, symmetries
 
 VERSION = 2
 """Encoder version of these models."""
-FLAGS = ("symmetric", "valued")
-"""Fields that a file tells. Those of earlier releases lack them."""
 MOST_PAIRS = 100_000
 """Combinations that a file may have."""
 EXPLAINED, PAIRED = 8, 4
@@ -53,21 +51,21 @@ class SharedClone:
     """In which players differ. Only crowds have them."""
     symmetric: bool = True
     """Whether scores are means over the game's symmetries. Models of earlier versions are not symmetric."""
-    valued: bool = False
-    """Whether candidates have features of what the rest of a hand is worth. Those of crowds have none."""
+    revision: int = REVISION
+    """Of the features (see ``sight``)."""
     version: ClassVar[int] = VERSION
     """Of the encoder."""
     _lock: threading.Lock = field(default_factory=threading.Lock, compare=False, repr=False)
 
     @classmethod
-    def blank(cls, own: Encoding, quadratic: int, rectified: int, seed: int, *, valued: bool = False) -> SharedClone:
+    def blank(cls, own: Encoding, quadratic: int, rectified: int, seed: int, revision: int = REVISION) -> SharedClone:
         """An untrained clone."""
-        made = cls(own, np.zeros((0, 2), np.int32), {}, quadratic, rectified, valued=valued)
+        made = cls(own, np.zeros((0, 2), np.int32), {}, quadratic, rectified, revision=revision)
         return replace(made, parameters=ConditionalMachine(made.shape, seed=seed).parameters())
 
     @property
     def sight(self) -> Sight:
-        return sight(self.encoding.game, valued=self.valued)
+        return sight(self.encoding.game, self.revision)
 
     @property
     def symmetries(self) -> tuple[Symmetry, ...]:
@@ -168,7 +166,7 @@ class SharedClone:
             tensors |= {"directions": self.directions.codes, "scales": self.directions.scales}
         tensors["sizes"] = np.array([self.quadratic, self.rectified], np.int32)
         metadata = {"game": self.encoding.game, "encoder_version": str(VERSION)}
-        metadata |= {name: "yes" for name in FLAGS if getattr(self, name)}
+        metadata |= {"features": str(self.revision)} | ({"symmetric": "yes"} if self.symmetric else {})
         path.write_bytes(in_order(safetensors.numpy.save(tensors, metadata)))
 
 
@@ -179,12 +177,13 @@ def load(path: Path, game: str) -> SharedClone:
         tensors = {name: file.get_tensor(name) for name in ("pairs", "sizes", "weights", "factors", "bias", "readout")}
         more = {name: file.get_tensor(name) for name in ("directions", "scales") if name in file.keys()}  # noqa: SIM118
         told = file.metadata() or {}
-        symmetric, valued = (told.get(name) == "yes" for name in FLAGS)
-        made = _checked(own, tensors, valued=valued)
-        return replace(_with_directions(made, more), symmetric=symmetric)
+        # Earlier releases named the revision by whether it has values.
+        revision = int(told.get("features", "valued" in told))
+        made = _checked(own, tensors, revision)
+        return replace(_with_directions(made, more), symmetric="symmetric" in told)
 
 
-def _checked(own: Encoding, tensors: dict[str, npt.NDArray[Any]], *, valued: bool) -> SharedClone:
+def _checked(own: Encoding, tensors: dict[str, npt.NDArray[Any]], revision: int) -> SharedClone:
     pairs, sizes = tensors.pop("pairs"), tensors.pop("sizes")
     if (
         pairs.dtype != np.int32
@@ -194,6 +193,8 @@ def _checked(own: Encoding, tensors: dict[str, npt.NDArray[Any]], *, valued: boo
         or sizes.shape != (2,)
     ):
         raise ValueError("its tensors have the wrong types")
+    if not 0 <= revision <= REVISION:
+        raise ValueError("it was made by a newer release")
     if len(pairs) > MOST_PAIRS or sizes.min() < 0 or sizes.max() > 1024:
         raise ValueError("its sizes are out of range")
     if any(
@@ -201,7 +202,7 @@ def _checked(own: Encoding, tensors: dict[str, npt.NDArray[Any]], *, valued: boo
     ):
         raise ValueError("its parameters are not all rows of finite numbers of 16 bits")
     parameters = {name: values.astype(np.float32) for name, values in tensors.items()}
-    made = SharedClone(own, pairs, parameters, int(sizes[0]), int(sizes[1]), valued=valued)
+    made = SharedClone(own, pairs, parameters, int(sizes[0]), int(sizes[1]), revision=revision)
     known = made.sight
     none = Samples(SparseRows.of([]), SparseRows.of([]), np.zeros(0, np.int32), SparseRows.of([]))
     extended(none, pairs, len(known.positions), len(known.choices))  # raises ValueError if the pairs are invalid

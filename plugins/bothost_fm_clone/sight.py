@@ -16,6 +16,9 @@ from bothost_fm_clone import attributes
 from bothost_fm_clone.encode import encoding
 from bothost_fm_clone.words import counted, move_words
 
+REVISION = 2
+"""Of the features. 1 added what the rest of a hand of Dou Dizhu is worth, 2 judgements of moves at Othello."""
+
 
 @dataclass(frozen=True)
 class Sight:
@@ -26,31 +29,30 @@ class Sight:
     """Names of a position's features."""
     choices: tuple[str, ...]
     """Names of a candidate's features."""
-    valued: bool
-    """Whether they include what the rest of a hand of Dou Dizhu is worth."""
+    revision: int
 
     def seen(self, samples: Samples) -> Samples:
         """Extend samples of base features and afterstates to all features."""
         if self.game == "mahjong":
             return samples
         if self.game == "othello":
-            return Samples.joined([_othello_seen(part) for part in samples.parts()])
-        return Samples.joined([_doudizhu_seen(part, self.valued) for part in samples.parts()])
+            return Samples.joined([_othello_seen(part, self.revision) for part in samples.parts()])
+        return Samples.joined([_doudizhu_seen(part, self.revision) for part in samples.parts()])
 
 
 @cache
-def sight(game: str, *, valued: bool = False) -> Sight:
-    """The features of a game. Raises ModelError if there are none.
+def sight(game: str, revision: int = REVISION) -> Sight:
+    """The features of a game, by default the newest. Raises ModelError if there are none.
 
-    ``valued``: with those of what the rest of a hand of Dou Dizhu is worth, which come last. Crowds do without.
+    Those that a revision added come last.
     """
     own = encoding(game)
     if game == "mahjong":
-        return Sight(game, own.features, own.leaves, valued)
+        return Sight(game, own.features, own.leaves, revision)
     if game == "doudizhu":
         words = attributes.doudizhu_classes()[0]
         situations, relations = attributes.DOUDIZHU_SITUATIONS, (*words, *attributes.DOUDIZHU_RELATIONS)
-        relations += attributes.DOUDIZHU_VALUES * valued
+        relations += attributes.DOUDIZHU_VALUES * (revision >= 1)
         moves = tuple(f"plays {move_words(move)}" for move in own.classes)
     else:
         situations = attributes.OTHELLO_SITUATIONS
@@ -61,10 +63,11 @@ def sight(game: str, *, valued: bool = False) -> Sight:
             *(f"turns {counted(n, 'disc')}" for n in range(attributes.MOST_TURNED + 1)),
             *(f"has {counted(n, 'disc')} beside empty squares" for n in range(attributes.MOST_OPEN + 1)),
         )
-    return Sight(game, own.features + situations, own.leaves + moves + relations, valued)
+        relations += attributes.OTHELLO_JUDGEMENTS * (revision >= 2)
+    return Sight(game, own.features + situations, own.leaves + moves + relations, revision)
 
 
-def _doudizhu_seen(samples: Samples, valued: bool) -> Samples:
+def _doudizhu_seen(samples: Samples, revision: int) -> Samples:
     own = encoding("doudizhu")
     legal, leaves = samples.legal, samples.alternatives
     assert leaves is not None
@@ -76,7 +79,7 @@ def _doudizhu_seen(samples: Samples, valued: bool) -> Samples:
     choices = attributes.appended(leaves, begin, numbers >= 0, numbers)
     begin += len(own.classes) + len(words)
     choices = attributes.appended(choices, begin, relations)
-    if valued:
+    if revision >= 1:
         values = attributes.doudizhu_values(leaves)[:, None]
         begin += len(attributes.DOUDIZHU_RELATIONS)
         choices = attributes.appended(choices, begin, values >= 0, values)
@@ -84,7 +87,7 @@ def _doudizhu_seen(samples: Samples, valued: bool) -> Samples:
     return Samples(positions, legal, samples.labels, choices)
 
 
-def _othello_seen(samples: Samples) -> Samples:
+def _othello_seen(samples: Samples, revision: int) -> Samples:
     own = encoding("othello")
     legal, leaves = samples.legal, samples.alternatives
     assert leaves is not None
@@ -105,5 +108,9 @@ def _othello_seen(samples: Samples) -> Samples:
     )
     choices = attributes.appended(leaves, len(own.leaves), numbers >= 0, numbers)
     choices = attributes.appended(choices, len(own.leaves) + of_relations, relations)
+    if revision >= 2:
+        judged = attributes.othello_judgements(samples)
+        of_judged = len(own.leaves) + of_open + attributes.MOST_OPEN + 1
+        choices = attributes.appended(choices, of_judged, judged >= 0, judged)
     positions = attributes.appended(samples.features, len(own.features), attributes.othello_situations(known))
     return Samples(positions, legal, samples.labels, choices)

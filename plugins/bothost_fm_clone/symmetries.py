@@ -56,7 +56,7 @@ class Symmetry:
 def symmetries(game: str) -> tuple[Symmetry, ...]:
     """All symmetries of a game. The first changes nothing."""
     renamings = _boards() if game == "othello" else [str]
-    own, known = encoding(game), sight(game, valued=True)
+    own, known = encoding(game), sight(game)
     inputs = (*known.positions, *known.choices)
     return tuple(
         Symmetry(*(_indices(names, rename) for names in (own.features, own.classes, own.leaves, inputs)))

@@ -5,9 +5,10 @@ from functools import cache
 
 import numpy as np
 import pytest
+import safetensors.numpy
 
 from bothost import PlayerMove, TrainingRun, rules
-from bothost.errors import UsageError
+from bothost.errors import ModelError, UsageError
 from bothost.rules import doudizhu
 from bothost_fm_clone import alone, pairs
 from bothost_fm_clone.alone import player_alone
@@ -16,12 +17,12 @@ from bothost_fm_clone.files import load_any
 from bothost_fm_clone.fit import score
 from bothost_fm_clone.samples import decisions
 from bothost_fm_clone.shared import SharedClone, load
-from bothost_fm_clone.sight import sight
+from bothost_fm_clone.sight import REVISION, sight
 from bothost_fm_clone.train import FmCloneTrainer, TrainOptions
 
 GAME = rules.game("doudizhu")
 OWN = encoding("doudizhu")
-KNOWN = sight("doudizhu", valued=True)
+KNOWN = sight("doudizhu")
 
 
 class Log:
@@ -93,14 +94,38 @@ def test_each_candidate_tells_what_the_rest_of_the_hand_is_worth():
     assert len(told) > 20
 
 
-def test_a_file_says_whether_its_clone_sees_what_hands_are_worth_and_older_files_do_not(tmp_path):
-    path = tmp_path / "doudizhu.safetensors"
-    for valued in (True, False):
-        made = SharedClone.blank(OWN, 2, 3, 1, valued=valued)
-        made.save(path)
-        again = load(path, "doudizhu")
-        assert again.valued is valued and again.shape == made.shape
-    assert b"valued" not in path.read_bytes(), "as older releases wrote it"
+@pytest.mark.parametrize("game", ["doudizhu", "othello", "mahjong"])
+@pytest.mark.parametrize("revision", range(REVISION + 1))
+def test_a_file_says_which_features_its_clone_sees(game, revision, tmp_path):
+    path = tmp_path / f"{game}.safetensors"
+    made = SharedClone.blank(encoding(game), 2, 3, 1, revision)
+    made.save(path)
+    again = load(path, game)
+    assert again.revision == revision and again.shape == made.shape
+    newest = sight(game).choices
+    assert again.sight.choices == newest[: len(again.sight.choices)]
+    assert (again.sight.choices == newest) == (revision >= {"doudizhu": 1, "othello": 2, "mahjong": 0}[game])
+
+
+@pytest.mark.parametrize(("told", "revision"), [({}, 0), ({"valued": "yes"}, 1)])
+def test_files_of_earlier_releases_have_the_features_of_their_time(told, revision, tmp_path):
+    path = tmp_path / "othello.safetensors"
+    SharedClone.blank(encoding("othello"), 2, 3, 1, revision).save(path)
+    with_metadata(path, {"game": "othello", "encoder_version": "2", **told})
+    assert load(path, "othello").revision == revision
+
+
+@pytest.mark.parametrize("revision", ["-1", str(REVISION + 1), "new", "9" * 5000])
+def test_a_file_with_features_of_later_releases_is_refused(revision, tmp_path):
+    path = tmp_path / "othello.safetensors"
+    SharedClone.blank(encoding("othello"), 2, 3, 1).save(path)
+    with_metadata(path, {"game": "othello", "encoder_version": "2", "features": revision})
+    with pytest.raises(ModelError, match="not a clone"):
+        load(path, "othello")
+
+
+def with_metadata(path, metadata):
+    path.write_bytes(safetensors.numpy.save(safetensors.numpy.load_file(path), metadata))
 
 
 def test_a_habit_that_is_a_pair_of_features_is_found_with_few_hands(short):

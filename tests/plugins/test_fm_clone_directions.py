@@ -10,6 +10,7 @@ from bothost.training.factorization import Samples, SparseRows
 from bothost_fm_clone.directions import Directions, Tangent, differences, flat, unflat
 from bothost_fm_clone.encode import encoding
 from bothost_fm_clone.shared import VERSION, SharedClone, load
+from bothost_fm_clone.sight import REVISION
 
 SHAPE = Shape(positions=6, choices=10, classes=4, players=1, quadratic=3, rectified=4)
 
@@ -123,7 +124,9 @@ def test_damaged_directions_are_refused(tmp_path, change, words):
     path = tmp_path / "othello.safetensors"
     small_crowd().save(path)
     safetensors.numpy.save_file(
-        {**safetensors.numpy.load_file(path), **change}, path, {"game": "othello", "encoder_version": str(VERSION)}
+        {**safetensors.numpy.load_file(path), **change},
+        path,
+        {"game": "othello", "encoder_version": str(VERSION), "features": str(REVISION)},
     )
     with pytest.raises(ModelError, match=words):
         load(path, "othello")

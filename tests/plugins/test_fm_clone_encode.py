@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from bothost import rules
-from bothost.rules import doudizhu
+from bothost.rules import doudizhu, othello
 from bothost.training.factorization import SparseRows
+from bothost_fm_clone.attributes import JUDGED
 from bothost_fm_clone.encode import complete, encoding
+from bothost_fm_clone.sight import sight
 from bothost_fm_clone.words import counted, move_words
 
 DOUDIZHU, OTHELLO = rules.game("doudizhu"), rules.game("othello")
@@ -83,6 +85,23 @@ def test_an_afterstate_is_what_the_mover_sees_after_the_move(game, moves):
         assert cards in told
         assert len(told & rest) == 1
         assert told - rest - {cards, "no other player can hold a higher move of its kind"} == held
+
+
+@pytest.mark.parametrize("moves", [6, 25, 45, 55])
+def test_each_candidate_at_othello_tells_how_far_it_is_behind_the_best_by_each_judgement(moves):
+    own, known = encoding("othello"), sight("othello")
+    state = next(made for seed in range(50) if not (made := played(OTHELLO, seed, moves)).terminal)
+    view = state.view(state.to_act[0])
+    choices = own.choices(view, view.legal())
+    seen = known.seen(own.one(view, choices))
+    for what, (depth, weights) in JUDGED.items():
+        nothing = dict.fromkeys(othello.WEIGHTS, 0) if weights else {}
+        judged = othello.judge(view, depth=depth, weights=nothing | weights)
+        for row, square in enumerate(choices.tolist()):
+            behind = min(max(judged.values()) - judged[square], 20.0)
+            told = [name for n in seen.alternatives[row] if (name := known.choices[n]).endswith(f"the best {what}")]
+            number = 0.0 if told[0].startswith("is the") else float(told[0].split()[1])
+            assert len(told) == 1 and abs(number - behind) <= 0.26
 
 
 def test_a_move_is_the_highest_of_its_kind_where_no_higher_one_is_unseen():

@@ -17,7 +17,7 @@ RAW = {
 
 @pytest.mark.parametrize("game", sorted(RAW))
 def test_every_feature_has_words_of_its_own(game):
-    known = sight(game, valued=True)
+    known = sight(game)
     names = (*known.positions, *known.choices)
     assert [name for name in names if re.search(RAW[game], name)] == []
     assert len(set(names)) == len(names)

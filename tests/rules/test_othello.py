@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bothost import rules
+from bothost.rules import othello
 
 PERFT = [1, 4, 12, 56, 244, 1396, 8200, 55092, 390216, 3005288, 24571284]
 
@@ -129,6 +130,46 @@ def test_a_forced_pass_is_the_only_action():
     state.apply(0, 2)
     assert state.events(1)[-2:] == ["move 0 c1", "reveal -"]
     assert state.returns == (1.0, -1.0)
+
+
+@pytest.mark.parametrize("told", [{}, {"depth": 3}, {"weights": {"mobility": 0, "edges": 70}}])
+def test_judgements_of_many_positions_are_those_of_each(told):
+    game, rng, rows = rules.game("othello"), np.random.default_rng(2), []
+    for plies in [0, 5, 20, 40, 53, 56] * 3:
+        state = game.new_state(0)
+        for _ in range(plies):
+            if not state.terminal:
+                state.apply(state.to_act[0], int(rng.choice(state.view(state.to_act[0]).legal())))
+        if not state.terminal:
+            view = state.view(state.to_act[0])
+            rows.append((np.flatnonzero(view.encode("squares")), view.legal(), othello.judge(view, **told)))
+    features, moves, expected = zip(*rows, strict=True)
+    found = othello.judgements(sparse(features), sparse(moves), **told)
+    at_once = [
+        value for legal, judged in zip(moves, expected, strict=True) for value in map(judged.get, legal.tolist())
+    ]
+    assert len(at_once) > 60
+    np.testing.assert_allclose(found, at_once, rtol=1e-6)
+
+
+def test_judgements_of_a_pass_are_0_and_of_what_is_no_position_are_refused():
+    start = np.flatnonzero(rules.game("othello").new_state(0).view(0).encode("squares"))
+    assert othello.judgements(sparse([start]), sparse([[64]])).tolist() == [0.0]
+    for features, moves, told in (
+        ([[192]], [[3]], {}),
+        ([start], [[65]], {}),
+        ([start], [[3], [4]], {}),
+        ([start], [[19]], {"weights": {"luck": 1}}),
+        ([start], [[19]], {"depth": 0}),
+    ):
+        with pytest.raises(ValueError, match=r"too large|differ in length|luck|depth"):
+            othello.judgements(sparse(features), sparse(moves), **told)
+
+
+def sparse(rows):
+    """Offsets and items."""
+    offsets = np.cumsum([0, *map(len, rows)])
+    return offsets.astype(np.int64), np.concatenate([np.asarray(row) for row in rows]).astype(np.int32)
 
 
 def test_discs_score_gives_the_empty_squares_to_the_winner():

@@ -1,6 +1,9 @@
 // The rule player of Othello.
 
+#include <array>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "bindings/afterstates.h"
 #include "bindings/bind.h"
@@ -39,10 +42,31 @@ nb::tuple afterstates_of(const Sparse& features, const Sparse& legal) {
                      othello::mark_afterstate);
 }
 
+/// The judgement of each legal class of each position; 0 for a class that is no move of a disc there.
+auto judgements_of(const Sparse& features, const Sparse& legal, nb::handle depth, nb::handle solve_from,
+                   nb::handle nodes, nb::dict weights) {
+  const fm::Samples samples{rows_of(features), rows_of(legal), {}};
+  samples.check(3 * Othello::kSquares, Othello::kSquares + 1);
+  const auto limits = limits_of(depth, solve_from, nodes);
+  const auto settled = weights_of(json_from(weights));
+  std::vector<float> out;
+  without_gil([&] {
+    for (std::size_t s = 0; s < samples.size(); ++s) {
+      std::array<int, Othello::kSquares + 1> scores{};
+      for (const auto& move : othello::judge_moves(othello::board_of(samples.features[s]), limits, settled))
+        scores[move.square] = move.score;
+      for (const auto each : samples.legal[s])
+        out.push_back(static_cast<float>(scores[each]) / othello::kDisc);
+    }
+  });
+  return array_of(std::move(out));
+}
+
 }  // namespace
 
 void bind_othello(nb::module_& m) {
   m.def("othello_afterstates", &afterstates_of);
+  m.def("othello_judgements", &judgements_of);
   m.def("othello_choose", [](const AnyView& view, nb::handle depth, nb::handle solve_from, nb::handle nodes) {
     const auto limits = limits_of(depth, solve_from, nodes);
     const auto board = board_asked(view);
