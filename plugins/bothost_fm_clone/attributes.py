@@ -78,9 +78,9 @@ JUDGED = {
 }
 """What a candidate of Othello is judged by: plies, and the weights of the rule player's judgement; the others are 0. No
 weights: the rule player's own."""
-MOST_BEHIND = 40
-"""Half discs. The largest difference that is told apart."""
-BEHIND = ("is", *(f"is {n / 2:g} disc{'s' * (n != 2)} behind" for n in range(1, MOST_BEHIND + 1)))
+DISCS_BEHIND = (*(n / 2 for n in range(10)), *map(float, range(5, 13)), 14.0, 16.0, 20.0)
+"""Differences that are told apart. Others count as the nearest."""
+BEHIND = ("is", *(f"is {discs:g} disc{'s' * (discs != 1)} behind" for discs in DISCS_BEHIND[1:]))
 OTHELLO_JUDGEMENTS = tuple(f"{behind} the best {what}" for what in JUDGED for behind in BEHIND)
 MOST_TURNED, MOST_OPEN = 12, 20
 ORBITS = (
@@ -235,15 +235,14 @@ def othello_judgements(samples: Samples) -> IntArray:
     """int32, shape (candidates, judgements): each candidate's place in ``OTHELLO_JUDGEMENTS`` by each of ``JUDGED``."""
     row = samples.legal.row_of
     rows = tuple((each.offsets, each.items) for each in (samples.features, samples.legal))
-    found = []
+    between, found = np.convolve(DISCS_BEHIND, [0.5, 0.5], "valid"), []
     for begin, (depth, weights) in enumerate(JUDGED.values()):
         nothing = dict.fromkeys(othello.WEIGHTS, 0) if weights else {}
         values = othello.judgements(*rows, depth=depth, weights=nothing | weights)
         best = np.full(len(samples), -np.inf, np.float32)
         np.maximum.at(best, row, values)
-        behind = np.minimum(np.rint(2 * (best[row] - values)), MOST_BEHIND)
-        found.append(behind.astype(np.int32) + begin * (MOST_BEHIND + 1))
-    return np.stack(found, axis=1)
+        found.append(np.digitize(best[row] - values, between, right=True) + begin * len(BEHIND))
+    return np.stack(found, axis=1).astype(np.int32)
 
 
 def _ranks(row: npt.NDArray[np.int64], values: npt.NDArray[np.integer]) -> tuple[IntArray, IntArray]:

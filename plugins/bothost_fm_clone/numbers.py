@@ -78,10 +78,9 @@ def _othello() -> Mapping[str, Mapping[str, float]]:
         for kind, squares in zip(attributes.ORBITS[:-1], kinds, strict=True)
         for who, words in (("holds", "it holds"), ("the opponent holds", "the opponent holds"))
     }
+    amounts = dict(zip(attributes.BEHIND, attributes.DISCS_BEHIND, strict=True))
     behind = {
-        f"discs behind the best {what}": {
-            f"{words} the best {what}": n / 2 for n, words in enumerate(attributes.BEHIND)
-        }
+        f"discs behind the best {what}": {f"{words} the best {what}": discs for words, discs in amounts.items()}
         for what in attributes.JUDGED
     }
     return {

@@ -6,6 +6,7 @@ a part of a Newton step. It takes the one that lowers the loss most. ``penalties
 
 from __future__ import annotations
 
+import heapq
 import itertools
 import warnings
 from collections import defaultdict
@@ -23,7 +24,7 @@ from bothost_fm_clone.fit import softmax
 from bothost_fm_clone.numbers import numbers
 from bothost_fm_clone.penalties import Feature, Penalties
 from bothost_fm_clone.samples import Decisions
-from bothost_fm_clone.shared import SharedClone
+from bothost_fm_clone.shared import MOST_PAIRS, SharedClone
 from bothost_fm_clone.sight import sight
 
 RATE = 0.5
@@ -108,9 +109,11 @@ class Pairs:
 
 
 def _clone(own: Encoding, weights: Mapping[Feature, float]) -> SharedClone:
-    """A clone that scores by these weights alone. The features are no numbers."""
+    """A clone that scores by these weights alone, with at most ``MOST_PAIRS`` pairs. The features are no numbers."""
     known = sight(own.game)
-    pairs = sorted(feature for feature in weights if len(feature) == 2)
+    pairs = [feature for feature in weights if len(feature) == 2]
+    # A pair of numbers is a pair of each two of their features, some of which hardly matter.
+    pairs = sorted(heapq.nlargest(MOST_PAIRS, pairs, key=lambda pair: abs(weights[pair])))
     single = np.zeros(len(known.choices), np.float32)
     for feature, weight in weights.items():
         if len(feature) == 1:

@@ -164,6 +164,18 @@ def test_a_liking_that_grows_with_a_number_is_found_with_few_hands(short):
     assert score(clone.probabilities_of(tested.samples), tested.samples).top1 > 0.9
 
 
+def test_a_clone_has_at_most_as_many_pairs_as_its_file_may_have(tmp_path, monkeypatch):
+    learnt = decisions(Log(4).moves("doudizhu", split="train"), OWN)
+    monkeypatch.setattr(pairs, "STEPS", 20)
+    every, _ = player_alone(OWN, learnt, 3)
+    most = len(every.pairs) // 2
+    monkeypatch.setattr(pairs, "MOST_PAIRS", most)
+    some, _ = player_alone(OWN, learnt, 3)
+    of_pairs = [np.abs(clone.parameters["weights"][-len(clone.pairs) :]) for clone in (every, some)]
+    np.testing.assert_array_equal(np.sort(of_pairs[1]), np.sort(of_pairs[0])[-most:])
+    assert {*map(tuple, some.pairs.tolist())} < {*map(tuple, every.pairs.tolist())} and most > 10
+
+
 def test_it_is_the_same_each_time_and_survives_its_file(tmp_path):
     learnt = decisions(Log(8).moves("doudizhu", split="train"), OWN)
     (clone, told), (again, _) = (player_alone(OWN, learnt, 3) for _ in range(2))

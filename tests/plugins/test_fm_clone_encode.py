@@ -6,7 +6,7 @@ import pytest
 from bothost import rules
 from bothost.rules import doudizhu, othello
 from bothost.training.factorization import SparseRows
-from bothost_fm_clone.attributes import JUDGED
+from bothost_fm_clone.attributes import DISCS_BEHIND, JUDGED
 from bothost_fm_clone.encode import complete, encoding
 from bothost_fm_clone.sight import sight
 from bothost_fm_clone.words import counted, move_words
@@ -98,10 +98,10 @@ def test_each_candidate_at_othello_tells_how_far_it_is_behind_the_best_by_each_j
         nothing = dict.fromkeys(othello.WEIGHTS, 0) if weights else {}
         judged = othello.judge(view, depth=depth, weights=nothing | weights)
         for row, square in enumerate(choices.tolist()):
-            behind = min(max(judged.values()) - judged[square], 20.0)
+            behind = max(judged.values()) - judged[square]
             told = [name for n in seen.alternatives[row] if (name := known.choices[n]).endswith(f"the best {what}")]
             number = 0.0 if told[0].startswith("is the") else float(told[0].split()[1])
-            assert len(told) == 1 and abs(number - behind) <= 0.26
+            assert len(told) == 1 and number == min(DISCS_BEHIND, key=lambda discs: abs(discs - behind))
 
 
 def test_a_move_is_the_highest_of_its_kind_where_no_higher_one_is_unseen():
