@@ -207,6 +207,16 @@ def test_every_hook_and_every_command_has_its_entry() -> None:
     assert headings("cli.md") == [f"bothost {words}" for words, _ in commands()]
 
 
+def test_every_option_of_a_strategy_a_trainer_and_an_adapter_has_its_entry() -> None:
+    page = (ROOT / "docs" / "reference" / "options.md").read_text()
+    entries = dict(re.findall(r"^## `(.*?)`\n\n(.*?)(?=^## |\Z)", page, flags=re.M | re.S))
+    for heading, struct in generate.options_of_plugins():
+        names = [name.removeprefix(f"{heading} ") for name, _ in options_of(struct, heading)]
+        shown = re.findall(r"^\| `([\w.]+)` \|", entries.get(heading, ""), flags=re.M)
+        assert shown == [name.replace(" ", ".") for name in names], heading
+    assert len(entries) > 20
+
+
 def test_the_readme_is_short_and_its_figures_are_those_of_the_benchmarks() -> None:
     table = script("benchmarks/table.py")
     results = json.loads(table.RESULTS.read_text())

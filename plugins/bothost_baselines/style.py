@@ -15,7 +15,7 @@ class StyleOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Name → its values of the other fields."""
 
     style: str = "steady"
-    """One of ``STYLES``."""
+    """Name of a style. An unknown name is refused with a list of all names."""
 
     def __post_init__(self) -> None:
         if self.style not in self.STYLES:

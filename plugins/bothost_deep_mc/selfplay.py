@@ -42,7 +42,7 @@ class PlayOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """Temperature of the draw among the other moves of a branch: weights are exp(value / temperature)."""
     habits: NotNegative = 0.0
     """Largest strength of the habits of the expert's side in hands without bidding (``bothost_deep_mc.habits``). 0: it
-    plays the rule player's moves. With 6 ``v7-level-3`` won 84 % of the hands against it."""
+    plays the rule player's moves. With 6, ``v7-level-3`` won 84 % of the hands."""
     trace: Share = 1.0
     """λ of the returns. 1: Monte-Carlo returns. Less: bootstrap from the values of the same seat's later moves, which
     is less noisy (Sarsa(λ); Sutton and Barto, Reinforcement Learning, chapter 12)."""
