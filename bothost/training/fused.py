@@ -3,8 +3,9 @@
 A model that is a chain of linear layers with ReLU between them has a method ``linear_layers``. One that also scores
 each action from features of its own has ``scorer``. Parameters, optimizer and checkpoints stay with torch. Only forward
 passes and gradients are computed here, without autograd. The first layer skips inputs that are 0, as most elements of
-card encodings are. The instruction set is chosen at run time: AVX-512, with bfloat16 products if ``bf16`` asks for them
-and the processor has them. ``ppo.losses`` is the readable version of the same mathematics, and tests compare the two.
+card encodings are. The instruction set is chosen at run time: AVX-512 where there is, and for ``bf16``
+products of bfloat16, by AMX where there is. ``ppo.losses`` is the readable version of the same mathematics, and tests
+compare the two.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 """The native network against autograd, on every instruction set that this processor has."""
 
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import numpy as np
@@ -14,7 +15,8 @@ from bothost.training.fused import FusedNetwork, Scorer, fused
 from bothost.training.ppo import Batch, PpoOptions
 
 EXACT = [name for name in network_kernels() if not name.endswith("bf16")]
-BF16 = "avx512_bf16" in network_kernels()
+BF16 = [name for name in network_kernels() if name.endswith("bf16")]
+"""Empty if the processor does not multiply in bfloat16."""
 
 
 class Net(torch.nn.Module):
@@ -171,15 +173,33 @@ def test_scores_of_actions_and_their_gradients_are_those_of_autograd(kernels, wi
         torch.testing.assert_close(mine, theirs, rtol=2e-3, atol=5e-5 * float(theirs.abs().max() + 1e-3))
 
 
-@pytest.mark.skipif(not BF16, reason="the processor does not multiply in bfloat16")
-def test_bfloat16_is_as_near_to_float32_as_torchs_own():
+@pytest.mark.parametrize("kernels", BF16)
+def test_bfloat16_is_as_near_to_float32_as_torchs_own(kernels):
     model = Net(384, 256, 256, 59)
     batch = minibatch(model, 301)
     (exact, exact_terms), _ = both(model, batch, PpoOptions())
-    (torchs, _), (ours, terms) = both(model, batch, PpoOptions(bf16=True))
+    (torchs, _), (ours, terms) = both(model, batch, PpoOptions(bf16=True), kernels)
     torch.testing.assert_close(terms, exact_terms, rtol=0.02, atol=0.005)
     for true, theirs, mine in zip(exact, torchs, ours, strict=True):
         assert (mine - true).norm() <= 1.2 * (theirs - true).norm() + 1e-3 * true.norm()
+
+
+@pytest.mark.parametrize("kernels", BF16[1:])
+@pytest.mark.parametrize("widths", [(384, 256, 256, 59), (50, 64, 32, 12), (50, 48, 80, 112, 40), (20, 16, 16, 3)])
+@pytest.mark.parametrize("n", [1, 15, 16, 33, 95, 250])
+def test_all_kernels_of_bfloat16_compute_the_same(kernels, widths, n):
+    """They differ in the order of sums alone. Now and then that moves an intermediate result to the next bfloat16."""
+    model, options = Net(*widths, seed=n), PpoOptions(bf16=True)
+    batch = minibatch(model, n, n)
+    (_, (expected, terms)), (_, (found, own_terms)) = (both(model, batch, options, each) for each in (BF16[0], kernels))
+    torch.testing.assert_close(own_terms, terms, rtol=1e-3, atol=1e-5)
+    for mine, theirs in zip(found, expected, strict=True):
+        assert (mine - theirs).norm() <= 2e-3 * theirs.norm()
+    with ThreadPoolExecutor(2) as threads:
+        networks = [FusedNetwork(model, bf16=True, kernels=each) for each in (BF16[0], kernels)]
+        (logits, values), (own, own_values) = threads.map(lambda network: network(batch.observations), networks)
+    torch.testing.assert_close(own, logits, rtol=1e-3, atol=1e-3)
+    torch.testing.assert_close(own_values, values, rtol=1e-3, atol=1e-3)
 
 
 def test_gradients_add_up():

@@ -24,8 +24,8 @@ using Integers = Array<const std::int64_t>;
 /// asked for.
 const Kernels& kernels_named(const std::string& name, bool bf16) {
   if (bf16) {
-    if (const Kernels* fastest = network::avx512_bf16(); fastest && (name.empty() || name == fastest->name))
-      return *fastest;
+    for (const Kernels* kernels : {network::amx_bf16(), network::avx512_bf16()})
+      if (kernels && (name.empty() || name == kernels->name)) return *kernels;
     throw InvalidInput("this processor does not multiply in bfloat16");
   }
   if (const Kernels* fastest = network::avx512(); fastest && (name.empty() || name == fastest->name))
@@ -201,7 +201,8 @@ void bind_networks(nb::module_& m) {
       "network_kernels",
       [] {
         nb::list names;
-        for (const Kernels* kernels : {&network::baseline(), network::avx512(), network::avx512_bf16()})
+        for (const Kernels* kernels :
+             {&network::baseline(), network::avx512(), network::avx512_bf16(), network::amx_bf16()})
           if (kernels) names.append(kernels->name);
         return names;
       },

@@ -91,5 +91,7 @@ const Kernels& baseline();
 const Kernels* avx512();
 /// As avx512(), and `multiply` takes pairs of bfloat16; null likewise.
 const Kernels* avx512_bf16();
+/// As avx512_bf16(), and AMX computes `multiply`; null also where the system refuses it.
+const Kernels* amx_bf16();
 
 }  // namespace bothost::network

@@ -2,16 +2,24 @@
 // unit defines
 //   BOTHOST_KERNELS    the name of the function that returns the set
 //   BOTHOST_BFLOAT16   1 where `multiply` takes pairs of bfloat16
+//   BOTHOST_TILES      1 where AMX computes it
 #include "learn/networks/kernels.h"
 
 #ifdef BOTHOST_COMPILES_AVX512
 #include <immintrin.h>
+#if BOTHOST_TILES
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 namespace bothost::network {
 namespace {
 
 constexpr int kLanes = 16, kTileVecs = 4, kGatherVecs = 16;
 #include "learn/networks/kernels_impl.h"
+#if BOTHOST_TILES
+#include "learn/networks/tiles.h"
+#endif
 
 bool supported() {
   return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
@@ -39,8 +47,13 @@ int nonzeros(const float* x, int n, std::uint16_t* index, float* value) {
 }  // namespace
 
 const Kernels* BOTHOST_KERNELS() {
+#if BOTHOST_TILES
+  static constexpr Kernels kernels = kernels_of("amx_bf16", nonzeros, multiply_in_tiles);
+  static const bool here = supported() && tiles_allowed();
+#else
   static constexpr Kernels kernels = kernels_of(BOTHOST_BFLOAT16 ? "avx512_bf16" : "avx512", nonzeros);
   static const bool here = supported();
+#endif
   return here ? &kernels : nullptr;
 }
 

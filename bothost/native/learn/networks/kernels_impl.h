@@ -302,7 +302,8 @@ Terms objective(float* outputs, int actions, const Sample& sample, const Objecti
           moved > o.clip || -moved > o.clip ? 1.0f : 0.0f};
 }
 
-constexpr Kernels kernels_of(const char* name, decltype(Kernels::nonzeros) nonzeros) {
-  return {name,    multiply, nonzeros, gather,      fold, gather_folded,
+constexpr Kernels kernels_of(const char* name, decltype(Kernels::nonzeros) nonzeros,
+                             decltype(Kernels::multiply) product = multiply) {
+  return {name,    product,  nonzeros, gather,      fold, gather_folded,
           scatter, sum_rows, narrow,   log_softmax, draw, objective};
 }
