@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from bothost.config import (
     AccountSettings,
     LobbySettings,
@@ -38,7 +40,7 @@ def check_settings(settings: Settings, plugins: Plugins, *, file: str | None = N
     found = list({(error.key, str(error)): error for error in found}.values())  # a database that is away: once
     _raise(found, file)
     failed = (f"plugin {f.plugin} failed to load: {f.cause}" for f in plugins.failures)
-    return [*_unrouted(settings), *_misrouted(settings, plugins), *failed]
+    return [*_unrouted(settings), *_misrouted(settings, plugins), *_misspelt(settings, plugins), *failed]
 
 
 def resolve_routes(
@@ -63,7 +65,8 @@ def resolve_routes(
 
 
 def check_wishes(settings: Settings, plugins: Plugins) -> None:
-    """Raises ConfigError or ConfigErrors for wishes for a game that is not installed, or that the lobby does not play.
+    """Raises ConfigError or ConfigErrors for wishes that cannot be met: their game is not installed, or the lobby does
+    not know the game or an attribute.
 
     The keys name the accounts: a worker has only some of them, so their numbers are not those of the file.
     """
@@ -226,6 +229,36 @@ def _wish(key: str, wish: WishSettings, adapter: type[LobbyAdapter] | None) -> I
         yield ConfigError(message, key=f"{key}.game", value=wish.game, advice="wish for one of these, or remove it")
     else:
         yield from _game(key, wish.game, wish.rules)
+    schema = _attributes(adapter)
+    if schema is not None:
+        labels = _labels(wish, schema)
+        understood = {name: value for name, value in wish.attributes.items() if name not in labels}
+        for p in problems(understood, schema, key=f"{key}.attributes"):
+            yield ConfigError(p.message, key=p.key, value=p.value, advice=p.advice)
+
+
+def _attributes(adapter: type[LobbyAdapter] | None) -> type[msgspec.Struct] | None:
+    return getattr(adapter, "Attributes", None)  # an adapter need not derive from the base class
+
+
+def _labels(wish: WishSettings, schema: type[msgspec.Struct]) -> set[str]:
+    """Attributes of a wish that mean nothing to the lobby, if it takes such."""
+    refused = schema.__struct_config__.forbid_unknown_fields
+    return set() if refused else wish.attributes.keys() - schema.__struct_fields__
+
+
+def _misspelt(settings: Settings, plugins: Plugins) -> Iterator[str]:
+    """Labels of wishes that look like an attribute with a meaning."""
+    for lobby in settings.lobbies:
+        schema = _attributes(plugins.lobbies.get(lobby.adapter))
+        if schema is None:
+            continue
+        for account in lobby.accounts:
+            labels = ((wish.game, name) for wish in account.wishes for name in sorted(_labels(wish, schema)))
+            for game, name in labels:
+                advice = nearest(name, schema.__struct_fields__)
+                if advice.startswith("did you mean"):
+                    yield f"{lobby.name}/{account.name} asks for {game} with the label {name!r}; {advice}"
 
 
 def _game(key: str, name: str, options: Mapping[str, Any]) -> Iterator[ConfigError]:

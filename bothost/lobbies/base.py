@@ -93,6 +93,9 @@ class LobbyAdapter(ABC):
     capabilities: ClassVar[Capabilities]
     Options: ClassVar[type[msgspec.Struct]] = NoOptions
     """Schema of ``[lobby.options]`` in config.toml."""
+    Attributes: ClassVar[type[msgspec.Struct] | None] = None
+    """Schema of ``attributes`` of a wish; None: they are not checked. Other attributes are errors if the schema has
+    ``forbid_unknown_fields=True``, otherwise labels."""
     login_registers: ClassVar[bool] = False
     """Whether a login with an unknown name always registers an account."""
     kit: ClassVar[str] = ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
 
 import msgspec
 
@@ -37,8 +36,9 @@ def plain_text(text: str, most: int = MAX_CHAT) -> str:
     return " ".join("".join(c if c.isprintable() else " " if c.isspace() else "" for c in kept).split())[:most]
 
 
-def unknown_attribute(attributes: Json, known: Collection[str]) -> str:
+def unknown_attribute(attributes: Json, schema: type[msgspec.Struct]) -> str:
     """Why a lobby refuses a wish with these attributes; empty if it knows them all."""
+    known = schema.__struct_fields__
     strange = attributes.keys() - known
     return f"a wish has no attribute {min(strange)!r}; {nearest(min(strange), sorted(known))}" if strange else ""
 

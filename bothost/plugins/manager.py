@@ -27,6 +27,7 @@ from bothost.plugins.validate import (
     module_problem,
     new_manager,
     options_problems,
+    schema_problems,
     strategy_problems,
 )
 from bothost.rules.game import Game
@@ -303,6 +304,8 @@ def _adapter_problems(adapter: Any) -> Iterator[tuple[str, str]]:
     yield from _class_problems(adapter, ("feed",), "bothost.lobbies.base.LobbyAdapter", ADAPTER_NAME)
     if isinstance(adapter, type):
         yield from options_problems(adapter.__qualname__, getattr(adapter, "Options", None))
+        if (attributes := getattr(adapter, "Attributes", None)) is not None:
+            yield from schema_problems(adapter.__qualname__, "Attributes", attributes)
         declared, advice = getattr(adapter, "capabilities", None), "see bothost.lobbies.base.Capabilities"
         if not isinstance(declared, msgspec.Struct):
             yield f"{adapter.__qualname__} declares no capabilities", advice

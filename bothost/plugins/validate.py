@@ -103,16 +103,23 @@ def declared_options_problems(cls: type[Strategy] | type[Trainer]) -> Iterator[t
     yield from options_problems(what, cls.Options, named)
 
 
-def options_problems(what: str, options: Any, named: Iterable[str] = ()) -> Iterator[tuple[str, str]]:
-    """Yield (cause, advice) for every problem of an ``Options`` schema. ``named``: options that it must have."""
-    advice = "class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True): …"
-    if not (isinstance(options, type) and issubclass(options, msgspec.Struct)):
-        yield f"{what}.Options is {options!r}, not a msgspec Struct", advice
+def schema_problems(what: str, field: str, schema: Any) -> Iterator[tuple[str, str]]:
+    """Yield (cause, advice) for every problem of a schema such as ``Options``."""
+    advice = f"class {field}(msgspec.Struct, frozen=True, forbid_unknown_fields=True): …"
+    if not (isinstance(schema, type) and issubclass(schema, msgspec.Struct)):
+        yield f"{what}.{field} is {schema!r}, not a msgspec Struct", advice
         return
     try:
-        msgspec.inspect.type_info(options)
+        msgspec.inspect.type_info(schema)
     except Exception as error:  # annotations may raise anything
-        yield f"{what}.Options cannot be read: {type(error).__name__}: {error}", advice
+        yield f"{what}.{field} cannot be read: {type(error).__name__}: {error}", advice
+
+
+def options_problems(what: str, options: Any, named: Iterable[str] = ()) -> Iterator[tuple[str, str]]:
+    """Yield (cause, advice) for every problem of an ``Options`` schema. ``named``: options that it must have."""
+    yield from schema_problems(what, "Options", options)
+    if not (isinstance(options, type) and issubclass(options, msgspec.Struct)):
+        return
     for name in named:
         if name not in options.__struct_fields__:
             yield f"{what}.Options has no option {name!r}, which holds an address", f'add the field {name}: str = ""'

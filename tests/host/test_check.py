@@ -87,6 +87,49 @@ def test_a_wish_for_a_game_that_the_adapter_does_not_play_is_an_error():
     assert unrouted(RouteSettings(strategy="random"), adapter="mailgyc") == []
 
 
+@pytest.mark.parametrize(
+    ("adapter", "game", "attributes", "key", "message", "advice"),
+    [
+        ("botzone", "othello", {"oponents": ["5f"]}, "oponents", "unknown key", "did you mean 'opponents'?"),
+        ("botzone", "othello", {"opponents": "5f"}, "opponents", "a list", ""),
+        ("botzone", "othello", {"botzone": "Reversy"}, "botzone", "'Reversy' is not one of", "did you mean"),
+        ("mailgyc", "doudizhu", {"levl": 1}, "levl", "unknown key", "did you mean 'level'?"),
+        ("mailgyc", "doudizhu", {"room": "first"}, "room", "'first' is not a number", ""),
+        ("open_mahjong", "mahjong", {"pasword": "x"}, "pasword", "unknown key", "did you mean 'password'?"),
+        ("open_mahjong", "mahjong", {"robots": 4}, "robots", "<= 3", ""),
+        ("othello_platform", "othello", {"mode": "mach"}, "mode", "'mach' is not one of", "did you mean 'match'?"),
+        ("othello_platform", "othello", {"ai_level": "3"}, "ai_level", "a whole number", ""),
+        ("embedded", "othello", {"hands": "3"}, "hands", "a whole number", ""),
+        ("embedded", "othello", {"grant_ms": -1}, "grant_ms", ">= 0", ""),
+    ],
+)
+def test_an_attribute_that_the_lobby_does_not_take_is_an_error(adapter, game, attributes, key, message, advice):
+    with pytest.raises(ConfigError) as caught:
+        check_settings(settings(RouteSettings(strategy="random"), adapter=adapter, game=game, **attributes), PLUGINS)
+    assert caught.value.key == f"lobby[0].account[0].wish[0].attributes.{key}"
+    assert message in str(caught.value) and advice in (caught.value.advice or "")
+
+
+@pytest.mark.parametrize(
+    ("adapter", "game", "attributes"),
+    [
+        ("botzone", "othello", {"opponents": ["5f"], "slot": 1, "botzone": "Reversi", "initdata": {"fen": 1}}),
+        ("mailgyc", "doudizhu", {"level": 2, "room": "17"}),
+        ("open_mahjong", "mahjong", {"room": 3, "password": 1234, "robots": 0, "create": False}),
+        ("othello_platform", "othello", {"mode": "ai", "ai_level": 5, "level": 3}),
+        ("embedded", "othello", {"level": "hard", "hands": 3, "grant_ms": 0, "accept": True, "club": "ours"}),
+    ],
+)
+def test_attributes_that_the_lobby_takes_are_good(adapter, game, attributes):
+    checked = settings(RouteSettings(strategy="random"), adapter=adapter, game=game, **attributes)
+    assert check_settings(checked, PLUGINS) == []
+
+
+def test_a_label_that_looks_like_an_attribute_is_a_warning():
+    (warning,) = check_settings(settings(RouteSettings(strategy="random"), grant_m=100, club="ours"), PLUGINS)
+    assert warning == "home/ada asks for doudizhu with the label 'grant_m'; did you mean 'grant_ms'?"
+
+
 @pytest.mark.parametrize("field", ["strategy", "fallback"])
 def test_programs_are_found_from_the_configurations_folder(tmp_path, monkeypatch, field):
     elsewhere = tmp_path / "elsewhere"

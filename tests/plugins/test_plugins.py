@@ -190,6 +190,7 @@ class Wrong(Lobby):
         games="doudizhu", acks_moves=True, rejects_illegal="error", sends_turn=True,
         clock="per-move", resume="none", resume_delivers="events",
     )
+    Attributes = dict
 class Exporter:
     name = "brought"
 class Nameless: ...
@@ -223,6 +224,7 @@ def test_games_boards_lobbies_exporters_and_commands(tmp_path: Path) -> None:
         "Wrong.capabilities.games: expected a list, got text",
         "Wrong.capabilities.clock: ",
         "Wrong.capabilities.resume_delivers: ",
+        "Wrong.Attributes is <class 'dict'>, not a msgspec Struct",
         "'csv' is not a class",
         "absent has no file /nowhere/board.js",
         "the game of a board is '../x'",

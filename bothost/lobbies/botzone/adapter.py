@@ -19,7 +19,7 @@ from bothost.lobbies.base import Account, Capabilities, LobbyAdapter
 from bothost.lobbies.botzone import protocol as wire
 from bothost.lobbies.botzone.games import GAMES
 from bothost.lobbies.botzone.match import Match
-from bothost.lobbies.botzone.options import AGAIN, GATHER, HELLO, STALL, START, TAKEN, BotzoneOptions
+from bothost.lobbies.botzone.options import AGAIN, GATHER, HELLO, STALL, START, TAKEN, BotzoneAttributes, BotzoneOptions
 from bothost.lobbies.botzone.orders import Orders
 from bothost.lobbies.botzone.polls import GARBLED, Polls
 
@@ -48,6 +48,7 @@ class Botzone(LobbyAdapter):
         transport="long_poll",
     )
     Options = BotzoneOptions
+    Attributes = BotzoneAttributes
 
     options: BotzoneOptions
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Any, Literal
+
 import msgspec
+from msgspec import Meta
 
 from bothost.lobbies.base import PositiveSeconds, Seconds
 
@@ -28,3 +31,16 @@ class BotzoneOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Minimum time between two matches that we order."""
     stall_s: PositiveSeconds = 1800.0
     """Leave a match after this long without a message."""
+
+
+class BotzoneAttributes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``attributes`` of a wish at Botzone."""
+
+    opponents: list[str] = []
+    """Ids of bots, one for each other seat. Without: wait for a match that another player starts."""
+    slot: Annotated[int, Meta(ge=0, le=3)] = 0
+    """Our place among the players. Default: one after another."""
+    botzone: Literal["FightTheLandlord", "FightTheLandlord2", "Chinese-Standard-Mahjong", "Reversi"] | None = None
+    """Botzone's name of the game, where ours leaves it open."""
+    initdata: Any = None
+    """What the game's judge is given."""

@@ -8,11 +8,9 @@ from bothost import messages as m
 from bothost.lobbies.botzone import protocol as wire
 from bothost.lobbies.botzone.games import of_wish
 from bothost.lobbies.botzone.match import Match
-from bothost.lobbies.botzone.options import START, BotzoneOptions
+from bothost.lobbies.botzone.options import START, BotzoneAttributes, BotzoneOptions
 from bothost.lobbies.botzone.polls import Polls
 from bothost.lobbies.frames import unknown_attribute
-
-_KEYS = ("opponents", "slot", "botzone", "initdata")
 
 
 class Orders:
@@ -41,7 +39,7 @@ class Orders:
     def seek(self, seek: str, wish: m.Wish) -> list[m.Output]:
         kind = of_wish(wish.game, wish.rules, wish.attributes.get("botzone"))
         opponents = wish.attributes.get("opponents")
-        if problem := unknown_attribute(wish.attributes, _KEYS):
+        if problem := unknown_attribute(wish.attributes, BotzoneAttributes):
             return [m.SeekEnded(seek, problem)]
         if kind is None:
             return [m.SeekEnded(seek, f"Botzone does not play {wish.game}")]

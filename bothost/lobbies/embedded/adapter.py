@@ -11,7 +11,7 @@ from collections import deque
 from bothost import messages as m
 from bothost.lobbies.base import Account, Capabilities, LobbyAdapter
 from bothost.lobbies.embedded import protocol as wire
-from bothost.lobbies.embedded.options import EmbeddedOptions
+from bothost.lobbies.embedded.options import EmbeddedAttributes, EmbeddedOptions
 from bothost.lobbies.embedded.session import HELLO, Session
 from bothost.lobbies.embedded.table import EmbeddedTable
 from bothost.lobbies.frames import unknown
@@ -37,6 +37,7 @@ class EmbeddedLobby(LobbyAdapter):
         chat=True,
     )
     Options = EmbeddedOptions
+    Attributes = EmbeddedAttributes
 
     options: EmbeddedOptions
 

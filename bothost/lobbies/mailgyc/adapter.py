@@ -6,7 +6,7 @@ from bothost import messages as m
 from bothost.lobbies.base import Account, Capabilities
 from bothost.lobbies.mailgyc import protocol as wire
 from bothost.lobbies.mailgyc.hand import RULES, uids_of
-from bothost.lobbies.mailgyc.options import HELLO, REJOIN, MailgycOptions
+from bothost.lobbies.mailgyc.options import HELLO, REJOIN, MailgycAttributes, MailgycOptions
 from bothost.lobbies.mailgyc.seeking import Seeker, believes_we_sit
 from bothost.lobbies.mailgyc.session import REJOIN_S, Session
 from bothost.lobbies.mailgyc.table import MailgycTable
@@ -32,6 +32,7 @@ class MailgycLobby(OneTableLobby):
     )
     login_registers = True
     Options = MailgycOptions
+    Attributes = MailgycAttributes
     decode = wire.decode
 
     options: MailgycOptions

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
+from msgspec import Meta
 
 from bothost.lobbies.base import PositiveSeconds, Seconds
 
@@ -30,3 +33,12 @@ class MailgycOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How long logging in, greeting and coming back may each take."""
     pause_s: Seconds = 1.0
     """Delay between the end of one socket and the next login. The lobby must first notice that the old one ended."""
+
+
+class MailgycAttributes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``attributes`` of a wish at mailgyc."""
+
+    level: int = 1
+    """Default: the option ``level``."""
+    room: int | Annotated[str, Meta(pattern=r"^-?\d+\Z", description="a number", examples=["17"])] = -1
+    """Number of the room; -1: any."""

@@ -6,7 +6,7 @@ from bothost import messages as m
 from bothost.lobbies.frames import unknown_attribute
 from bothost.lobbies.mailgyc import protocol as wire
 from bothost.lobbies.mailgyc.hand import RULES, uids_of
-from bothost.lobbies.mailgyc.options import READY, REJOIN, STALL, MailgycOptions
+from bothost.lobbies.mailgyc.options import READY, REJOIN, STALL, MailgycAttributes, MailgycOptions
 from bothost.lobbies.mailgyc.session import REJOIN_S, Session
 
 
@@ -41,7 +41,7 @@ class Seeker:
         level, room = wish.attributes.get("level", self._options.level), wish.attributes.get("room", -1)
         if wish.game != "doudizhu" or wish.rules not in ({}, RULES):
             return 'this lobby plays doudizhu with rules = { preset = "mailgyc" } only'
-        if problem := unknown_attribute(wish.attributes, ("level", "room")):
+        if problem := unknown_attribute(wish.attributes, MailgycAttributes):
             return problem
         if not isinstance(level, int) or (levels and level not in levels):
             return f"level {level!r} does not exist; known: {', '.join(map(str, sorted(levels)))}"

@@ -8,7 +8,17 @@ from bothost.lobbies.one_table import OneTableLobby, TableCommand
 from bothost.lobbies.open_mahjong import protocol as wire
 from bothost.lobbies.open_mahjong.chat import Chat
 from bothost.lobbies.open_mahjong.game import Game
-from bothost.lobbies.open_mahjong.options import BEGIN, CHAT, GAME, HELLO, LOOK, SETTLE, WAIT, OpenMahjongOptions
+from bothost.lobbies.open_mahjong.options import (
+    BEGIN,
+    CHAT,
+    GAME,
+    HELLO,
+    LOOK,
+    SETTLE,
+    WAIT,
+    OpenMahjongAttributes,
+    OpenMahjongOptions,
+)
 from bothost.lobbies.open_mahjong.rooms import WaitingRoom, is_ours
 from bothost.lobbies.open_mahjong.seeking import Seeker, table_info
 from bothost.lobbies.open_mahjong.session import Session
@@ -36,6 +46,7 @@ class OpenMahjong(OneTableLobby):
     )
     login_registers = True
     Options = OpenMahjongOptions
+    Attributes = OpenMahjongAttributes
     decode = wire.decode
 
     options: OpenMahjongOptions

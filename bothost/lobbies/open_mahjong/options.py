@@ -62,6 +62,25 @@ class OpenMahjongOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     """How long to wait for the echo of our move. The lobby ignores a move that it refuses."""
 
 
+class OpenMahjongAttributes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``attributes`` of a wish at open_mahjong."""
+
+    room: int | str = ""
+    """Number of the room."""
+    room_name: str | int = ""
+    """Name of the room."""
+    password: str | int = ""
+    """Password of the room."""
+    robots: Annotated[int, Meta(ge=0, le=3)] = 0
+    """Default: the option ``robots``."""
+    game_round: Annotated[int, Meta(ge=1, le=4)] = 1
+    """Default: the option ``game_round``."""
+    create: bool = True
+    """Default: the option ``create``."""
+    queue: str = ""
+    """Type of the match queue, in the lobby's words."""
+
+
 def rules_of(minimum: int) -> m.Json:
     """Canonical rules of a room where a win needs at least ``minimum`` points."""
     rules: m.Json = {"preset": "open-mahjong"}

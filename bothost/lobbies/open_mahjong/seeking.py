@@ -7,7 +7,7 @@ import msgspec
 from bothost import messages as m
 from bothost.lobbies.frames import unknown_attribute
 from bothost.lobbies.open_mahjong import protocol as wire
-from bothost.lobbies.open_mahjong.options import GAME, OpenMahjongOptions, rules_of
+from bothost.lobbies.open_mahjong.options import GAME, OpenMahjongAttributes, OpenMahjongOptions, rules_of
 from bothost.lobbies.open_mahjong.rooms import WaitingRoom, fits, is_ours
 from bothost.lobbies.open_mahjong.session import Session
 
@@ -15,7 +15,6 @@ ELSEWHERE = (
     "您正在对局中", "您正在游戏中", "您已匹配到对局", "当前房间", "已在房间中", "已经处于一个房间中", "已在匹配队列中",
 )  # fmt: skip
 """Parts of refusals that say that we play or wait already."""
-_KEYS = frozenset(("room", "room_name", "password", "robots", "game_round", "create", "queue"))
 
 
 class Seek(msgspec.Struct):
@@ -184,7 +183,7 @@ def _problem(wish: m.Wish) -> str:
     rules = {key: value for key, value in wish.rules.items() if key != "minimum"}
     if wish.game != GAME or rules not in ({}, {"preset": "open-mahjong"}):
         return 'this lobby plays mahjong with rules = { preset = "open-mahjong" } only'
-    if problem := unknown_attribute(wish.attributes, _KEYS):
+    if problem := unknown_attribute(wish.attributes, OpenMahjongAttributes):
         return problem
     robots, rounds = wish.attributes.get("robots", 0), wish.attributes.get("game_round", 1)
     if type(robots) is not int or not 0 <= robots <= 3:

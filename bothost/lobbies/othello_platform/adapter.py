@@ -18,7 +18,15 @@ from bothost.lobbies.frames import BadFrame
 from bothost.lobbies.one_table import OneTableLobby, TableCommand
 from bothost.lobbies.othello_platform import protocol as wire
 from bothost.lobbies.othello_platform.game import Game
-from bothost.lobbies.othello_platform.options import AUTH, LOOK, QUEUE, ROOM, TOKEN, OthelloPlatformOptions
+from bothost.lobbies.othello_platform.options import (
+    AUTH,
+    LOOK,
+    QUEUE,
+    ROOM,
+    TOKEN,
+    OthelloPlatformAttributes,
+    OthelloPlatformOptions,
+)
 from bothost.lobbies.othello_platform.rest import AUTH_PURPOSES
 from bothost.lobbies.othello_platform.rooms import WaitingRoom, public, table_info
 from bothost.lobbies.othello_platform.seeking import Seeker
@@ -44,6 +52,7 @@ class OthelloPlatform(OneTableLobby):
         on_rate_limit="close",
     )
     Options = OthelloPlatformOptions
+    Attributes = OthelloPlatformAttributes
     decode = wire.decode
 
     options: OthelloPlatformOptions

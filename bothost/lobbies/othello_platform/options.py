@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Literal
+
 import msgspec
+from msgspec import Meta
 
 from bothost.lobbies.base import PositiveSeconds, Seconds
 
@@ -26,3 +29,21 @@ class OthelloPlatformOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=
     """How long two players in a room may take to start."""
     look_s: Seconds = 10.0
     """How often we look for another room while we wait alone in one. 0: never."""
+
+
+Mode = Literal["match", "room", "create", "ai"]
+
+
+class OthelloPlatformAttributes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``attributes`` of a wish at othello_platform."""
+
+    mode: Mode = "match"
+    """The lobby's matchmaking, a waiting room, a room of our own, or the lobby's player."""
+    name: str | int = ""
+    """Name of the room."""
+    password: str | int = ""
+    """Password of the room."""
+    ai_level: Annotated[int, Meta(ge=0, le=5)] = 3
+    """Strength of the lobby's player."""
+    level: int | str | None = None
+    """For our routes: the lobby does not know it."""

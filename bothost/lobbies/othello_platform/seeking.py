@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import msgspec
 
 from bothost import messages as m
 from bothost.lobbies.base import Account
 from bothost.lobbies.frames import BadFrame, unknown_attribute
 from bothost.lobbies.othello_platform import protocol as wire
-from bothost.lobbies.othello_platform.options import QUEUE, OthelloPlatformOptions
+from bothost.lobbies.othello_platform.options import QUEUE, Mode, OthelloPlatformAttributes, OthelloPlatformOptions
 from bothost.lobbies.othello_platform.rest import Call
 from bothost.lobbies.othello_platform.rooms import WaitingRoom, fits
 from bothost.lobbies.othello_platform.session import Session
 
 QUEUE_S = 90.0
 """The lobby gives up after 60 s. If it does not report that, we give up after this time."""
-MODES = ("match", "room", "create", "ai")
-_KEYS = ("mode", "name", "password", "ai_level", "level")
-"""Attributes of a wish. ``level`` is for our routes: the lobby does not know it."""
 CHOICES = 3
 """Rooms to try before we open one. Some listed rooms were left long ago."""
 
@@ -52,7 +51,7 @@ class Seeker:
 
     def begin(self, item: m.Seek | m.Create | m.Join) -> list[m.Output]:
         attributes = item.attributes if isinstance(item, m.Join) else item.wish.attributes
-        if problem := unknown_attribute(attributes, _KEYS):
+        if problem := unknown_attribute(attributes, OthelloPlatformAttributes):
             return [m.SeekEnded(item.seek, problem)]
         if isinstance(item, m.Join):
             self.seek = Seek(item.seek, item.attributes)
@@ -62,7 +61,7 @@ class Seeker:
             return [m.SeekEnded(item.seek, "this lobby plays othello by the standard rules only")]
         asked = wish.attributes.get("mode", "match")
         mode = "create" if isinstance(item, m.Create) and asked != "ai" else asked
-        if mode not in MODES:
+        if mode not in get_args(Mode):
             return [m.SeekEnded(item.seek, f"mode must be match, room, create or ai, not {mode!r}")]
         seek = self.seek = Seek(item.seek, wish.attributes)
         if mode in ("create", "ai"):

@@ -6,13 +6,15 @@ import os
 import random
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from bothost.lobbies.botzone import dialect as dialects
 from bothost.lobbies.botzone.dialect import Mismatch
 from bothost.lobbies.botzone.doudizhu import NUMBERING, FightTheLandlord, FightTheLandlord2, bids_that_fit
-from bothost.lobbies.botzone.games import of_request, of_wish
+from bothost.lobbies.botzone.games import GAMES, of_request, of_wish
 from bothost.lobbies.botzone.mahjong import Mahjong
+from bothost.lobbies.botzone.options import BotzoneAttributes
 from bothost.lobbies.botzone.program import Program
 from bothost.lobbies.botzone.reversi import Reversi
 from bothost.testing.fake_botzone.judges import JUDGES, FlowerJudge, read, written
@@ -21,6 +23,10 @@ REAL = Path(__file__).parent / "data" / "mahjong.jsonl"
 """Three games that the public judge of Botzone ran: every request to and answer from each of the four seats."""
 MANY = "BOTHOST_BOTZONE_GAMES"
 """Names a file of more such games, as a judge logs them: JSON lines, gzipped."""
+
+
+def test_a_wish_may_name_every_game():
+    assert [msgspec.convert({"botzone": name}, BotzoneAttributes).botzone for name in GAMES] == list(GAMES)
 
 
 # ------------------------------------------------------------------------------------------------------- real games
