@@ -25,7 +25,9 @@ def command(
     player: Annotated[
         list[str], typer.Option("--player", help="NAME=ADDRESS, as in ada=styled-doudizhu; may be repeated.")
     ],
-    hands: Annotated[int, typer.Option("--hands", "-n", min=1, help="Total number of hands, including earlier calls.")],
+    hands: Annotated[
+        int, typer.Option("--hands", "-n", min=1, max=10**6, help="Total number of hands, including earlier calls.")
+    ],
     seed: Annotated[int, typer.Option(min=0, help="Seed of the deals, the seats and the play.")] = 0,
     option: Annotated[list[str] | None, typer.Option(help="Option of a player, NAME.KEY=VALUE.")] = None,
     rule: options.Rule = None,

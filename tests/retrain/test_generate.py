@@ -195,3 +195,9 @@ def test_what_cannot_be_generated_is_refused_with_the_fix(config, capsys, words,
     assert main(["games", "generate", *words, "--hands", "1"]) in (2, 78)
     err = capsys.readouterr().err
     assert told in err and "is a bug" not in err
+
+
+def test_a_number_of_hands_with_digits_too_many_is_refused(config, capsys):
+    words = ["games", "generate", "doudizhu", "--player", "ada=random", "--hands", "1000000000000"]
+    assert main(words) == 2
+    assert "1<=x<=1000000" in capsys.readouterr().err
