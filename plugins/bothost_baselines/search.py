@@ -6,6 +6,7 @@ They are a baseline for networks without search. Their strength depends on ``ite
 from __future__ import annotations
 
 import math
+import time
 from typing import Annotated, ClassVar, Literal
 
 import msgspec
@@ -16,6 +17,8 @@ from bothost.rules import ActionArray, View, search
 
 SHARE_OF_BUDGET = 0.8
 """Share of the remaining time that the search uses."""
+STEP = 1000
+"""Playouts between two moments at which Ctrl-C can end a search: native code does not notice it."""
 
 
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -49,8 +52,9 @@ class SearchPlayer(Player):
             utility=options.utility,
             points_scale=options.points_scale,
         )
-        left = budget.left_ms()
-        tree.run(options.iterations, None if math.isinf(left) else SHARE_OF_BUDGET * left)
+        ends = time.monotonic() + SHARE_OF_BUDGET * budget.left_ms() / 1000.0
+        while (more := options.iterations - tree.iterations) > 0 and (left_s := ends - time.monotonic()) > 0:
+            tree.run(min(more, STEP), None if math.isinf(left_s) else 1000.0 * left_s)
         found = [root for root in tree.root_actions if root[0] in legal]  # others were refused by the lobby
         visits = sum(visits for _, visits, _ in found)
         if not visits:  # there was no time

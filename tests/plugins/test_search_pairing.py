@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import _thread
 import math
+import threading
 import time
 
 import msgspec
@@ -51,6 +53,15 @@ def test_a_deadline_ends_the_search() -> None:
     decision = player(iterations=10**8).decide(view, view.legal(), Budget(deadline=start + 0.05))
     assert time.monotonic() - start < 2.0
     assert 0 < decision.stats["iterations"] < 10**8
+
+
+def test_ctrl_c_ends_a_search_without_a_clock() -> None:
+    view = first_view()
+    start = time.monotonic()
+    threading.Timer(0.1, _thread.interrupt_main).start()
+    with pytest.raises(KeyboardInterrupt):
+        player(iterations=10**6).decide(view, view.legal(), NO_CLOCK)
+    assert time.monotonic() - start < 5.0
 
 
 def test_time_is_left_for_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
