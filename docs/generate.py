@@ -131,6 +131,7 @@ def configuration_page() -> str:
 def options_of_plugins() -> Iterator[tuple[str, type[msgspec.Struct]]]:
     """(heading, struct) of the strategies, trainers and lobby adapters included with bothost that have options."""
     found = Plugins.load()
+    assert not found.failures, found.failures
     for name, strategy in found.strategies.items():
         yield name, strategy.Options
         trainer = trainers_of(strategy)

@@ -16,9 +16,13 @@ from bothost_mahjong_ppo.encode import ACTIONS, REWARD_SCALE
 from bothost_mahjong_ppo.model import MahjongNet
 from bothost_mahjong_ppo.selfplay import observed
 
-Teacher = Literal["rule", "discerning"]
-TEACHERS = {"rule": mahjong.rule_choice, "discerning": mahjong.acceptance_weighted_choice}
-"""Teachers: ``rule-mahjong``, or the same planner with the acceptance-weighted look-ahead (``discerning``)."""
+Teacher = Literal["rule", "acceptance-weighted", "discerning"]
+TEACHERS = {
+    "rule": mahjong.rule_choice,
+    "acceptance-weighted": mahjong.acceptance_weighted_choice,
+    "discerning": mahjong.acceptance_weighted_choice,
+}
+"""Teachers: ``rule-mahjong``, or the same planner with the acceptance-weighted look-ahead (until 0.1 ``discerning``)."""
 MINIBATCH = 64
 PASSES = 3
 """Passes over each chunk of hands."""

@@ -34,9 +34,9 @@ class BranchOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """Actions below it are not tried. A decision with fewer than two actions to try does not branch."""
     share: Annotated[float, Meta(gt=0, le=1)] = 1.0
     """Share of the other decisions that branch."""
-    continuation: Teacher = "discerning"
-    """The player that continues in all seats. rule: ``rule-mahjong``. discerning: the stronger one, with the
-    acceptance-weighted look-ahead."""
+    continuation: Teacher = "acceptance-weighted"
+    """The player that continues in all seats: ``rule-mahjong``, or the stronger one with the acceptance-weighted
+    look-ahead. ``discerning`` is the old name of that one."""
     draws: Annotated[int, Meta(ge=0)] = 0
     """Draws after which the critic of ``mahjong.luck`` values a branch. 0: it is played to the end of the hand."""
 
@@ -80,7 +80,7 @@ class _Branches:
         tried = candidates(np.exp(log_probs), self.options)
         if len(tried) < 2:
             return
-        weighted, draws = self.options.continuation == "discerning", self.options.draws
+        weighted, draws = self.options.continuation != "rule", self.options.draws
         scores = mahjong.branches(state, seat, tried, acceptance_weighted=weighted, draws=draws)
         self.scores.append(scores[:, seat])
         self.observations.append(observation)

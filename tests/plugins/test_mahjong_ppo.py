@@ -230,7 +230,7 @@ def test_a_lesson_is_what_its_teacher_does():
     for teacher, choice in TEACHERS.items():
         view = GAME.new_state(5).view(0)
         assert taught[teacher][2][0] == choice(view)[0]
-    assert not np.array_equal(taught["rule"][2], taught["discerning"][2])
+    assert not np.array_equal(taught["rule"][2], taught["acceptance-weighted"][2])
     with pytest.raises(msgspec.ValidationError, match="teacher"):
         msgspec.convert({"teacher": "nobody"}, Options)
 

@@ -43,12 +43,12 @@ def test_the_first_versions_of_the_encoding_differ_in_the_look_ahead_of_actions_
     state, seat = positions(1)[20]
     view = state.view(seat)
     legal = view.legal()
-    (first, rule), (second, discerning) = (encode([view], [legal], version) for version in (1, 2))
+    (first, rule), (second, weighted) = (encode([view], [legal], version) for version in (1, 2))
     np.testing.assert_array_equal(first, second)
     np.testing.assert_array_equal(rule[0, legal, :18], view.encode_actions("prospect", legal))
-    np.testing.assert_array_equal(discerning[0, legal, :18], view.encode_actions("appraisal", legal))
-    assert rule.shape == discerning.shape == (1, ACTIONS, 20) and first.shape == (1, ORDER_START)
-    assert not np.array_equal(rule, discerning)
+    np.testing.assert_array_equal(weighted[0, legal, :18], view.encode_actions("appraisal", legal))
+    assert rule.shape == weighted.shape == (1, ACTIONS, 20) and first.shape == (1, ORDER_START)
+    assert not np.array_equal(rule, weighted)
     with pytest.raises(KeyError):
         encode([view], [legal], 4)
 
