@@ -4,7 +4,7 @@
 
 The same command continues. A round is ``bothost bench chaos`` on a new database. PostgreSQL gets three kills in ten,
 SQLite the others. Every answer that the lobby received (``moves``) must have exactly one row. ``load`` is the machine's
-average over the last minute. The figures of different commits are told apart.
+average over the last minute. Figures of different commits are kept separate.
 """
 
 from __future__ import annotations

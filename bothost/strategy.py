@@ -457,7 +457,7 @@ class PlayMatch(Protocol):
     """Plays a match on duplicate deals and returns the figures of ``bothost arena --json``.
 
     With ``each_deal`` the result also has ``scores``: contestant A's share of wins in each deal. A match that an
-    earlier run in the same folder began is continued.
+    earlier run in the same folder started is continued.
     """
 
     def __call__(

@@ -113,7 +113,7 @@ class HandInPlay:
             _player(who, strategies[who], table) for who, table in zip(lineup, self.tables, strict=True)
         ]
         self.news: list[list[str] | None] = [[] if strategies[who].wants_events else None for who in lineup]
-        """Events that the player of each seat has not been told yet; None where it wants none."""
+        """Events that the player of each seat has not received yet; None where it wants none."""
         self.decisions = [0] * len(strategies)
         self.seconds = [0.0] * len(strategies)
         self.illegal = [0] * len(strategies)
@@ -136,8 +136,8 @@ class HandInPlay:
         if (news := self.news[seat]) is not None:
             news.extend(events)
 
-    def tell(self, seat: int) -> None:
-        """Tell the player of a seat what is new, before it decides, as the host does (``Player.observe``)."""
+    def observe(self, seat: int) -> None:
+        """Pass the player of a seat its new events, before it decides, as the host does (``Player.observe``)."""
         if news := self.news[seat]:
             self.players[seat].observe(news)
             self.news[seat] = []
@@ -237,7 +237,7 @@ def _decided(
     start = time.perf_counter()
     try:
         for hand, seat, _ in batch:
-            hand.tell(seat)
+            hand.observe(seat)
         decisions = _checked(decide_all(strategy, [request for _, _, request in batch]))
     except ANY_FAILURE:
         if not forgive:
@@ -262,7 +262,7 @@ def _decide_singly(
         start = time.perf_counter()
         try:
             hand.players[seat].prepare()
-            hand.tell(seat)
+            hand.observe(seat)
             start = time.perf_counter()
             timed = msgspec.structs.replace(request, budget=Budget(deadline=time.monotonic() + ms / 1000.0))
             decisions += _checked(decide_all(strategy, [timed]))

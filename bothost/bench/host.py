@@ -1,9 +1,13 @@
 """``bothost bench host``: the decisions per second and the latency of one host process on one core, logged in SQLite.
 
-There are three processes: this one waits, the host has core 0, the load generator core 1. There are four runs: the host
-in closed loop (most decisions per second), a bare echo of frames of the same sizes, the host in open loop at half its
-closed-loop rate (latency), and the echo at that rate, which shows the share of the machine and the generator. The
-latency is reported with the host core's stolen time, because a stolen core answers late.
+There are three processes: this one waits, the host has core 0, the load generator core 1. There are four runs:
+
+1. The host in closed loop: most decisions per second.
+2. A bare echo of frames of the same sizes.
+3. The host in open loop, at half its closed-loop rate: latency.
+4. The echo at that rate, which shows the share of the machine and the generator.
+
+The latency is reported with the host core's stolen time, because a stolen core answers late.
 """
 
 from __future__ import annotations

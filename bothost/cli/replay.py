@@ -93,7 +93,8 @@ def _figures(figures: dict[str, Any], model: str | None) -> str:
     if not figures["decisions"]:
         return "no decisions"
     return (
-        f"{figures['decisions']:,} decisions: {model} would have done the same in {figures['same_action']:.1%}; "
+        f"{figures['decisions']:,} decisions: {model} would have chosen the same action in "
+        f"{figures['same_action']:.1%}; "
         f"mean distance of the policies {figures['mean_distance']:.4f}"
     )
 

@@ -29,16 +29,16 @@ def whole_hands(store: Store, query: HandQuery, left_out: Counter[str]) -> Itera
     """Yield the revealed hands of a query, from any of our seats. ``left_out`` counts the others by reason."""
     games = GameCache()
     for ours in iter_timelines_together(store, iter_hands(store, query)):
-        told = [_whole(timeline, games) for timeline in ours]
-        whole = next((hand for hand in told if isinstance(hand, WholeHand)), None)
+        received = [_whole(timeline, games) for timeline in ours]
+        whole = next((hand for hand in received if isinstance(hand, WholeHand)), None)
         if whole is not None:
             yield whole
         else:
-            left_out[str(told[0])] += 1
+            left_out[str(received[0])] += 1
 
 
 def _whole(timeline: Timeline, games: GameCache) -> WholeHand | str:
-    """The hand that one of our seats was told, or the reason why it was not told all of it."""
+    """The hand that one of our seats received, or the reason why it did not receive all of it."""
     record = timeline.hand.game
     game = games.get(record.game, record.rules)
     if game is None:

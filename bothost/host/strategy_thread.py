@@ -1,4 +1,4 @@
-"""A thread in which the code of strategies runs, apart from the event loop."""
+"""A thread for the code of strategies, so that it does not block the event loop."""
 
 from __future__ import annotations
 

@@ -98,8 +98,8 @@ def abstract_names() -> tuple[str, ...]:
 
 
 NUM_AFTERSTATE_FEATURES = 346
-"""Features of ``afterstates``: the abstract moves 1 … 308 of the rest; cards left, 0 … 20; plays that empty the rest,
-0 … 15; and whether no other seat can hold a higher move of the same kind and length, except bombs."""
+"""Features of ``afterstates``: the abstract moves 1 … 308 of the rest. Cards left, 0 … 20. Plays that empty the rest,
+0 … 15. Whether no other seat can hold a higher move of the same kind and length, except bombs."""
 
 
 def afterstates(features: Rows, moves: Rows) -> Rows:

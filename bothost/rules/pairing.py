@@ -29,7 +29,7 @@ def rule_returns(view: View, *, deals: int, seed: int, actions: ActionArray | No
     Returns float32 (deals, actions): the seat's final lead in points. All actions of a row share the hidden cards,
     which reduces the variance of their differences. A column does not depend on which other actions are asked for.
     A value takes a few microseconds; releases the GIL.
-    Raises ValueError if the seat is not asked, if ``deals`` is not within 1 and 100,000, or if ``actions`` is empty or
-    has one that is not legal or is there twice; TypeError for a view of another game.
+    Raises ValueError if the seat is not asked, or if ``deals`` is not within 1 and 100,000. Raises it also if
+    ``actions`` is empty, or has an illegal action or one twice. Raises TypeError for a view of another game.
     """
     return _native.pairing_rule_returns(native_view(view, "pairing"), deals, seed, actions)

@@ -114,8 +114,9 @@ class Registry:
 
         ``foreign``: the files come from elsewhere. Their graphs first run in a process with limited memory and time.
 
-        Raises ModelError if a file does not match ``files`` or has no safe format, if a parameter is not finite, if the
-        strategy cannot use the model (another encoder version, other shapes), or if the version's name is taken.
+        Raises ModelError if a file does not match ``files`` or has no safe format, or if a parameter is not finite.
+        Raises it also if the strategy cannot use the model (another encoder version, other shapes), or if the version's
+        name is taken.
         """
         files = {name: sha.lower() for name, sha in files.items()}
         model_files.check(source, files)

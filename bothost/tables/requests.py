@@ -175,7 +175,7 @@ class Requests:
     # ------------------------------------------------------------------------------------------------------ sending
 
     def drop_unsent(self, hand: Hand, out: list[Output]) -> None:
-        """Drop an answer that waits to be sent, because play went on without it."""
+        """Drop an answer that waits to be sent, because play continued without it."""
         if hand.answer is not None and hand.answer.sent_in < 0:
             out.append(Outcome(hand.answer, "superseded"))
             hand.close_answer()

@@ -9,9 +9,12 @@
     async def test_conformance() -> None:
         (await check_lobby(KIT)).require()
 
-It plays whole hands at a fake of the lobby, over real sockets, and checks that requests are about known positions, that
-event numbers increase, that a killed process gets the same request again, that hostile frames neither raise nor leak
-memory, and that the lobby behaves as the capabilities declare.
+It plays whole hands at a fake of the lobby, over real sockets, and checks these laws:
+
+- Requests are about known positions, and event numbers increase.
+- A killed process gets the same request again.
+- Hostile frames neither raise nor leak memory.
+- The lobby behaves as the capabilities declare.
 """
 
 from __future__ import annotations

@@ -7,10 +7,11 @@
     def test_conformance() -> None:
         check_strategy("my-strategy", hands=100).require()
 
-It plays whole hands with the same calls as the host, and checks that decisions are legal and well-formed, that an
-action is not chosen again after the lobby has refused it, that equal seeds give equal decisions, that decisions come
-within the budget, that rebuilt views work as well, that views are not changed, that an evaluator's values are within
-their range, that ``quick`` is fast, and that nothing leaks.
+It plays whole hands with the same calls as the host, and checks these laws:
+
+- Decisions are legal, well-formed and within the budget. An action that the lobby refused is not chosen again.
+- Equal seeds give equal decisions. Rebuilt views work as well. Views are not changed.
+- An evaluator's values are within their range. ``quick`` is fast. Nothing leaks.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class Progress(msgspec.Struct, kw_only=True):
     seed: int = 0
     encoder_version: int | None = None
     start: str | None = None
-    """Label of the version that it began with; "" for fresh parameters. None: a checkpoint of an earlier release."""
+    """Label of the version that it started with; "" for fresh parameters. None: a checkpoint of an earlier release."""
     options: dict[str, Any] = {}
     """Options of the trainer."""
 

@@ -253,7 +253,7 @@ def begun_or_resumed(
     if began is not None and bool(began) != bool(start):  # learning rate and network may depend on it
         name = began.partition(" ")[0]
         advice = f"resume it with the option start={name.partition(':')[2]}" if began else "leave out the option start"
-        raise UsageError(f"{last} began with {name or 'fresh parameters'}", advice=advice)
+        raise UsageError(f"{last} started with {name or 'fresh parameters'}", advice=advice)
     return checkpoint.load(last, model, optimizer)
 
 

@@ -51,7 +51,7 @@ class Args:
     max_grad_norm: float = 0.5
     """clipping of the gradient"""
     evaluations: int = 5
-    """measurements during the training, besides the one before it"""
+    """measurements during the training, after the one before it"""
     hands: int = 1000
     """hands of a measurement"""
     plot: str = ""

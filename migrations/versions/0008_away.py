@@ -1,4 +1,4 @@
-"""Who was away from a hand: at these seats the lobby may have moved, and nobody should learn that as the player's."""
+"""Who was away from a hand: at these seats the lobby may have moved, and such a move is not the player's."""
 
 from __future__ import annotations
 

@@ -20,11 +20,11 @@ POSITIONS = 64
 class HeldOut:
     """Positions of held-out deals, with all their records.
 
-    Figures over held-out records: ``l1``, the mean distance with the weights of the loss; ``l1_plain``, without
-    weights; ``l1_well_visited``, over records with at least 100 visits (``l1`` if there are none); ``best_move``, the
-    share of positions with several moves where the network's best move is the one with the most visits; ``regret``, how
-    much higher the values of the most visited moves are than those of the network's best. ``constant`` has the same
-    distances for the best constant, the weighted median of the training records.
+    Figures over held-out records. ``l1`` is the mean distance with the weights of the loss, ``l1_plain`` without them.
+    ``l1_well_visited`` is over records with at least 100 visits (``l1`` if there are none). ``best_move`` is the share
+    of positions with several moves where the network's best move has the most visits. ``regret`` is how much higher the
+    values of the most visited moves are than those of the network's best. ``constant`` has the same distances for the
+    best constant, the weighted median of the training records.
     """
 
     def __init__(self, found: Records, samples: Samples, most: int) -> None:

@@ -1,6 +1,6 @@
 """A version's model of how strong players move: ``players.safetensors``.
 
-The search asks it how likely the others' moves were, given each possible hand, and how they go on.
+The search asks it how likely the others' moves were, given each possible hand, and how they continue.
 """
 
 from __future__ import annotations

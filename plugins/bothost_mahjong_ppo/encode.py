@@ -1,15 +1,23 @@
 """What the network sees: native encoder blocks of mahjong, with every row that is all ones or zeros as one number.
 
-``state`` (5560,): tile sets and the tiles drawn and to claim (13 planes of ``tiles``), seat, winds, dealer, phase and
-actor (5 planes of rows), ``integers``, of ``look_ahead_3`` the recommended discard and the discards in reach (2 planes)
-and the rows of shapes and fans (46 planes), and ``order``: the last 24 discards of each seat. ``prospects`` (193, 42):
-of every legal action the numbers of block ``appraisal`` that do not compare it with the best one (16), what kind of
-move it is (8), and how its tile and the tiles beside it lie (18: ``tile_context``); 0 elsewhere. Both come from a
-``View``. The hidden tiles are encoded in ``oracle``, which takes a ``State``.
+``state`` (5560,), in this order:
 
-Versions 1 and 2 of the encoding lack ``order``. Their ``prospects`` (193, 20) are all 18 numbers of the block
-``prospect`` or ``appraisal``, whether the look-ahead recommends the action, and the logarithm of its value against the
-best, from 0 down to -1 for e⁻⁵. So they contained the planner's answer.
+- tile sets, and the tiles drawn and to claim (13 planes of ``tiles``)
+- seat, winds, dealer, phase and actor (5 planes of rows), then ``integers``
+- of ``look_ahead_3`` the recommended discard and the discards in reach (2 planes), the rows of shapes and fans (46)
+- ``order``: the last 24 discards of each seat
+
+``prospects`` (193, 42), for every legal action, 0 elsewhere:
+
+- the numbers of block ``appraisal`` that do not compare it with the best one (16)
+- what kind of move it is (8)
+- how its tile and the tiles beside it lie (18: ``tile_context``)
+
+Both come from a ``View``. The hidden tiles are encoded in ``oracle``, which takes a ``State``.
+
+Versions 1 and 2 of the encoding lack ``order``. Their ``prospects`` (193, 20) have all 18 numbers of the block
+``prospect`` or ``appraisal``. The other two say whether the look-ahead recommends the action, and the logarithm of its
+value against the best, from 0 down to -1 for e⁻⁵. So they contained the planner's answer.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ class Samples(NamedTuple):
     log_probs: Tensor
     """(k,) float32: of the actions when they were taken."""
     leads: Tensor
-    """(k,) float32: the seat's scaled lead when its turn began. The network's value counts from there."""
+    """(k,) float32: the seat's scaled lead at the start of its turn. The network's value counts from there."""
     advantages: Tensor
     """(k,) float32."""
     returns: Tensor
@@ -236,7 +236,7 @@ class DeviceSelfPlay:
 
 
 class TurnLeads:
-    """The lead of each seat of many hands when its turn began."""
+    """The lead of each seat of many hands at the start of its turn."""
 
     def __init__(self, hands: int) -> None:
         self._turn, self._lead = np.full(2 * hands, -1.0, np.float32), np.zeros(2 * hands, np.float32)

@@ -1,4 +1,4 @@
-"""``bothost run --workers N``: every account in one process, crashes mended, one command reaches all."""
+"""``bothost run --workers N``: every account in one process, crashed processes replaced, one command reaches all."""
 
 import asyncio
 import json

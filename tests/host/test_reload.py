@@ -1,4 +1,4 @@
-"""SIGHUP: a valid configuration is taken up for new tables, any other changes nothing and is explained."""
+"""SIGHUP: a valid configuration is loaded for new tables, any other changes nothing and is explained."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""Records of doudizhu-mcts: what is collected, that it can be taken up again, and what logged games give."""
+"""Records of doudizhu-mcts: what is collected, that collecting resumes, and what logged games give."""
 
 from concurrent.futures import Executor, Future
 

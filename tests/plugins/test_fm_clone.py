@@ -124,7 +124,7 @@ def trained(request, tmp_path_factory):
     return out, figures
 
 
-def test_a_clone_foretells_its_player_better_than_the_crowd_does(trained):
+def test_a_clone_predicts_its_player_better_than_the_crowd_does(trained):
     _, figures = trained
     ada, crowd = figures["ada"]["player"], figures["ada"]["crowd_on_player"]
     assert ada["held_out_decisions"] == crowd["held_out_decisions"] > 50
@@ -154,7 +154,7 @@ def test_a_training_leaves_manifest_lineage_and_models_that_load(trained):
     assert "doudizhu.safetensors" in crowd.files
 
 
-def test_a_challenger_gains_on_held_out_hands_where_it_foretells_the_player_better(trained):
+def test_a_challenger_gains_on_held_out_hands_where_it_predicts_the_player_better(trained):
     out, _ = trained
     crowd, ada = (weights.find(FmClone, "champion", out / name / "weights") for name in ("crowd", "ada"))
     lineage = {"log": {"read": [{"game": "doudizhu", "players": []}, {"game": "doudizhu", "players": ["ada"]}]}}

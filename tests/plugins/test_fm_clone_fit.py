@@ -48,7 +48,7 @@ def test_a_player_like_the_crowd_gets_the_crowds_layer():
     assert log_loss(found, fresh) < log_loss(crowd, fresh) + 0.02
 
 
-def test_a_player_like_the_crowd_but_less_sure_is_foretold_with_less():
+def test_a_player_like_the_crowd_but_less_sure_is_predicted_with_less():
     crowd = crowd_layer(4)
     player = Linear(0.5 * crowd.weights, crowd.bias)
     found, _ = adapt(made_by(player, 40, 5), crowd, GROUPS, PLAYER_PENALTIES)

@@ -66,7 +66,7 @@ def test_the_champion_becomes_a_clone_of_the_player_and_plays_other_games_as_bef
     np.testing.assert_array_equal(after["doudizhu"].parameters["factors"], before["doudizhu"].parameters["factors"])
 
 
-def test_the_gate_asks_who_foretells_held_out_hands_better(tools, tmp_path):
+def test_the_gate_asks_who_predicts_held_out_hands_better(tools, tmp_path):
     made = retrain(tools, asked("ada", game="othello"), tmp_path / "job", SILENT)
     with pytest.raises(GateRefused, match=r"not shown to be better than fm-clone:v\d+: \d held-out hands"):
         promoted(tools.plugins, tools.registry, "fm-clone", "champion", GateSettings())

@@ -1,6 +1,6 @@
 """The whole loop, by the commands that an operator types:
 
-play → export → retrain → gate → promote → taken up without a lost or late move → replay → roll back.
+play → export → retrain → gate → promote → loaded without a lost or late move → replay → roll back.
 
 Host, lobby and commands share one process here, and the tests the machine with others: clocks, leases and patience are
 long enough that none of them runs out because everything is slow at once.
@@ -165,7 +165,7 @@ async def test_the_whole_loop(operator):
             made = await operator("retrain", "phase-ppo", "--promote", "--deals", "400", *tiny)
             assert made["promotion"]["promoted"], made["promotion"]
             assert made["promotion"]["p_better"] <= 0.05
-            await operator.until(lambda: operator.playing() == made["sha256"])  # taken up for new tables
+            await operator.until(lambda: operator.playing() == made["sha256"])  # loaded for new tables
 
             err = await operator("model", "promote", f"phase-ppo:{first['version']}", "--deals", "300", code=1)
             assert "not promoted" in err and "is worse than" in err  # a deliberately worse challenger

@@ -243,7 +243,8 @@ def test_the_command_finds_where_two_models_disagree_most(replayer, tools, any_s
     # For people: the figures, and a line for each disagreement with what was played and what would have been.
     code, out, _ = replay(*since, "--model", "phase-ppo:level-4", "--top", "5")
     lines = out.splitlines()
-    assert code == 0 and f"{figures['decisions']:,} decisions: phase-ppo:level-4 would have done the same" in lines[0]
+    said = f"{figures['decisions']:,} decisions: phase-ppo:level-4 would have chosen the same action"
+    assert code == 0 and said in lines[0]
     assert len(lines) == 2 + 5 and lines[2].startswith(farthest[0].id) and f"{farthest[0].distance:.4f}" in lines[2]
     # The same model disagrees nowhere, another strategy has decided nothing, the far future holds no hand.
     same = json.loads(replay(*since, "--model", "phase-ppo:level-2", "--json")[1])

@@ -1,8 +1,8 @@
 """A fake server of Botzone's local AI on loopback, for tests of its adapter.
 
-It follows the protocol (``docs/reference/adapters/botzone.md``): a poll stays open until there is news, the answers are
-headers of the next poll, nothing is confirmed, nothing names the game of a match, an illegal answer loses, and a match
-may be aborted. ``Traps`` adds faults.
+It follows the protocol (``docs/reference/adapters/botzone.md``). A poll stays open until there is news, and the answers
+are headers of the next poll. Nothing is confirmed, and nothing names the game of a match. An illegal answer loses. A
+match may be aborted. ``Traps`` adds faults.
 
 ::
 

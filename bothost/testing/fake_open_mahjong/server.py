@@ -60,7 +60,7 @@ class FakeOpenMahjong(FakeServer):
         self.silences: dict[tuple[int, str, str], int] = {}
         """(user, moment, move) → how often it was ignored."""
         self.stale: list[tuple[int, str]] = []
-        """(user, action) of late moves, such as a claim after a higher one was made."""
+        """(user, action) of moves that came late, such as a claim after a higher one was made."""
         self.matches = 0
         self.hands = 0
         self.deleted = 0

@@ -1,8 +1,8 @@
 """A fake server of othello-platform on loopback, REST and websocket, for tests of its adapter.
 
-It has the observed behaviour of the real one (``docs/reference/adapters/othello_platform.md``): the 21st message within
-a second closes the socket, passes have no message, the end of any socket of a player starts the time limit for
-``reconnect``, and errors do not say what they are about. ``Traps`` adds further faults.
+It has the observed behaviour of the real one (``docs/reference/adapters/othello_platform.md``). The 21st message within
+a second closes the socket. Passes have no message. The end of any socket of a player starts the time limit for
+``reconnect``. Errors do not say what they are about. ``Traps`` adds further faults.
 
 ::
 
