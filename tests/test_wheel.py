@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import zipfile
 from functools import partial
 from pathlib import Path
 
@@ -46,6 +47,12 @@ def environment(folder: Path) -> dict[str, str]:
 def test_the_wheel_is_for_every_linux_of_its_kind(wheel: Path) -> None:
     assert "manylinux" in wheel.name
     assert list((ROOT / "dist").glob("bothost-*.tar.gz"))
+
+
+def test_it_holds_no_experiments_and_nothing_of_the_tests(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    assert [name for name in names if name.startswith(("experiments", "tests")) or "_testing" in name] == []
+    assert "bothost/__init__.py" in names
 
 
 @pytest.fixture(scope="module")
