@@ -18,7 +18,7 @@ import torch
 from bothost.rules import Game, game
 from bothost.training.ppo import Float, masked_log_probs
 from bothost_mahjong_ppo.model import MahjongNet
-from bothost_mahjong_ppo.selfplay import Group, Hand, Opponents, observe, play_out
+from bothost_mahjong_ppo.selfplay import Group, Opponents, SelfPlayHand, observe, play_out
 
 RULE_PLAYERS = Opponents(("rule", "rule", "rule"))
 AT_ONCE = 256
@@ -41,7 +41,7 @@ def scores(network: torch.nn.Module, table: Game, seed: int, walls: int) -> Floa
     for first in range(0, walls, AT_ONCE):
         numbers = range(first, min(first + AT_ONCE, walls))
         deals = [(seed * WALLS_OF_A_SEED + number, seat) for number in numbers for seat in range(4)]
-        hands = [Hand(table.new_state(deal), seat, RULE_PLAYERS) for deal, seat in deals]
+        hands = [SelfPlayHand(table.new_state(deal), seat, RULE_PLAYERS) for deal, seat in deals]
         found.append(play_out(hands, RULE_PLAYERS, decide, rng).reshape(-1, 4).mean(axis=1))
     return np.concatenate(found)
 

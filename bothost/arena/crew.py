@@ -118,7 +118,7 @@ def _parts(works: Sequence[Work], workers: int, batch: int) -> Iterator[Work]:
             yield work._replace(deals=work.deals[start : start + size])
 
 
-class Worker:
+class MatchWorker:
     """Plays in a worker process, or in an actor of Ray."""
 
     def __init__(self, build: Build, spec: MatchSpec) -> None:
@@ -135,10 +135,10 @@ class ProcessCrew(Crew):
     def __init__(self, build: Build, spec: MatchSpec) -> None:
         self.size = spec.workers
         advice = "run the same command again: finished deals are kept"
-        self._pool = WorkerPool(spec.workers, functools.partial(Worker, build, spec), advice=advice)
+        self._pool = WorkerPool(spec.workers, functools.partial(MatchWorker, build, spec), advice=advice)
 
     def submit(self, work: Work) -> Future[list[DealResult]]:
-        return self._pool.submit(Worker.play, work)
+        return self._pool.submit(MatchWorker.play, work)
 
     def __exit__(self, *error: Any) -> None:
         self._pool.__exit__(*error)
@@ -167,7 +167,7 @@ class RayCrew(Crew):
         import ray
 
         options = {"num_cpus": 1, "max_restarts": 0, "max_task_retries": 0}
-        worker: Any = ray.remote(Worker)
+        worker: Any = ray.remote(MatchWorker)
         return worker.options(**options).remote(*self._make)
 
     def submit(self, work: Work) -> Future[list[DealResult]]:

@@ -62,7 +62,7 @@ def command(
 
 
 @dataclass
-class _Table:
+class _OpenTable:
     """A hand that is being played."""
 
     game: Game
@@ -73,7 +73,7 @@ class _Table:
 
 def serve(strategy: Strategy, lines: BinaryIO, out: BinaryIO, *, name: str) -> None:
     """Answer what comes on ``lines`` until it ends. Raises ProtocolError when the host says what it must not."""
-    tables: dict[str, _Table | str] = {}
+    tables: dict[str, _OpenTable | str] = {}
     """Table, or why it cannot be played."""
 
     def say(line: protocol.Line) -> None:
@@ -100,30 +100,30 @@ def serve(strategy: Strategy, lines: BinaryIO, out: BinaryIO, *, name: str) -> N
                     say(protocol.Error(id=message.id, message=f"{type(error).__name__}: {error}"))
             elif isinstance(message, protocol.Close):
                 tables.pop(message.table, None)
-                if isinstance(table, _Table):
+                if isinstance(table, _OpenTable):
                     table.player.close()
-            elif isinstance(table, _Table) and strategy.wants_events:
+            elif isinstance(table, _OpenTable) and strategy.wants_events:
                 table.news.append(message.event)
     finally:
         for table in tables.values():
-            if isinstance(table, _Table):
+            if isinstance(table, _OpenTable):
                 table.player.close()
         strategy.close()
 
 
-def _open(strategy: Strategy, message: protocol.Open) -> _Table | str:
+def _open(strategy: Strategy, message: protocol.Open) -> _OpenTable | str:
     from bothost import rules
     from bothost.strategy import Table
 
     try:
         game = rules.game(message.game, **message.rules)
         table = Table(lobby="exec", table=message.table, game=game, seat=message.seat, seed=message.seed)
-        return _Table(game, strategy.player(table))
+        return _OpenTable(game, strategy.player(table))
     except Exception as error:
         return f"{type(error).__name__}: {error}"
 
 
-def _answer(table: _Table | str, message: protocol.Decide) -> protocol.Action | protocol.Error:
+def _answer(table: _OpenTable | str, message: protocol.Decide) -> protocol.Action | protocol.Error:
     from bothost.strategy import Budget
 
     if isinstance(table, str):

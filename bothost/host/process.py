@@ -112,7 +112,7 @@ class ProcessStrategy(Strategy):
         return None if self._process is None else self._process.pid
 
     def player(self, table: Table) -> Player:
-        return _Player(self, next(self._numbers), table)
+        return _ProcessPlayer(self, next(self._numbers), table)
 
     def close(self) -> None:
         """End the process for good. May be called from any thread, even while another waits for an answer."""
@@ -277,7 +277,7 @@ def _strategy_spec(resolved: Resolved) -> StrategySpec:
     return StrategySpec(strategy.__module__, strategy.__qualname__, options, model)
 
 
-class _Player(Player):
+class _ProcessPlayer(Player):
     """The host's side of a player that runs in the process."""
 
     def __init__(self, strategy: ProcessStrategy, number: int, table: Table) -> None:

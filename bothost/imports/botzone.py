@@ -19,7 +19,7 @@ import msgspec
 
 from bothost.imports import mahjong_text, turns
 from bothost.imports.files import UnreadableFile, document, lines
-from bothost.imports.record import BadRecord, Found, HandRecord, Records
+from bothost.imports.record import BadRecord, HandRecord, ReadRecord, Records
 from bothost.lobbies.frames import NOT_JSON, plain_text
 from bothost.messages import PlayerInfo
 
@@ -59,19 +59,19 @@ def _json(text: str | bytes) -> Any:
         return None
 
 
-def _found(line: int, value: Any) -> Iterator[Found]:
+def _found(line: int, value: Any) -> Iterator[ReadRecord]:
     """Yield the matches of one JSON value: one match, or a list. None: it is not JSON."""
     if value is None:
-        yield Found(line, None, "this is neither JSON nor the text of a competition")
+        yield ReadRecord(line, None, "this is neither JSON nor the text of a competition")
         return
     several = isinstance(value, list) and not any(isinstance(each, dict) and "output" in each for each in value)
     for each in value if several and value else [value]:
         try:
-            yield Found(line, match(each))
+            yield ReadRecord(line, match(each))
         except BadRecord as error:
-            yield Found(line, None, str(error))
+            yield ReadRecord(line, None, str(error))
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
-            yield Found(line, None, f"this is not a match of Botzone: {type(error).__name__}: {error}")
+            yield ReadRecord(line, None, f"this is not a match of Botzone: {type(error).__name__}: {error}")
 
 
 def match(value: Any) -> HandRecord:

@@ -13,7 +13,7 @@ from sqlalchemy.exc import IntegrityError
 from bothost.imports import botzone, json_lines
 from bothost.imports.files import UnreadableFile
 from bothost.imports.rebuild import Origin, play, rows, seated
-from bothost.imports.record import BadRecord, Found, HandRecord, Records
+from bothost.imports.record import BadRecord, HandRecord, ReadRecord, Records
 from bothost.store.models import TABLE_OF, games
 from bothost.store.records import IMPORT_HOST, Record
 from bothost.store.store import Store
@@ -84,7 +84,7 @@ def _known(store: Store, lobby: str) -> set[str]:
         return set(connection.execute(query).scalars())
 
 
-def _take(store: Store | None, found: Found, origin: Origin, report: Report, known: set[str]) -> None:
+def _take(store: Store | None, found: ReadRecord, origin: Origin, report: Report, known: set[str]) -> None:
     """Import one record. Raises BadRecord."""
     record = found.record
     if record is None:

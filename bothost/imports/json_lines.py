@@ -10,14 +10,14 @@ import msgspec
 from msgspec import Meta
 
 from bothost.imports.files import lines
-from bothost.imports.record import Found, HandRecord, Json, Records
+from bothost.imports.record import HandRecord, Json, ReadRecord, Records
 from bothost.messages import PlayerInfo
 
 Seat = Annotated[int, Meta(ge=0, le=15)]
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
 
 
-class _Player(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _PlayerOfRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     player: Name
     name: Annotated[str, Meta(max_length=200)] = ""
     bot: bool | None = None
@@ -28,7 +28,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     game: Name
     rules: Json = {}
-    players: Annotated[tuple[_Player | Name | None, ...], Meta(max_length=16)] = ()
+    players: Annotated[tuple[_PlayerOfRecord | Name | None, ...], Meta(max_length=16)] = ()
     """One per seat: an id, an object, or null."""
     deal: Json | None = None
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] | None = None
@@ -47,9 +47,9 @@ def read(path: Path) -> Records:
     """Yield the hands of a file."""
     for number, text in lines(path):
         try:
-            yield Found(number, _record(_decode(text)))
+            yield ReadRecord(number, _record(_decode(text)))
         except (msgspec.MsgspecError, RecursionError, ValueError) as error:
-            yield Found(number, None, str(error))
+            yield ReadRecord(number, None, str(error))
 
 
 def _record(line: Line) -> HandRecord:
@@ -72,7 +72,7 @@ def _record(line: Line) -> HandRecord:
     )
 
 
-def _info(seat: int, who: _Player | str) -> PlayerInfo:
+def _info(seat: int, who: _PlayerOfRecord | str) -> PlayerInfo:
     if isinstance(who, str):
         return PlayerInfo(who, seat, who)
     return PlayerInfo(who.player, seat, who.name or who.player, who.bot)

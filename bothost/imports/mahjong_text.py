@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 
 from bothost import rules
 from bothost.imports.mahjong_wall import BOTZONE, Tiles, wall_of
-from bothost.imports.record import BadRecord, Found, HandRecord, Json, Records, act, claiming
+from bothost.imports.record import BadRecord, HandRecord, Json, ReadRecord, Records, act, claiming
 from bothost.lobbies.botzone.mahjong import WINDS
 from bothost.rules.game import State
 
@@ -27,9 +27,9 @@ def read(lines: Iterable[Line]) -> Records:
     """Yield the matches."""
     for number, match in _matches(lines):
         try:
-            yield Found(number, _record(match))
+            yield ReadRecord(number, _record(match))
         except (BadRecord, ValueError, IndexError) as error:
-            yield Found(number, None, str(error))
+            yield ReadRecord(number, None, str(error))
 
 
 def _matches(lines: Iterable[Line]) -> Iterator[tuple[int, list[Line]]]:

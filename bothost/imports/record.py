@@ -65,7 +65,7 @@ class HandRecord(msgspec.Struct, frozen=True, kw_only=True):
         return hashlib.blake2b(text, digest_size=16).hexdigest()
 
 
-class Found(msgspec.Struct, frozen=True):
+class ReadRecord(msgspec.Struct, frozen=True):
     """A record with its line number."""
 
     line: int
@@ -75,4 +75,4 @@ class Found(msgspec.Struct, frozen=True):
     """Why there is no record."""
 
 
-Records = Iterator[Found]
+Records = Iterator[ReadRecord]

@@ -137,7 +137,7 @@ def _damaged(path: Path, error: Exception) -> StoreError:
     return StoreError(f"{path} cannot be read: {error}", advice="remove the dataset's folder to create it again")
 
 
-class _Hand(NamedTuple):
+class _HandRows(NamedTuple):
     """What the rows of one hand share."""
 
     key: tuple[str, int]
@@ -165,13 +165,13 @@ class _Rows:
         self.has_policy = batch["policy"].is_valid().to_pylist()
         self.has_values = batch["action_values"].is_valid().to_pylist()
 
-    def hands(self) -> Iterator[tuple[_Hand, int, int]]:
+    def hands(self) -> Iterator[tuple[_HandRows, int, int]]:
         """The hands in this batch, each with its range of rows. A hand may continue in the next batch."""
         keys = list(zip(self.game_ids, self.seats, strict=True))
         begins = [row for row, key in enumerate(keys) if row == 0 or key != keys[row - 1]]
         for begin, end in pairwise([*begins, len(keys)]):
             name, rules, split, scores = (self.batch[c][begin].as_py() for c in ("game", "rules", "split", "scores"))
-            yield _Hand(keys[begin], (name, rules), split, scores), begin, end
+            yield _HandRows(keys[begin], (name, rules), split, scores), begin, end
 
 
 class _Lists:

@@ -31,7 +31,7 @@ class SlowOptions(Options, frozen=True, forbid_unknown_fields=True):
     seconds: float = 1.2
 
 
-class _Player(Player):
+class _MisbehavingPlayer(Player):
     def __init__(self, strategy: Misbehaving) -> None:
         self.strategy = strategy
         self.decisions = 0
@@ -51,7 +51,7 @@ class Misbehaving(Strategy):
     execution: ClassVar[Execution] = "thread"
 
     def player(self, table: Table) -> Player:
-        return _Player(self)
+        return _MisbehavingPlayer(self)
 
     def misbehave(self, view: View, legal: ActionArray, good: Decision) -> Any:
         """What ``decide`` returns instead of a good decision. The default is the good decision."""
@@ -84,7 +84,7 @@ class SlowQuick(Misbehaving):
         return _SlowQuickPlayer(self)
 
 
-class _SlowQuickPlayer(_Player):
+class _SlowQuickPlayer(_MisbehavingPlayer):
     def quick(self, view: View, legal: ActionArray) -> Decision:
         time.sleep(0.02)
         return Decision(action=int(legal[0]))
@@ -147,7 +147,7 @@ class CrashOnClose(Misbehaving):
     name = "misbehaving-close"
 
     def player(self, table: Table) -> Player:
-        player = _Player(self)
+        player = _MisbehavingPlayer(self)
         player.close = self.fail  # type: ignore[method-assign]
         return player
 

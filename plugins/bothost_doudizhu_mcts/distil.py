@@ -61,7 +61,7 @@ def bits(packed: Tensor, *shape: int) -> Tensor:
     return flat.float().view(-1, *shape)
 
 
-class Lessons:
+class TeacherPositions:
     """Positions for each step. The steps share chunks, and no position is used twice."""
 
     def __init__(self, make: Callable[[int], Chunk], options: Options) -> None:
@@ -70,7 +70,7 @@ class Lessons:
         self._made: tuple[int, Chunk] | None = None
 
     @classmethod
-    def of(cls, teacher: Evaluator, positions: int, seed: int) -> Lessons:
+    def of(cls, teacher: Evaluator, positions: int, seed: int) -> TeacherPositions:
         """So many positions of a teacher for each step. They depend on the seed and the step's number only."""
         options = Options(batch=positions, chunk=STEPS * positions)
         return cls(Source(teacher, options, seed).chunk, options)
@@ -122,7 +122,7 @@ class Distillation(SteppedTraining):
         self.teacher = run.evaluators["teacher"]
         source = Source(self.teacher, options, HELD_OUT_SEED + run.seed)
         self.held_out = source.chunk(0, options.measured, every_move=True)
-        self.lessons: Lessons
+        self.teacher_positions: TeacherPositions
 
     def part_of_work(self) -> float:
         return self.progress.samples / self.options.positions if self.options.positions else 0.0
@@ -133,7 +133,7 @@ class Distillation(SteppedTraining):
         return not self.options.start and self.part_done() < self.options.shared
 
     def loss(self) -> tuple[Tensor, Tensor, int]:
-        batch = self.lessons.batch(self.progress.iteration, shared=self.shared)
+        batch = self.teacher_positions.batch(self.progress.iteration, shared=self.shared)
         return *loss(self.net, batch, self.options), self.options.batch
 
     def step(self, part_done: float) -> float:
@@ -150,7 +150,7 @@ class Distillation(SteppedTraining):
         options, progress = self.options, self.progress
         first = progress.iteration // (options.chunk // options.batch)
         with closing(chunks(self.teacher, options, self.run.seed, first)) as made:
-            self.lessons = Lessons(lambda _: next(made), options)
+            self.teacher_positions = TeacherPositions(lambda _: next(made), options)
             final = self.make_steps(options.checkpoint_every, report)[-1]
         figures = {
             "steps": progress.iteration,

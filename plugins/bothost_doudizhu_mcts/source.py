@@ -128,12 +128,12 @@ class Source:
                     hands[i] = self._deal(rng)
         return [(views[i], legal[i], values[i]) for i in rng.permutation(len(views))[:count]]
 
-    def _deal(self, rng: np.random.Generator) -> _Hand:
+    def _deal(self, rng: np.random.Generator) -> _TaughtHand:
         seats = rng.random(self.game.num_seats) < self.options.rule_seats
-        return _Hand(self.game.new_state(int(rng.integers(2**63))), seats)
+        return _TaughtHand(self.game.new_state(int(rng.integers(2**63))), seats)
 
     def _move(
-        self, hand: _Hand, view: View, legal: ActionArray, values: FloatArray | None, rng: np.random.Generator
+        self, hand: _TaughtHand, view: View, legal: ActionArray, values: FloatArray | None, rng: np.random.Generator
     ) -> int:
         if values is None:
             return int(legal[0])
@@ -163,7 +163,7 @@ class Source:
         return np.concatenate([best, rng.permutation(rest)[: self.options.others]])
 
 
-class _Hand(NamedTuple):
+class _TaughtHand(NamedTuple):
     state: State
     rule: npt.NDArray[np.bool_]
     """Seats that the rule player plays."""

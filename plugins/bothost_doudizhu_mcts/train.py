@@ -121,7 +121,7 @@ class Fit(SteppedTraining):
             self.found, options.positions, options.candidates, options.half_visits, options.held_out, run.seed
         )
         self.held_out = HeldOut(self.found, self.samples, options.measured)
-        self.lessons = distil.Lessons.of(teacher, options.rehearsed, run.seed) if teacher else None
+        self.teacher_positions = distil.TeacherPositions.of(teacher, options.rehearsed, run.seed) if teacher else None
 
     def part_of_work(self) -> float:
         epochs = self.options.epochs
@@ -130,9 +130,9 @@ class Fit(SteppedTraining):
     def loss(self) -> tuple[Tensor, Tensor, int]:
         batch = self.samples.batch(self.progress.iteration)
         loss, l1 = loss_of(self.net, batch, self.options)
-        if self.lessons is not None:
-            lesson = self.lessons.batch(self.progress.iteration)
-            loss = loss + distil.loss(self.net, lesson, self.lessons.options)[0]
+        if self.teacher_positions is not None:
+            lesson = self.teacher_positions.batch(self.progress.iteration)
+            loss = loss + distil.loss(self.net, lesson, self.teacher_positions.options)[0]
         return loss, l1, len(batch.values)
 
     def measure(self) -> dict[str, float]:

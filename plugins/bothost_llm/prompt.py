@@ -28,7 +28,7 @@ MOST_BRACES = 20
 """How many opening braces, from the end of a text, may be the beginning of the answer."""
 
 
-class Answer(msgspec.Struct, frozen=True):
+class Reply(msgspec.Struct, frozen=True):
     """What the model must answer."""
 
     action: str
@@ -82,14 +82,14 @@ def response_format(structured: str) -> Json | None:
     return {"type": "json_schema", "json_schema": {"name": "decision", "strict": True, "schema": schema}}
 
 
-def _last_answer(text: str) -> Answer | None:
+def _last_answer(text: str) -> Reply | None:
     """The last decision in a text. Models wrap JSON in a code fence, and some think aloud before, in braces, too."""
     start = end = text.rfind("}") + 1
     for _ in range(MOST_BRACES):
         if (start := text.rfind("{", 0, start)) < 0:
             break
         with contextlib.suppress(ValueError, RecursionError):
-            return msgspec.json.decode(text[start:end], type=Answer)
+            return msgspec.json.decode(text[start:end], type=Reply)
     return None
 
 

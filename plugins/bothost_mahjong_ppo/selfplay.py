@@ -77,7 +77,7 @@ def _simple(state: State, seat: int, rng: np.random.Generator) -> int:
 SCRIPTED: dict[str, Scripted] = {"random": _random, "rule": _rule, "simple": _simple}
 
 
-class Hand:
+class SelfPlayHand:
     """A running hand."""
 
     def __init__(self, state: State, learner: int, opponents: Opponents) -> None:
@@ -155,7 +155,7 @@ class _Memory:
         self.size += len(legal)
         return range(self.size - len(legal), self.size)
 
-    def batch(self, hands: Sequence[Hand], options: PpoOptions) -> Batch:
+    def batch(self, hands: Sequence[SelfPlayHand], options: PpoOptions) -> Batch:
         """The samples in the order of play, with advantages and targets."""
         values = np.concatenate([choice.values for choice in self.choices])
         advantages, returns = np.empty_like(values), np.empty_like(values)
@@ -187,18 +187,18 @@ class _Memory:
         return Batch(*(torch.from_numpy(field) for field in fields))
 
 
-Group = Sequence[tuple[Hand, int]]
+Group = Sequence[tuple[SelfPlayHand, int]]
 """Hands with the seat that is asked."""
 Decide = Callable[[Group], Sequence[int]]
 """The learner's actions in a group."""
 
 
-def new_hands(game: Game, opponents: Opponents, hands: int, seed: int) -> list[Hand]:
+def new_hands(game: Game, opponents: Opponents, hands: int, seed: int) -> list[SelfPlayHand]:
     """Hands at their beginning."""
-    return [Hand(game.new_state((seed + i) % 2**63), i % 4, opponents) for i in range(hands)]
+    return [SelfPlayHand(game.new_state((seed + i) % 2**63), i % 4, opponents) for i in range(hands)]
 
 
-def play_out(table: Sequence[Hand], opponents: Opponents, decide: Decide, rng: np.random.Generator) -> Float:
+def play_out(table: Sequence[SelfPlayHand], opponents: Opponents, decide: Decide, rng: np.random.Generator) -> Float:
     """Play all hands at once to their ends. Returns the scores of the learner's seats, hand by hand."""
     running = list(table)
     while running:

@@ -57,7 +57,7 @@ class Learned(NamedTuple):
     """Of this process's hands."""
 
 
-class Worker(roles.Member):
+class RolloutWorker(roles.Member):
     """The role of a process: plays and learns."""
 
     def __init__(self, setup: Setup) -> None:
@@ -94,7 +94,7 @@ class SharedLearner(MahjongLearner):
     def __init__(self, options: Options, seed: int, processes: Processes) -> None:
         super().__init__(options, seed)
         setup = Setup(options, timeout_s=options.timeout_s)
-        self.trainers = Trainers(processes, Worker, setup, options.workers, self.model, self.optimizer)
+        self.trainers = Trainers(processes, RolloutWorker, setup, options.workers, self.model, self.optimizer)
 
     def iterate(self, iteration: Iteration) -> Outcome:
         """See ``Learner``. If a process died, repeat it from the same state."""

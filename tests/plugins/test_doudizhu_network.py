@@ -23,7 +23,7 @@ from bothost.training.publish import write_version
 from bothost_doudizhu_mcts import learn, records
 from bothost_doudizhu_mcts.collect import Options as CollectOptions
 from bothost_doudizhu_mcts.collect import SelfPlay
-from bothost_doudizhu_mcts.distil import STEPS, Distiller, Lessons, bits, loss, measure
+from bothost_doudizhu_mcts.distil import STEPS, Distiller, TeacherPositions, bits, loss, measure
 from bothost_doudizhu_mcts.encode import ROLES, encode, roles, supports
 from bothost_doudizhu_mcts.measure import HeldOut
 from bothost_doudizhu_mcts.model import Candidates, Networks, RoleNet, graphs
@@ -292,7 +292,7 @@ def test_a_fit_with_a_teacher_also_learns_its_values(folder, tmp_path):
 def test_what_is_rehearsed_depends_on_the_step_alone():
     torch.manual_seed(1)
     net, teacher = Networks(), RuleValues(NoOptions())
-    one, other = (Lessons.of(teacher, 4, seed=2) for _ in range(2))
+    one, other = (TeacherPositions.of(teacher, 4, seed=2) for _ in range(2))
     losses = {step: loss(net, one.batch(step), one.options)[0].item() for step in (0, 3, STEPS, STEPS + 3)}
     assert all(loss(net, other.batch(step), other.options)[0].item() == losses[step] for step in (STEPS + 3, 3))
     assert len(set(losses.values())) == len(losses)

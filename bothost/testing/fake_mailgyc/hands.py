@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from bothost import rules
 from bothost.lobbies.mailgyc import protocol as wire
 from bothost.rules import doudizhu
-from bothost.testing.fake_mailgyc.parts import OVER, Player, Room, Traps
+from bothost.testing.fake_mailgyc.parts import OVER, FakePlayer, Room, Traps
 
 
 class Lobby(Protocol):
@@ -20,11 +20,11 @@ class Lobby(Protocol):
     traps: Traps
     rooms: dict[int, Room]
 
-    def sit(self, player: Player, room: Room) -> None: ...
-    def remove(self, player: Player, room: Room) -> None: ...
-    def say(self, player: Player, code: int, /, **body: Any) -> None: ...
+    def sit(self, player: FakePlayer, room: Room) -> None: ...
+    def remove(self, player: FakePlayer, room: Room) -> None: ...
+    def say(self, player: FakePlayer, code: int, /, **body: Any) -> None: ...
     def broadcast(self, room: Room, code: int, /, **body: Any) -> None: ...
-    def fail(self, player: Player, reason: str) -> None: ...
+    def fail(self, player: FakePlayer, reason: str) -> None: ...
     def later(self, after_s: float, call: Callable[..., object], *args: object) -> asyncio.TimerHandle: ...
 
 
@@ -46,11 +46,11 @@ class Hands:
         while None in room.seats:
             place = room.seats.index(None)
             uid = 10_000 + 3 * room.number + place
-            robot = Player(uid, f"IDIOT-{place}", robot=True, room=room, state=wire.WAITING)
+            robot = FakePlayer(uid, f"IDIOT-{place}", robot=True, room=room, state=wire.WAITING)
             self._lobby.sit(robot, room)
             self.ready(robot, room, 1)
 
-    def ready(self, player: Player, room: Room, ready: int) -> None:
+    def ready(self, player: FakePlayer, room: Room, ready: int) -> None:
         player.ready = ready
         self._lobby.broadcast(room, wire.READY_CHANGED, uid=player.uid, ready=ready)
         if len(room.players) == 3 and all(each.ready for each in room.players):
@@ -81,7 +81,7 @@ class Hands:
         for room in self._lobby.rooms.values():
             self._robot_turn(room)
 
-    def _robot_moves(self, room: Room, robot: Player) -> None:
+    def _robot_moves(self, room: Room, robot: FakePlayer) -> None:
         seat = room.truth.to_act[0]
         action = self.game.notation(int(self._lobby.rng.choice(list(room.truth.legal(seat)))))
         if robot.state == wire.CALLING:
@@ -90,7 +90,7 @@ class Hands:
             body = {"pokers": [] if action == "pass" else wire.pick(robot.cards, action)}
         self.move(room, robot, "", body)
 
-    def move(self, room: Room, player: Player, text: str, body: dict[str, Any]) -> None:
+    def move(self, room: Room, player: FakePlayer, text: str, body: dict[str, Any]) -> None:
         """A move of the player whose turn it is."""
         seat = room.truth.to_act[0]
         calling = player.state == wire.CALLING
@@ -123,7 +123,7 @@ class Hands:
         took = next(action for name, action in legal.items() if name != "bid0")
         return (took if body["rob"] == 1 else legal["bid0"]), ""
 
-    def _shot(self, room: Room, seat: int, player: Player, body: dict[str, Any]) -> tuple[int | None, str]:
+    def _shot(self, room: Room, seat: int, player: FakePlayer, body: dict[str, Any]) -> tuple[int | None, str]:
         cards = body.get("pokers") or []
         legal = {int(action) for action in room.truth.legal(seat)}
         if not cards:
@@ -136,7 +136,7 @@ class Hands:
         fitting = [action for action in readings if action in legal]
         return (fitting[0], "") if fitting else (None, "Poker small than last shot")
 
-    def _tell_call(self, room: Room, player: Player, rob: int) -> None:
+    def _tell_call(self, room: Room, player: FakePlayer, rob: int) -> None:
         player.rob = rob
         room.multiple *= 2 if rob == 1 else 1
         position = room.truth.view(0).to_json()
@@ -152,7 +152,7 @@ class Hands:
             result |= {"landlord": landlord.uid, "pokers": room.bottom}
         self._lobby.broadcast(room, wire.CALLED, **result)
 
-    def _tell_shot(self, room: Room, seat: int, player: Player, cards: list[int]) -> None:
+    def _tell_shot(self, room: Room, seat: int, player: FakePlayer, cards: list[int]) -> None:
         if cards:
             room.last = (seat, cards)
             player.cards = [card for card in player.cards if card not in cards]
@@ -183,6 +183,6 @@ class Hands:
             elif player.robot:
                 self._lobby.later(0.01, self._robot_ready, player, room)
 
-    def _robot_ready(self, player: Player, room: Room) -> None:
+    def _robot_ready(self, player: FakePlayer, room: Room) -> None:
         if player in room.players:
             self.ready(player, room, 1)

@@ -34,7 +34,7 @@ NOISE = ("", "[", "null", '[9001,{"fireworks":1}]', '[3002,{"uid":"x"}]', '{"a":
 
 
 @dataclass(eq=False)
-class Player:
+class FakePlayer:
     """A player. The server remembers everyone who ever logged in."""
 
     uid: int
@@ -61,7 +61,7 @@ class Room:
 
     number: int
     level: int
-    seats: list[Player | None] = field(default_factory=lambda: [None, None, None])
+    seats: list[FakePlayer | None] = field(default_factory=lambda: [None, None, None])
     filled: bool = False
     """Whether all seats were ever taken. From then on only who asks for its number gets a seat."""
     truth: Any = None
@@ -73,7 +73,7 @@ class Room:
     """Seat and cards of the last play."""
 
     @property
-    def players(self) -> list[Player]:
+    def players(self) -> list[FakePlayer]:
         return [player for player in self.seats if player is not None]
 
     @property
@@ -81,12 +81,12 @@ class Room:
         return next((player.state for player in self.players if not player.left), INIT)
 
     @property
-    def mover(self) -> Player | None:
+    def mover(self) -> FakePlayer | None:
         """Whose turn it is. None: of no player, or of one who left for another room, so that nothing happens."""
         playing = any(player.state in (wire.CALLING, wire.PLAYING) for player in self.players)
         return self.seats[self.truth.to_act[0]] if playing and self.truth.to_act else None
 
-    def picture(self, viewer: Player) -> dict[str, Any]:
+    def picture(self, viewer: FakePlayer) -> dict[str, Any]:
         """Frame 1006 for one player: the other hands are zeros."""
         playing = self.state == wire.PLAYING
         landlord = self.seats[self.truth.view(0).to_json()["landlord"]] if playing else None

@@ -22,7 +22,7 @@ from starlette.websockets import WebSocket
 
 from bothost.lobbies.mailgyc import protocol as wire
 from bothost.testing.fake_mailgyc.hands import Hands
-from bothost.testing.fake_mailgyc.parts import INIT, NOISE, Player, Room, Traps
+from bothost.testing.fake_mailgyc.parts import INIT, NOISE, FakePlayer, Room, Traps
 from bothost.testing.fake_server import FakeServer, Line
 
 SECRET = "2|1:0|planted-cookie-secret"
@@ -36,7 +36,7 @@ class MailgycFake(FakeServer):
         self.traps = traps or Traps()
         self.play = Hands(self)
         self.robots_after_s = robots_after_s
-        self.players: dict[str, Player] = {}
+        self.players: dict[str, FakePlayer] = {}
         """By name, in the order of their first login."""
         self.rooms: dict[int, Room] = {}
         self.frames: list[tuple[int, str, str]] = []
@@ -55,7 +55,7 @@ class MailgycFake(FakeServer):
     async def _login(self, request: Request) -> Response:
         name = (await request.json())["name"]
         self.logins += 1
-        player = self.players.setdefault(name, Player(len(self.players) + 2, name))
+        player = self.players.setdefault(name, FakePlayer(len(self.players) + 2, name))
         room = -1 if player.room is None else player.room.number
         answer = {"uid": player.uid, "name": name, "sex": 1, "avatar": "", "room": room}
         answer |= {"rooms": self.counts(), "token": "planted-jwt"}
@@ -75,12 +75,12 @@ class MailgycFake(FakeServer):
         """When any socket of a player ends, the player counts as gone, also on another socket."""
         self.later(self.traps.notices_after_s, self._leave, self._player(line))
 
-    def _player(self, line: Line) -> Player:
+    def _player(self, line: Line) -> FakePlayer:
         return next(player for player in self.players.values() if player.uid == line.user)
 
     # ------------------------------------------------------------------------------------------------------- telling
 
-    def say(self, player: Player, code: int, /, **body: Any) -> None:
+    def say(self, player: FakePlayer, code: int, /, **body: Any) -> None:
         """Send a frame to a player, even to one who left."""
         if player.line is None:
             return
@@ -101,7 +101,7 @@ class MailgycFake(FakeServer):
             if not player.left:
                 self.say(player, wire.JOINED, **room.picture(player))
 
-    def fail(self, player: Player, reason: str) -> None:
+    def fail(self, player: FakePlayer, reason: str) -> None:
         self.errors.append(reason)
         self.say(player, wire.FAILURE, reason=reason)
 
@@ -139,7 +139,7 @@ class MailgycFake(FakeServer):
         elif player.room is not None:
             self.play.ready(player, player.room, int(body["ready"]))
 
-    def _returns(self, player: Player, code: int, body: dict[str, Any]) -> bool:
+    def _returns(self, player: FakePlayer, code: int, body: dict[str, Any]) -> bool:
         """A message of a player who left. Returns whether it is dealt with: all are ignored but the wish for a room."""
         if code != wire.JOIN:
             return True
@@ -169,7 +169,7 @@ class MailgycFake(FakeServer):
         room = self.rooms[self._numbers] = Room(self._numbers, level)
         return room
 
-    def _join(self, player: Player, body: dict[str, Any]) -> None:
+    def _join(self, player: FakePlayer, body: dict[str, Any]) -> None:
         room = self._find(body)
         player.state = wire.WAITING  # even if there is no free seat
         if None not in room.seats:
@@ -179,18 +179,18 @@ class MailgycFake(FakeServer):
         if room.level == 1:
             self.later(self.robots_after_s, self.play.fill_with_robots, room)
 
-    def sit(self, player: Player, room: Room) -> None:
+    def sit(self, player: FakePlayer, room: Room) -> None:
         room.seats[room.seats.index(None)] = player
         room.filled |= None not in room.seats
         self.show(room)
 
-    def _leave(self, player: Player) -> None:
+    def _leave(self, player: FakePlayer) -> None:
         """The seat stays taken until the hand ends, or until the player asks for another."""
         player.left = 1
         if player.room is not None:
             self.broadcast(player.room, wire.LEFT, uid=player.uid)
 
-    def remove(self, player: Player, room: Room) -> None:
+    def remove(self, player: FakePlayer, room: Room) -> None:
         if player in room.players:
             room.seats[room.seats.index(player)] = None
         if not room.players:
