@@ -18,9 +18,10 @@ except ImportError as error:
 
 from bothost.envs.actions import ActionSet
 from bothost.envs.batch import BatchEnv, BatchPolicy
+from bothost.envs.order import ResetNeeded
 from bothost.envs.seat import SeatEnv
 from bothost.envs.turn import TurnEnv
 
 del _gymnasium, _pettingzoo
 
-__all__ = ["ActionSet", "BatchEnv", "BatchPolicy", "SeatEnv", "TurnEnv"]
+__all__ = ["ActionSet", "BatchEnv", "BatchPolicy", "ResetNeeded", "SeatEnv", "TurnEnv"]

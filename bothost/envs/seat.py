@@ -11,6 +11,7 @@ import numpy as np
 from gymnasium import spaces
 
 from bothost.envs.actions import ActionSet, MaskArray, Numbering, block_of, box_of, game_of
+from bothost.envs.order import ResetNeeded
 from bothost.errors import PluginError, UsageError
 from bothost.plugins import Plugins
 from bothost.rules import FloatArray, Game, State, View
@@ -96,7 +97,7 @@ class SeatEnv(gymnasium.Env[FloatArray, int]):
     def step(self, action: int) -> tuple[FloatArray, float, bool, bool, dict[str, Any]]:
         hand = self._playing()
         if hand.state.terminal or hand.abandoned:
-            raise UsageError("the hand is over", advice="call reset() first")
+            raise ResetNeeded("the hand is over")
         try:
             chosen = self.action_set.action(int(action), self.view.legal())
         except ValueError:
@@ -134,7 +135,7 @@ class SeatEnv(gymnasium.Env[FloatArray, int]):
 
     def _playing(self) -> _Hand:
         if self._hand is None:
-            raise UsageError("no hand was dealt yet", advice="call reset() first")
+            raise ResetNeeded("no hand was dealt yet")
         return self._hand
 
     def _close_hand(self) -> None:

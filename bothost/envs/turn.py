@@ -10,6 +10,7 @@ from gymnasium.utils import seeding
 from pettingzoo import AECEnv
 
 from bothost.envs.actions import ActionSet, MaskArray, Numbering, block_of, box_of, game_of
+from bothost.envs.order import ResetNeeded
 from bothost.rules import FloatArray, Game, State, View
 
 
@@ -21,7 +22,8 @@ class TurnEnv(AECEnv):  # type: ignore[misc]  # pettingzoo has no types
 
     Simultaneous decisions, such as claims in mahjong, are asked one after another, lowest seat first. No agent sees the
     decisions of the others. ``step`` raises ValueError for an action that is not legal;
-    ``pettingzoo.utils.wrappers.TerminateIllegalWrapper`` ends the hand instead.
+    ``pettingzoo.utils.wrappers.TerminateIllegalWrapper`` ends the hand instead. ``step`` raises ResetNeeded before the
+    first ``reset`` and after the last step of a hand.
 
     ``game``: a game, or the name of one with its default rules. ``block``: the encoder block to observe; None:
     ``DEFAULT_BLOCKS``. ``actions``: see :class:`ActionSet`. Raises UsageError for what the game does not have.
@@ -74,14 +76,16 @@ class TurnEnv(AECEnv):  # type: ignore[misc]  # pettingzoo has no types
 
     def action_masks(self) -> MaskArray:
         """The mask of the agent that is asked, as sb3-contrib wants it."""
-        return self.action_set.mask(self.view(self.agent_selection).legal())
+        return self.action_set.mask(self.view(self._asked()).legal())
 
     def view(self, agent: str) -> View:
         """What the agent's seat may know."""
         return self._state.view(self.possible_agents.index(agent))
 
     def step(self, action: int | None) -> None:
-        agent = self.agent_selection
+        agent = self._asked()
+        if not self.agents:
+            raise ResetNeeded("the hand is over")
         if self.terminations[agent] or self.truncations[agent]:
             self._was_dead_step(action)
             return
@@ -102,10 +106,15 @@ class TurnEnv(AECEnv):  # type: ignore[misc]  # pettingzoo has no types
         """With ``render_mode="ansi"``: the events that the asked seat received, one a line."""
         if self.render_mode != "ansi":
             return None
-        return "\n".join(self._state.events(self.possible_agents.index(self.agent_selection)))
+        return "\n".join(self._state.events(self.possible_agents.index(self._asked())))
 
     def close(self) -> None:
         return None
+
+    def _asked(self) -> str:
+        if not hasattr(self, "agent_selection"):
+            raise ResetNeeded("no hand was dealt yet")
+        return str(self.agent_selection)
 
     def _select(self) -> None:
         """The lowest seat that may act; after the end seat 0, as all agents step once more."""

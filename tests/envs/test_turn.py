@@ -4,6 +4,7 @@ import subprocess
 import sys
 import warnings
 
+import gymnasium
 import numpy as np
 import pytest
 from pettingzoo.test import api_test, parallel_api_test, seed_test
@@ -136,6 +137,24 @@ def test_an_abstract_action_takes_the_lowest_legal_kickers():
 def test_errors_say_what_the_game_lacks(options, message):
     with pytest.raises(UsageError, match=message):
         TurnEnv(**options)
+
+
+@pytest.mark.parametrize("call", [lambda env: env.step(0), TurnEnv.action_masks, TurnEnv.render])
+def test_without_a_hand_reset_is_needed(call):
+    env = TurnEnv("pairing", render_mode="ansi")
+    with pytest.raises(gymnasium.error.ResetNeeded, match="no hand was dealt yet") as caught:
+        call(env)
+    assert isinstance(caught.value, UsageError) and caught.value.advice == "call reset() first"
+
+
+def test_after_the_last_step_of_a_hand_reset_is_needed():
+    env = TurnEnv("pairing", render_mode="ansi")
+    play(env, seed=1)
+    while env.agents:
+        env.step(None)
+    with pytest.raises(gymnasium.error.ResetNeeded, match="the hand is over"):
+        env.step(0)
+    assert env.render(), "the hand can still be looked at"
 
 
 def test_rendering_shows_what_the_asked_seat_received():
