@@ -95,7 +95,7 @@ def _failed(name: str, error: BothostError) -> Iterator[Check]:
 
 def _python() -> Check:
     detail = f"{'.'.join(map(str, sys.version_info[:3]))} in {sys.prefix}"
-    if not interpreter_is_slow(_mapped_files(), sysconfig.get_config_var("PY_CFLAGS_NODIST") or ""):
+    if not interpreter_is_slow(mapped_files(), sysconfig.get_config_var("PY_CFLAGS_NODIST") or ""):
         return Check("python", "ok", detail)
     detail += ", built --enable-shared without -fno-semantic-interposition, which makes Python slower"
     return Check("python", "warning", detail, "make the venv with another interpreter (docs/guide/deploy.md, Install)")
@@ -109,7 +109,8 @@ def interpreter_is_slow(mapped: str, flags: str) -> bool:
     return "libpython3" in mapped and "-fno-semantic-interposition" not in flags
 
 
-def _mapped_files() -> str:
+def mapped_files() -> str:
+    """The files that this process has in its memory; "" where the system does not say."""
     try:
         return Path("/proc/self/maps").read_text()
     except OSError:  # not Linux

@@ -81,7 +81,7 @@ def command(
         folder = settings.host.data_dir / "retrain"
         if watch:
             return watch_log(tools, asked, folder, after or AFTER, minute, match, elsewhere, as_json=as_json)
-        result = once(tools, request, out or _folder(folder, request, promotes=promote), match, elsewhere)
+        result = once(tools, request, out or job_folder(folder, request, promotes=promote), match, elsewhere)
     output.emit(result, as_json, _text(result))
 
 
@@ -166,7 +166,7 @@ def watch_log(
             count, last_us = new_decisions(tools.store, request)
             begun = resumes and interrupted(folder, request, promotes=promote is not None) is not None
             if begun or (count >= after and due(last_us, minute, time.time())):
-                out = _folder(folder, request, promotes=promote is not None, failed=not resumes)
+                out = job_folder(folder, request, promotes=promote is not None, failed=not resumes)
                 result = once(tools, request, out, promote, elsewhere)
                 output.emit(result, as_json, _text(result))
         except LeaseHeld:
@@ -197,7 +197,7 @@ def _minute(text: str | None) -> int | None:
     return when.hour * 60 + when.minute
 
 
-def _folder(folder: Path, request: Request, *, promotes: bool = False, failed: bool = False) -> Path:
+def job_folder(folder: Path, request: Request, *, promotes: bool = False, failed: bool = False) -> Path:
     """The folder of an interrupted job with the same request, otherwise a new one.
 
     ``failed``: the interrupted job failed, and a training would fail again.

@@ -40,7 +40,7 @@ class Plans:
         self._after = quarantine_after
         self._quarantine_s = quarantine_s
         self._clock = clock
-        self._reported: dict[str, float] = {}
+        self.reported: dict[str, float] = {}
         """Unavailable addresses, and when they were last reported. Each new table tries them again."""
         self._recent: dict[tuple[str, str], tuple[float, Loaded, Mapping[str, Any]]] = {}
         self._loaded: dict[tuple[Any, ...], Loaded] = {}
@@ -174,10 +174,10 @@ class Plans:
 
     def _report(self, address: str, error: str, advice: str) -> None:
         now = self._clock()
-        if now - self._reported.get(address, -REPORT_EVERY_S) >= REPORT_EVERY_S:
-            if len(self._reported) > MOST_ADDRESSES:
-                self._reported.clear()
-            self._reported[address] = now
+        if now - self.reported.get(address, -REPORT_EVERY_S) >= REPORT_EVERY_S:
+            if len(self.reported) > MOST_ADDRESSES:
+                self.reported.clear()
+            self.reported[address] = now
             _log.error("strategy_unavailable", strategy=address, error=error, advice=advice)
 
 

@@ -33,7 +33,7 @@ class Session:
             raise ModelError(message, advice=f"use a model that was trained for {model.strategy}")
         weights.verify(Path(model.path), model.files)
         self.model = model
-        self._session = _open(Path(model.path) / file)
+        self._session = open_session(Path(model.path) / file)
         self._outputs: list[str] = [output.name for output in self._session.get_outputs()]
 
     @property
@@ -63,7 +63,8 @@ class Session:
             raise ValueError(f"{self.model.strategy}:{self.model.version}: {error}") from error
 
 
-def _open(path: Path) -> Any:
+def open_session(path: Path) -> Any:
+    """ONNX Runtime's session of a model: one thread, and no memory is kept between batches."""
     import onnxruntime  # takes 0.3 s, so only strategies with a network import it
 
     options = onnxruntime.SessionOptions()

@@ -42,7 +42,7 @@ class Trainee:
         for path in (config, task.folder / DATASET):
             if not path.exists():
                 advice = "keep config.toml and data_dir on storage that all nodes have under the same path"
-                raise UsageError(f"{_node()} does not see {path}", advice=advice)
+                raise UsageError(f"{node_name()} does not see {path}", advice=advice)
         settings = load(config)
         plugins = Plugins.load(settings.host.plugins_dir)
         return learn(plugins, partial(Store.open, settings.store), task, self._report)
@@ -137,7 +137,8 @@ def learn_on_ray(address: str, config: Path, cores: int, task: RetrainTask, repo
             ray.shutdown()
 
 
-def _node() -> str:
+def node_name() -> str:
+    """This machine, as errors name it."""
     import ray
 
     return f"node {ray.util.get_node_ip_address()}"  # type: ignore[no-untyped-call]

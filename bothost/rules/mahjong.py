@@ -199,12 +199,13 @@ def branches(
     """
     own = native_state(state, "mahjong")
     return _native.mahjong_branches(
-        own, seat, np.asarray(actions, np.int64), acceptance_weighted, draws, _luck_weights()
+        own, seat, np.asarray(actions, np.int64), acceptance_weighted, draws, luck_weights()
     )
 
 
 @cache
-def _luck_weights() -> npt.NDArray[np.float32]:
+def luck_weights() -> npt.NDArray[np.float32]:
+    """Parameters of the network that estimates luck."""
     weights: npt.NDArray[np.float32] = np.load(LUCK_WEIGHTS, allow_pickle=False)
     return weights
 
@@ -220,7 +221,7 @@ def luck(state: State) -> npt.NDArray[np.float64]:
     Raises ValueError for rules with flowers and for a state that was sampled from a snapshot, TypeError for a state of
     another game. Source: Burch and others, "AIVAT", AAAI 2018. ``python -m experiments.mahjong_luck`` fits the network.
     """
-    return _native.mahjong_luck(native_state(state, "mahjong"), _luck_weights())
+    return _native.mahjong_luck(native_state(state, "mahjong"), luck_weights())
 
 
 def luck_inputs(state: State) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int8], npt.NDArray[np.int16]]:

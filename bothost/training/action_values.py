@@ -92,11 +92,12 @@ class NativeActionValues:
 
     def learned(self) -> None:
         """Follow a step of the optimizer. A network on another device is copied by the next ``load`` alone."""
-        if self._on_processor:
+        if self.on_processor:
             self.load()
 
     @property
-    def _on_processor(self) -> bool:
+    def on_processor(self) -> bool:
+        """Whether the network is on the processor, where native code computes it."""
         return self.net.trunk_table.device.type == "cpu"
 
     def evaluate(self, positions: Float, moves: Float, offsets: Offsets) -> Float:
@@ -111,7 +112,7 @@ class NativeActionValues:
         Their ``backward`` adds to ``grad`` of the network's parameters. It raises RuntimeError for all results but the
         newest.
         """
-        if not self._on_processor:
+        if not self.on_processor:
             values, representations = self.net(positions, moves, offsets.to(positions.device))
             return values, representations
         inputs = (positions.numpy(), moves.numpy(), offsets.numpy())

@@ -128,7 +128,7 @@ class Jobs:
                 async with asyncio.timeout(LONGEST_S):
                     for words in commands:
                         given = [str(folder / word) if isinstance(word, Path) else word for word in words]
-                        await self._command(job, [*given, "--config", str(file), "--json"])
+                        await self.run_command(job, [*given, "--config", str(file), "--json"])
             await job.note(state="done")
         except asyncio.CancelledError:
             await job.note(state="cancelled")
@@ -143,7 +143,7 @@ class Jobs:
             del self._tasks[job.id]
             shutil.rmtree(folder, ignore_errors=True)
 
-    async def _command(self, job: Job, words: Sequence[str]) -> None:
+    async def run_command(self, job: Job, words: Sequence[str]) -> None:
         """One command. It ends with this server, also if that is killed. Raises _Failed with what it complained of."""
         process = await asyncio.create_subprocess_exec(
             *contained([sys.executable, "-m", "bothost", *words]),

@@ -90,7 +90,8 @@ class Match:
         self.screens = Places(SCREENS, OPEN_ELSEWHERE)
         self._seen_at = time.monotonic()
         self._socket: Any = None
-        self._advisers: dict[str, Adviser] = {}
+        self.advisers: dict[str, Adviser] = {}
+        """Address → who gives its hints."""
         self._advising = asyncio.Lock()
 
     # ------------------------------------------------------------------------------------------------ for the browser
@@ -140,17 +141,17 @@ class Match:
         async with self._advising:
             seat = self.seat
             address = installed(self._site.plugins, seat.game, address)
-            if address not in self._advisers:
+            if address not in self.advisers:
                 await asyncio.to_thread(self._site.plugins.resolve, address)  # a level that is unknown gets no thread
             view = seat.view
             if view is None or seat.ask is None:
                 raise UsageError("there is nothing to decide now")
             if self.ended_at is not None:
                 raise UsageError("the game is over")
-            if address not in self._advisers:
+            if address not in self.advisers:
                 table = Table(lobby=LOBBY, table=seat.table, game=seat.game, seat=seat.seat, seed=0)
-                self._advisers[address] = Adviser(self._site, address, table)
-            return await self._advisers[address].hint(view)
+                self.advisers[address] = Adviser(self._site, address, table)
+            return await self.advisers[address].hint(view)
 
     # -------------------------------------------------------------------------------------------------- for Matches
 
@@ -176,7 +177,7 @@ class Match:
             self._socket = None
             self.seat.state, self.ended_at = "over", time.monotonic()
             await self._changes.note()
-            await asyncio.gather(*(adviser.aclose() for adviser in self._advisers.values()))
+            await asyncio.gather(*(adviser.aclose() for adviser in self.advisers.values()))
 
     async def _while(self, state: str, process: asyncio.subprocess.Process, within_s: float = math.inf) -> None:
         """Follow the table while the game is in this state. Raises TimeoutError where the bots do not play."""

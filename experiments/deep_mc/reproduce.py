@@ -110,7 +110,7 @@ class DeepMcReproduction(Reproduction):
             out, training = run.out / f"{kind.replace(' ', '-').replace('+', 'with')}-{seed}", trainings[kind]
             more = some_of(log.hands(seed, training), training) if log and training.expert == "logged" else None
             curves.setdefault(kind, []).append(_curve(training, out, seed, more))
-        reached = {kind: _reached(found) for kind, found in curves.items()}
+        reached = {kind: first_reached(found) for kind, found in curves.items()}
         plot_curves(curves, run.out / "win_rates.png")
         return Reproduced(
             figures={
@@ -118,7 +118,7 @@ class DeepMcReproduction(Reproduction):
                 "last": {kind: [curve[-1]["win_rate"] for curve in found] for kind, found in curves.items()},
                 "samples": {kind: [curve[-1]["samples"] for curve in found] for kind, found in curves.items()},
                 **{
-                    f"{unit}_of_{name}_over_plain": _ratios(reached, kind, unit)
+                    f"{unit}_of_{name}_over_plain": ratios(reached, kind, unit)
                     for name, kind in (("both", "+ both"), ("regularizer", "+ regularizer"))
                     for unit in ("samples", "minutes")
                 },
@@ -128,7 +128,7 @@ class DeepMcReproduction(Reproduction):
                 "expert": self.options.expert,
                 **(log.figures() if log else {}),
             },
-            tables=tuple(_table(curves, reached, unit) for unit in ("samples", "minutes")),
+            tables=tuple(table_of(curves, reached, unit) for unit in ("samples", "minutes")),
             plots=("win_rates.png",),
             notes=(
                 f"{self.options.seeds} trainings of each kind, {rounds} rounds each, measured every fifth; minutes are "
@@ -222,7 +222,7 @@ class Log:
         }
 
     def notes(self) -> tuple[str, ...]:
-        """The same in words."""
+        """These figures in words."""
         return (
             f"The expert is deep-mc:{self.player} in {self._count:,} hands against itself, which stand for a log. "
             f"Playing their {mean(self._decisions):,.0f} decisions ({mean(self._seconds):.0f} s of one core) does not "
@@ -242,7 +242,7 @@ def _smoothed(curve: Curve) -> list[float]:
     return [mean(rates[max(0, i - 2) : i + 1]) for i in range(len(rates))]
 
 
-def _reached(curves: Sequence[Curve]) -> dict[str, dict[str, list[float]]]:
+def first_reached(curves: Sequence[Curve]) -> dict[str, dict[str, list[float]]]:
     """By win rate in percent: samples and minutes of each training that reached it."""
     out = {}
     for target in TARGETS:
@@ -255,7 +255,7 @@ def _reached(curves: Sequence[Curve]) -> dict[str, dict[str, list[float]]]:
     return out
 
 
-def _ratios(reached: Mapping[str, Any], kind: str, unit: str) -> dict[str, float]:
+def ratios(reached: Mapping[str, Any], kind: str, unit: str) -> dict[str, float]:
     """A kind's need as a share of plain's, for win rates that all trainings of both reached."""
     out = {}
     for target in reached["plain"]:
@@ -265,7 +265,7 @@ def _ratios(reached: Mapping[str, Any], kind: str, unit: str) -> dict[str, float
     return out
 
 
-def _table(curves: Mapping[str, Sequence[Curve]], reached: Mapping[str, Any], unit: str) -> ResultTable:
+def table_of(curves: Mapping[str, Sequence[Curve]], reached: Mapping[str, Any], unit: str) -> ResultTable:
     form = ",.0f" if unit == "samples" else ".2f"
 
     def cell(kind: str, target: str) -> str:

@@ -388,7 +388,7 @@ def test_doctor_says_what_is_wrong_and_how_to_mend_it(run: Callable[..., tuple[i
 def test_doctor_knows_a_slow_interpreter(
     mapped: str, flags: str, slow: bool, run: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(doctor, "_mapped_files", lambda: mapped)
+    monkeypatch.setattr(doctor, "mapped_files", lambda: mapped)
     monkeypatch.setattr(doctor.sysconfig, "get_config_var", {"PY_CFLAGS_NODIST": flags}.get)
     run("init")
     check = json.loads(run("doctor", "--json")[1])["checks"][0]

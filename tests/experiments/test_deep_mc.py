@@ -15,7 +15,7 @@ from bothost_deep_mc import train
 from bothost_deep_mc.encode import FEATURES, NOW
 from bothost_deep_mc.measure import LARGE
 from bothost_deep_mc.model import seeded
-from experiments.deep_mc.reproduce import DeepMcReproduction, ExperimentOptions, Log, _ratios, _reached, _table
+from experiments.deep_mc.reproduce import DeepMcReproduction, ExperimentOptions, Log, first_reached, ratios, table_of
 from experiments.deep_mc.split_network import Monolithic, SplitNetworkComparison, SplitNetworkOptions
 
 TINY = {
@@ -157,24 +157,24 @@ def measured(*rates):
 
 
 def test_when_a_win_rate_was_reached():
-    found = _reached([measured(0.1, 0.6, 0.5, 0.5, 0.5), measured(0.0, 0.2, 0.3)])
+    found = first_reached([measured(0.1, 0.6, 0.5, 0.5, 0.5), measured(0.0, 0.2, 0.3)])
     # Averages of three: 0.1, 0.35, 0.4, 0.53, … and 0, 0.1, 0.17.
     assert found["40"] == {"samples": [300.0], "minutes": [0.3]}
     assert found["45"]["samples"] == found["50"]["samples"] == [400.0]
     assert found["60"] == {"samples": [], "minutes": []}
 
 
-def test_a_win_rate_that_none_reached_is_told_by_how_far_they_came():
+def test_a_win_rate_that_none_reached_is_reported_by_how_far_they_came():
     curves = {"plain": [measured(0.1, 0.2, 0.3), measured(0.1, 0.2)], "+ both": [measured(0.6, 0.6), measured(0.1)]}
-    reached = {kind: _reached(found) for kind, found in curves.items()}
-    rows = [row[3] for unit in ("samples", "minutes") for row in _table(curves, reached, unit).rows]
+    reached = {kind: first_reached(found) for kind, found in curves.items()}
+    rows = [row[3] for unit in ("samples", "minutes") for row in table_of(curves, reached, unit).rows]
     assert rows == ["> 200", "100 (1 of 2)", "> 0.20", "0.10 (1 of 2)"]
 
 
-def test_ratios_are_told_where_all_trainings_got_there():
+def test_ratios_are_reported_where_all_trainings_got_there():
     plain = {"30": {"samples": [100.0, 300.0]}, "40": {"samples": [500.0]}, "50": {"samples": []}}
     both = {"30": {"samples": [50.0, 70.0]}, "40": {"samples": [100.0, 200.0]}, "50": {"samples": []}}
-    assert _ratios({"plain": plain, "+ both": both}, "+ both", "samples") == {"30": 0.3}
+    assert ratios({"plain": plain, "+ both": both}, "+ both", "samples") == {"30": 0.3}
 
 
 def test_the_benchmark_measures_speeds():

@@ -35,6 +35,6 @@ def test_a_fitted_network_measures_luck(hands, tmp_path, monkeypatch, capsys):
         seat = state.to_act[0]
         state.apply(seat, mahjong.rule_choice(state.view(seat))[0])
     before = mahjong.luck(state)
-    monkeypatch.setattr(mahjong, "_luck_weights", lambda: weights)
+    monkeypatch.setattr(mahjong, "luck_weights", lambda: weights)
     fitted = mahjong.luck(state)
     assert abs(fitted.sum()) < 1e-3 and not np.allclose(fitted, before)

@@ -135,7 +135,7 @@ def test_levels_that_tables_ask_for_and_nothing_has_do_not_pile_up():
     for number in range(1200):
         plan = plans.plan("home", "ada", rules.game("claims"), {"level": f"no-{number}"})
         assert plan is not None and plan.strategy.name == "test-random"
-    assert len(plans._reported) <= 1001
+    assert len(plans.reported) <= 1001
 
 
 @pytest.mark.parametrize("execution", ["thread", "inline"])

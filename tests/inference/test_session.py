@@ -58,7 +58,7 @@ import sys
 import numpy as np
 import onnx
 from onnx import TensorProto, helper
-from bothost.inference.session import _open
+from bothost.inference.session import open_session
 from bothost.native import _native
 
 def rss_mb():
@@ -73,7 +73,7 @@ shape = lambda name, *sizes: helper.make_tensor_value_info(name, TensorProto.FLO
 times = helper.make_tensor("times", TensorProto.INT64, [2], [1, 8192])
 graph = helper.make_graph(nodes, "wide", [shape("x", "batch", 1)], [shape("y", 1, 1)], [times])
 onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), sys.argv[1])
-session = _open(sys.argv[1])
+session = open_session(sys.argv[1])
 session.run(None, {"x": np.ones((1, 1), np.float32)})
 before = rss_mb()
 for batch in range(1, 600, 7):

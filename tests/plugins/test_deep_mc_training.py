@@ -76,7 +76,7 @@ def test_a_network_on_another_device_learns_the_same_and_plays_what_was_loaded_l
     )
     here, there = learner(reduction_weight=0.01, minibatch=256), learner(reduction_weight=0.01, minibatch=256)
     expected = here.learn(played.decisions, played.pairs, 1.0, np.random.default_rng(1))
-    monkeypatch.setattr(NativeActionValues, "_on_processor", False)
+    monkeypatch.setattr(NativeActionValues, "on_processor", False)
     given_ = encode_rows(rules.vec_env(GAME, 6, 2), np.arange(6), analysis=True, inputs=NOW)
     before = there.nets["landlord"].evaluate(*given_)
     found = there.learn(played.decisions, played.pairs, 1.0, np.random.default_rng(1))

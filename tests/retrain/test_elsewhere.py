@@ -145,7 +145,7 @@ def test_a_watcher_that_ends_the_job_stops_the_training(tmp_path, any_settings, 
 
 
 def test_a_node_without_the_folder_or_with_another_dataset_says_so(tools, tmp_path, monkeypatch):
-    monkeypatch.setattr(on_ray, "_node", lambda: "node 10.0.0.7")
+    monkeypatch.setattr(on_ray, "node_name", lambda: "node 10.0.0.7")
     config = tmp_path / "config.toml"
     config.write_text("")
     elsewhere_ = RetrainTask(request=REQUEST, folder=tmp_path / "nowhere", dataset_sha256="0", start=None)

@@ -70,7 +70,7 @@ def test_a_job_that_was_killed_continues_at_once(tools, request_, tmp_path, monk
     monkeypatch.setattr(job, "learn", killed)
     monkeypatch.setattr(job, "last_checkpoint", lambda _: "checkpoint-1")
     with pytest.raises(KeyboardInterrupt):
-        once(tools, request_, command._folder(folder, request_))
+        once(tools, request_, command.job_folder(folder, request_))
     assert job.new_decisions(tools.store, request_)[0] == 0
     assert watch(tools, request_, folder, monkeypatch, looks=2) == []
     assert len(asked) == 1 + tries and len([*folder.iterdir()]) == 1

@@ -174,7 +174,7 @@ def held_jobs(monkeypatch):
     async def command(self, job, words):
         job.results.append(await asyncio.wrap_future(result))
 
-    monkeypatch.setattr(Jobs, "_command", command)
+    monkeypatch.setattr(Jobs, "run_command", command)
     return result.set_result
 
 

@@ -349,7 +349,7 @@ def test_the_match_of_a_strategy_for_several_games_is_played_at_the_chosen_one(p
         begun.extend(words)
         job.results.append({"strategy": "fm-clone", "alias": "champion", "version": "x", "reason": "it won"})
 
-    monkeypatch.setattr(Jobs, "_command", command)
+    monkeypatch.setattr(Jobs, "run_command", command)
     page.on("dialog", lambda dialog: dialog.accept())
     page.goto(f"{served}/models")
     assert page.locator("section.panel", has_text="phase-ppo").get_by_label("game").count() == 0

@@ -271,7 +271,7 @@ async def test_an_adviser_in_a_process_of_its_own_advises_again_and_again(site, 
     for _ in range(3):
         assert (await match.hint("first-legal"))["actions"]
         await asyncio.sleep(0.1)
-    await asyncio.gather(*(adviser.aclose() for adviser in match._advisers.values()))
+    await asyncio.gather(*(adviser.aclose() for adviser in match.advisers.values()))
 
 
 async def test_an_adviser_that_hangs_is_left_behind(site, monkeypatch):
@@ -302,7 +302,7 @@ async def test_a_level_that_does_not_exist_gets_no_thread(site):
     for number in range(3):
         with pytest.raises(ModelError, match="no version or level"):
             await match.hint(f"random:{number}")
-    assert match._advisers == {}
+    assert match.advisers == {}
 
 
 async def test_a_game_works_out_one_hint_at_a_time(site, monkeypatch):
