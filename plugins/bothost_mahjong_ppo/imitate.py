@@ -22,7 +22,7 @@ TEACHERS = {
     "acceptance-weighted": mahjong.acceptance_weighted_choice,
     "discerning": mahjong.acceptance_weighted_choice,
 }
-"""Teachers: ``rule-mahjong``, or the same planner with the acceptance-weighted look-ahead (until 0.1 ``discerning``)."""
+"""Teachers: ``rule-mahjong``, or the same planner with the acceptance-weighted look-ahead (once ``discerning``)."""
 MINIBATCH = 64
 PASSES = 3
 """Passes over each chunk of hands."""

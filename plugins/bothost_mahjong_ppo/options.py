@@ -51,8 +51,8 @@ class Options(LoopOptions, frozen=True, kw_only=True, forbid_unknown_fields=True
     imitation_hands: Annotated[int, Meta(ge=0)] = 0
     """Hands of the teacher to imitate before. 0: none."""
     teacher: Teacher = "rule"
-    """Player to imitate: ``rule-mahjong``, or the one with the acceptance-weighted look-ahead. ``discerning`` is the old
-    name of that one."""
+    """Player to imitate: ``rule-mahjong``, or the one with the acceptance-weighted look-ahead. ``discerning`` is the
+    old name of that one."""
     imitation_rate: Positive = 2e-3
     """Learning rate of the imitation."""
     imitation_entropy: NotNegative = 0.0

@@ -151,10 +151,10 @@ def test_a_training_resumes_from_where_it_began(tmp_path):
     begun, fresh, once = tmp_path / "begun", tmp_path / "fresh", msgspec.structs.replace(OPTIONS, iterations=1)
     run(begun, once, start=version)
     run(fresh, once)
-    with pytest.raises(UsageError, match="began with phase-ppo:a") as caught:
+    with pytest.raises(UsageError, match="started with phase-ppo:a") as caught:
         run(begun, once, resume=True)
     assert caught.value.advice == "resume it with the option start=a"
-    with pytest.raises(UsageError, match="began with fresh parameters"):
+    with pytest.raises(UsageError, match="started with fresh parameters"):
         run(fresh, once, resume=True, start=version)
     progress = run(begun, once, resume=True, start=other)  # the version may be gone, and nothing is read of it
     resumed = TrainingRun(out=begun, seed=7, resume=True, start=other)
