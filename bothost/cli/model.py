@@ -137,13 +137,28 @@ def rollback(
     output.emit(found, json, _moved(found))
 
 
+def _alias(value: str) -> str:
+    """Callback of --alias. Raises UsageError and ModelError before anything is registered."""
+    from bothost.store.registry import CANARY, CHAMPION, check_alias
+
+    if value in (CHAMPION, CANARY):  # it needs a match, or a share of the tables
+        advice = f"leave out --alias, then: bothost model promote NAME:VERSION --to {value}"
+        raise UsageError(f"an import cannot be the {value}", advice=advice)
+    if value:
+        check_alias(value)
+    return value
+
+
+Alias = Annotated[str, typer.Option(callback=_alias, help='Alias for it; "" for none.')]
+
+
 @app.command("import")
 def import_(
     strategy: Name,
     folder: Annotated[Path, typer.Argument(help="Folder with manifest.json, as training writes: OUT/weights.")],
     of: Annotated[str, typer.Option(help="Version or alias of the folder's manifest.")] = "champion",
     version: Annotated[str | None, typer.Option(help="Name in the registry; default: r1, r2, …")] = None,
-    alias: Annotated[str, typer.Option(help='Alias for it; "" for none.')] = "challenger",
+    alias: Alias = "challenger",
     config: options.Config = None,
     json: options.Json = False,
 ) -> None:
@@ -185,7 +200,7 @@ def pull(
     sha256: Annotated[str | None, typer.Option(help="Sha256 of the manifest, as push printed it.")] = None,
     verify: Annotated[Path | None, typer.Option(help="Public Ed25519 key, PEM, of who signed it.")] = None,
     version: Annotated[str | None, typer.Option(help="Name in the registry; default: r1, r2, …")] = None,
-    alias: Annotated[str, typer.Option(help='Alias for it; "" for none.')] = "challenger",
+    alias: Alias = "challenger",
     config: options.Config = None,
     json: options.Json = False,
 ) -> None:
@@ -226,7 +241,8 @@ def _register(
         version=version,
         foreign=True,
     )
-    if alias:
+    pointer = registry.pointers(strategy.name).get((strategy.name, alias))
+    if alias and (pointer is None or pointer.version != made.version):  # else a rollback would change nothing
         registry.point(strategy, alias, made.version, reason=reason)
     return {**msgspec.to_builtins(made), "alias": alias or None}
 

@@ -234,7 +234,7 @@ class Registry:
         ``after``: the pointer number that the caller's decision was based on. Raises ModelError if there is no such
         version, and AliasMoved if the alias has another number by now.
         """
-        _check_alias(alias)
+        check_alias(alias)
         if share is not None and not 0.0 < share < 1.0:
             raise ModelError(f"the share of tables is {share}", advice="give a number between 0 and 1, such as 0.1")
         sha256 = None if version is None else self._sha256_of(strategy, version)
@@ -293,7 +293,7 @@ class Registry:
 
         Aliases that the promotion cleared stand for the version again, unless they were moved since.
         """
-        _check_alias(alias)
+        check_alias(alias)
         history = self.history(strategy.name, alias)
         standing = _standing(history)
         if not standing:
@@ -443,7 +443,8 @@ def is_alias(name: str) -> bool:
     return name in ALIASES or _LEVEL.fullmatch(name) is not None
 
 
-def _check_alias(name: str) -> None:
+def check_alias(name: str) -> None:
+    """Raise ModelError unless the name is an alias."""
     if not is_alias(name):
         raise ModelError(f"{name!r} is not an alias", advice=nearest(name, (*ALIASES, "level-1")))
 

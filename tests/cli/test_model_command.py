@@ -155,6 +155,30 @@ def test_what_is_wrong_is_refused_with_a_fix(model, tmp_path):
     assert "see bothost model list phase-ppo" in model("rollback", "phase-ppo")[2]
 
 
+@pytest.mark.parametrize(
+    ("alias", "told"),
+    [
+        ("chalenger", "'chalenger' is not an alias"),
+        ("champion", "bothost model promote NAME:VERSION --to champion"),  # it would need no match
+        ("canary", "bothost model promote NAME:VERSION --to canary"),  # it would have no share of the tables
+    ],
+)
+def test_an_alias_that_an_import_cannot_have_is_refused_before_anything_is_registered(model, tmp_path, alias, told):
+    shutil.copytree(WEIGHTS, tmp_path / "weights")
+    before = aliases(model)
+    for how in (("import", "phase-ppo", str(tmp_path / "weights")), ("pull", "phase-ppo", str(tmp_path / "absent"))):
+        code, _, err = model(*how, "--version", "mine", "--alias", alias)
+        assert code != 0 and told in err
+    assert aliases(model) == before
+    assert [item for item in json.loads(model("list", "--json")[1]) if item["created"]] == []
+
+
+def test_a_rollback_undoes_an_import_that_was_repeated(model):
+    for _ in range(2):
+        assert model("import", "phase-ppo", str(WEIGHTS), "--of", "level-1")[0] == 0
+    assert "phase-ppo:challenger → none (rollback" in model("rollback", "phase-ppo", "--alias", "challenger")[1]
+
+
 def test_a_folder_that_is_no_model_of_the_strategy_is_refused_with_what_is_wrong(model, tmp_path):
     _, _, err = model("import", "phase-ppo", str(tmp_path / "absent"))
     assert "manifest.json cannot be read: No such file or directory\n" in err and "Errno" not in err
