@@ -45,12 +45,12 @@ class Metrics:
 
 
 def read(path: Path) -> list[dict[str, float]]:
-    """Return the records of a ``metrics.jsonl``, without a truncated last line."""
+    """Return the records of a ``metrics.jsonl``, up to the first line that is truncated or damaged."""
     records = []
-    for line in path.read_text().splitlines():
+    for line in path.read_bytes().splitlines():
         try:
             records.append(json.loads(line))
-        except json.JSONDecodeError:
+        except ValueError:  # no JSON, or no text
             break
     return records
 
@@ -83,6 +83,6 @@ def _keep_until(path: Path, iteration: int) -> None:
     if not path.exists():
         return
     kept = [json.dumps(record) + "\n" for record in read(path) if record["iteration"] <= iteration]
-    building = path.with_name(f".{path.name}.{os.getpid()}")
+    building = path.with_name(f".{path.name}")
     building.write_text("".join(kept))
     building.replace(path)

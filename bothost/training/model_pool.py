@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -32,7 +31,7 @@ class ModelPool:
 
     def add(self, version: int, model: torch.nn.Module) -> None:
         """Add the model with its current parameters."""
-        building = self.folder / f".{version}.{os.getpid()}"
+        building = self.folder / f".{version}"
         save_tensors(model.state_dict(), building)
         building.replace(self.path(version))
 

@@ -1,4 +1,6 @@
+import errno
 import json
+import os
 import resource
 import shutil
 import signal
@@ -12,7 +14,7 @@ import torch
 
 from bothost import Model, ModelError, TrainingRun, rules
 from bothost.errors import UsageError
-from bothost.training import checkpoint, loop, metrics, ppo
+from bothost.training import checkpoint, loop, metrics, model_pool, ppo
 from bothost.training.model_pool import ModelPool
 from bothost.training.ppo import PpoOptions
 from bothost.training.publish import lineage_of
@@ -225,6 +227,28 @@ def test_the_pool_draws_the_newest_as_often_as_asked_and_the_others_equally(tmp_
     assert shares == pytest.approx([0.15, 0.15, 0.15, 0.55], abs=0.03)
     pool.forget_after(1)
     assert pool.versions == [0, 1]
+
+
+def test_metrics_end_where_a_damaged_disk_left_no_text(tmp_path):
+    file = tmp_path / "metrics.jsonl"
+    file.write_bytes(b'{"iteration": 1}\n{"iteration": 2, "lo\xff\xfe": 1}\n{"iteration": 3}\n')
+    assert metrics.read(file) == [{"iteration": 1}]
+    with pytest.raises(ModelError, match="has no record of update 3"):
+        metrics.read_until(file, 3)
+
+
+def test_what_a_full_disk_left_of_a_version_is_gone_with_the_next_attempt(tmp_path, monkeypatch):
+    def full(tensors, file):
+        file.write_bytes(b"half")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    pool = ModelPool(tmp_path)
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="No space"):
+        patch.setattr(model_pool, "save_tensors", full)
+        patch.setattr(os, "getpid", lambda: 1)  # the next attempt is another process
+        pool.add(1, Net())
+    pool.add(1, Net())
+    assert [path.name for path in tmp_path.iterdir()] == ["v000001.safetensors"]
 
 
 def test_levels_are_the_versions_after_so_many_samples(tmp_path):
