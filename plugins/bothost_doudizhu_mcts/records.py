@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -77,7 +77,7 @@ def write(path: Path, batch: Batch, rules: Mapping[str, Any], made: Mapping[str,
     """Write a file atomically."""
     footer = {"format": FORMAT, "rules": dict(rules), "made": dict(made)}
     table = pa.table(batch.columns, SCHEMA).replace_schema_metadata({_FOOTER: json.dumps(footer).encode()})
-    building = path.with_name(f".{path.name}.{os.getpid()}")
+    building = path.with_name(f".{path.name}.part")
     pq.write_table(table, building, compression="zstd")
     building.replace(path)
 
@@ -89,12 +89,19 @@ def files(folder: Path) -> list[Path]:
 
 def made(path: Path) -> tuple[dict[str, Any], dict[str, Any], int]:
     """A file's rules, how it was made, and its number of records. Raises UsageError."""
-    try:
+    with _readable(path):
         about = pq.read_metadata(path)
         footer = json.loads((about.metadata or {})[_FOOTER])
         if footer["format"] != FORMAT:
             raise ValueError(f"format {footer['format']}, this is {FORMAT}")
         return dict(footer["rules"]), dict(footer["made"]), int(about.num_rows)
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Raise UsageError if the block reads a damaged file, or one of something else."""
+    try:
+        yield
     except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
         raise UsageError(
             f"{path} is not a file of records: {error}", advice="remove it, or use another folder"
@@ -137,7 +144,7 @@ class Records:
 
 
 def load(folder: Path) -> Records:
-    """All records of a folder and its subfolders. Raises UsageError if there are none."""
+    """All records of a folder and its subfolders. Raises UsageError if there are none, or a file is damaged."""
     games: list[Game] = []
     tables, numbers = [], []
     commands: Counter[str] = Counter()
@@ -146,10 +153,11 @@ def load(folder: Path) -> Records:
         commands[str(how.get("command") or how.get("exports") or how.get("by"))] += rows
         if rows == 0:
             continue
-        this = game("doudizhu", **rules)
+        with _readable(path):
+            this = game("doudizhu", **rules)
+            tables.append(pq.read_table(path, schema=SCHEMA))
         if this.rules not in [known.rules for known in games]:
             games.append(this)
-        tables.append(pq.read_table(path, schema=SCHEMA))
         numbers += [next(i for i, known in enumerate(games) if known.rules == this.rules)] * rows
     if not tables:
         advice = "bothost train doudizhu-mcts collect --out FOLDER makes some"

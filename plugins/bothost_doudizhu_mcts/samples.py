@@ -76,9 +76,12 @@ class Batch(NamedTuple):
 
 
 def gather(found: Records, positions: list[int], rows: list[npt.NDArray[np.int64]], half_visits: float) -> Batch:
-    """Make a batch of some records (``rows``) of some positions."""
-    views = [found.view(position) for position in positions]
-    inputs = encode(views, [found.actions[part] for part in rows])
+    """Make a batch of some records (``rows``) of some positions. Raises UsageError for a position that is none."""
+    try:
+        views = [found.view(position) for position in positions]
+        inputs = encode(views, [found.actions[part] for part in rows])
+    except ValueError as error:
+        raise UsageError(f"a record cannot be read: {error}", advice="collect the records again") from error
     every = np.concatenate(rows)
     visits = found.visits[every]
     fields = found.values[every], weights(visits, half_visits), visits == 1

@@ -15,6 +15,7 @@ from bothost.testing.sample_rows import played_hand, write_rows
 from bothost_doudizhu_mcts import records
 from bothost_doudizhu_mcts.ahead import in_order
 from bothost_doudizhu_mcts.collect import Collector, Options, SelfPlay
+from bothost_doudizhu_mcts.samples import gather
 
 GAME = game("doudizhu")
 QUICK = Options(iterations=8, workers=2)
@@ -161,6 +162,28 @@ def test_a_file_that_is_no_records_is_refused(tmp_path):
     records.write(tmp_path / "records-0000000.parquet", records.Batch(), GAME.rules, {})
     with pytest.raises(UsageError, match="there are no records"):
         records.load(tmp_path)
+    batch = SelfPlay(QUICK, 1).hand(0)
+    records.write(tmp_path / "records-0000000.parquet", batch, {"bid": 1}, {})  # rules that there are not
+    with pytest.raises(UsageError, match=r"records-0000000\.parquet is not a file of records"):
+        records.load(tmp_path)
+    records.write(tmp_path / "records-0000000.parquet", batch, GAME.rules, {})
+    data = bytearray((tmp_path / "records-0000000.parquet").read_bytes())
+    data[60:1200:3] = bytes(byte ^ 0x5A for byte in data[60:1200:3])
+    (tmp_path / "records-0000000.parquet").write_bytes(data)
+    with pytest.raises(UsageError, match=r"records-0000000\.parquet is not a file of records"):
+        records.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("view", "action"), [(b"\xff" * 5, 0), (None, GAME.num_actions)], ids=["of no view", "of no action"]
+)
+def test_a_record_of_no_position_is_refused(tmp_path, view, action):
+    state = GAME.new_state(1)
+    batch = records.Batch()
+    batch.add("a", 0, view or state.view(state.to_act[0]).to_bytes(), [(action, 1, 1.0)])
+    records.write(tmp_path / "records-0000000.parquet", batch, GAME.rules, {})
+    with pytest.raises(UsageError, match="a record cannot be read"):
+        gather(records.load(tmp_path), [0], [np.arange(1)], 10.0)
 
 
 def test_logged_games_give_the_results_of_the_moves_that_were_played(tmp_path, monkeypatch):
