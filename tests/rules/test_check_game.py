@@ -21,6 +21,13 @@ def test_a_sound_game_in_plain_python_passes():
     assert check_game(Nim(stones=1), n=3) == []
 
 
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"seat":' + "[" * 900 + "]" * 900 + "}"])
+def test_nested_bytes_are_no_view(text):
+    """Bytes of a log may be anything: whoever reads them expects a ValueError."""
+    with pytest.raises(ValueError):
+        Nim().view_from_bytes(bytes([Nim.format_version]) + text.encode())
+
+
 @dataclass(frozen=True)
 class Broken(Nim):
     """Nim whose state or view is replaced by one with a fault."""
