@@ -13,10 +13,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from bothost.errors import UsageError
+from bothost.export.botzone import FILE as MATCHES
 from bothost.export.folder import aside, readable
+from bothost.export.minari import NAMESPACE
 from bothost.messages import Json
 from bothost.plugins.weights import sha256_of
 from bothost.store.query import NAMES
+
+_AGAIN = "delete that folder, forget the player without it, then export again"
 
 
 def forget(folder: Path, game_ids: Collection[bytes], names: Collection[str] = ()) -> int:
@@ -26,15 +30,19 @@ def forget(folder: Path, game_ids: Collection[bytes], names: Collection[str] = (
     call can be repeated. Raises UsageError unless the folder holds a finished export in Parquet or JSONL.
     """
     info_path = folder / "meta" / "info.json"
+    if (kind := _whole(folder)) is not None:
+        raise UsageError(_fixed(folder, kind), advice=_AGAIN)
+    if (folder / "meta" / "plan.json").is_file():
+        raise UsageError(f"{folder} holds an unfinished export", advice="continue the export, or delete its folder")
     try:
         info = dict(json.loads(info_path.read_bytes()))
         entries = [dict(entry) for entry in info["files"]]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UsageError(f"{folder} holds no finished export: {error}") from error
-    if info.get("format") not in ("parquet", "jsonl"):
         raise UsageError(
-            f"{folder}: exports in the format {info.get('format')} cannot be changed", advice="export again"
-        )
+            f"{folder} holds no export: {error}", advice="name a folder that `bothost export` wrote"
+        ) from error
+    if info.get("format") not in ("parquet", "jsonl"):
+        raise UsageError(_fixed(folder, info.get("format")), advice=_AGAIN)
     unwanted = {key.hex() for key in game_ids}
     before = sum(int(entry["rows"]) for entry in entries)
     splits: Counter[str] = Counter()
@@ -61,6 +69,17 @@ def forget(folder: Path, game_ids: Collection[bytes], names: Collection[str] = (
         with aside(info_path) as file:
             file.write(readable(info))
     return before - left
+
+
+def _whole(folder: Path) -> str | None:
+    """The format of an export without a manifest."""
+    if (folder / MATCHES).is_file():
+        return "botzone"
+    return "minari" if (folder / NAMESPACE / "namespace_metadata.json").is_file() else None
+
+
+def _fixed(folder: Path, kind: str) -> str:
+    return f"{folder} holds an export in the format {kind}, from which hands cannot be removed"
 
 
 def without(query: Json, names: Collection[str]) -> Json:

@@ -7,9 +7,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from bothost.errors import UsageError
+from bothost.export.botzone import export_matches
 from bothost.export.forget import forget
 from bothost.export.job import export
 from bothost.export.jsonl import JsonLinesExporter
+from bothost.export.minari import export_episodes
 from bothost.export.options import ExportOptions
 from bothost.export.parquet import ParquetExporter
 from bothost.plugins.weights import sha256_of
@@ -103,6 +105,24 @@ def test_what_is_no_export_is_not_touched(tmp_path, damage):
         entry = {"file": "../secret", "rows": 1}
         (tmp_path / "meta" / "info.json").write_text(json.dumps({"format": "jsonl", "files": [entry]}))
     with pytest.raises(UsageError):
+        forget(tmp_path, [bytes(16)])
+
+
+def test_an_export_that_cannot_be_changed_is_named_with_what_to_do(store, tmp_path):
+    pytest.importorskip("minari")
+    pytest.importorskip("h5py")
+    export_matches(store, SCORED, tmp_path / "botzone")
+    export_episodes(store, SCORED, tmp_path / "minari")
+    for kind in ("botzone", "minari"):
+        with pytest.raises(UsageError, match=f"holds an export in the format {kind}, from which") as caught:
+            forget(tmp_path / kind, [bytes(16)])
+        assert "delete that folder" in caught.value.advice and "export again" in caught.value.advice
+
+
+def test_an_unfinished_export_is_named(tmp_path):
+    (tmp_path / "meta").mkdir()
+    (tmp_path / "meta" / "plan.json").write_text("{}")
+    with pytest.raises(UsageError, match="holds an unfinished export"):
         forget(tmp_path, [bytes(16)])
 
 
