@@ -60,8 +60,12 @@ def prune(
     found = {"before": pruned.before.isoformat(), "deleted": yes, "rows": pruned.rows, "partitions": pruned.partitions}
     rows = [(name, f"{count:,}") for name, count in pruned.rows.items()]
     rows += [("partitions dropped whole", f"{len(pruned.partitions):,}")] if pruned.partitions else []
-    text = output.table(rows) + ("" if yes else "\nnothing was deleted: to delete these rows, add --yes")
-    output.emit(found, json, text)
+    lines = [output.table(rows)]
+    if not any(pruned.rows.values()) and not pruned.partitions:
+        lines.append(f"no hand started before {pruned.before:%Y-%m-%d %H:%M} UTC: there is nothing to delete")
+    elif not yes:
+        lines.append("nothing was deleted: to delete these rows, add --yes")
+    output.emit(found, json, "\n".join(lines))
 
 
 @app.command()

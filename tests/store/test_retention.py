@@ -177,6 +177,9 @@ async def test_the_command_counts_until_it_is_told_to_delete(settings, tmp_path,
     await fill(settings, tmp_path, [at(NOW - timedelta(days=400), 3), at(NOW, 2)])
     assert main(["db", "prune", "--before", "500d", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["rows"]["games"] == 0
+    assert main(["db", "prune", "--before", "500d"]) == 0
+    told = capsys.readouterr().out
+    assert "there is nothing to delete" in told and "--yes" not in told
     assert main(["db", "prune", "--before", "90d", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["rows"]["games"] == 1
     date = f"{NOW - timedelta(days=300):%Y-%m-%d}"
