@@ -31,6 +31,8 @@ LONGEST_S = 86_400.0
 """A job that takes longer is ended."""
 KEPT = 20
 """Finished jobs that can still be looked at."""
+_ADVICE = {"GateRefused": "train on, or promote without a match"}
+"""Advice by the type of an error, where that of the command names options: pages have none."""
 
 _object = msgspec.json.Decoder(Json)
 
@@ -190,7 +192,10 @@ def _problems(complaints: str, code: int | None) -> list[Json]:
         errors = _object.decode(complaints[complaints.index("{") :])["errors"]
         hidden = [kind.__name__ for kind in DATABASE_ERRORS]
         return [
-            _problem(DATABASE_AWAY if error["type"] in hidden else error["message"], error["advice"])
+            _problem(
+                DATABASE_AWAY if error["type"] in hidden else error["message"],
+                _ADVICE.get(error["type"], error["advice"]),
+            )
             for error in errors
         ]
     except (ValueError, KeyError, TypeError, msgspec.DecodeError):

@@ -21,6 +21,7 @@ from bothost.config import StoreSettings
 from bothost.errors import UsageError
 from bothost.host.control import Control, socket_path
 from bothost.plugins import weights
+from bothost.retrain.gate import GateRefused
 from bothost.store import Store
 from bothost.testing.hosting import until
 from bothost.web import jobs
@@ -130,6 +131,16 @@ async def test_a_job_that_ends_while_a_page_reads_its_progress_still_says_how(si
     held_jobs({})
     await until(lambda: made.running("match") is None)
     assert [message["state"] async for message in states] == ["done"]
+
+
+async def test_a_refused_promotion_has_advice_without_options(site, monkeypatch):
+    """A page has no `--deals` and no `--force`."""
+    refused = {"type": GateRefused.__name__, "message": "not promoted: it lost", "advice": "train on, or --force"}
+    other = {"type": "ModelError", "message": "no such model", "advice": "make one"}
+    said = json.dumps({"errors": [refused, other]})
+    monkeypatch.setattr(jobs, "contained", lambda _: ["sh", "-c", f"echo '{said}' >&2; exit 1"])
+    *_, last = [state async for state in Jobs(site).start("gate", [["model", "promote"]]).watch()]
+    assert [each["advice"] for each in last["problems"]] == ["train on, or promote without a match", "make one"]
 
 
 async def test_a_job_that_takes_too_long_is_ended(site, held_jobs, monkeypatch):
@@ -339,6 +350,7 @@ def test_a_promotion_in_the_browser_shows_what_the_gate_measured(page, served, s
     verdict = panel.get_by_role("alert")
     verdict.wait_for(timeout=250_000)
     assert "not promoted" in verdict.inner_text() and "2 deals, it won" in verdict.inner_text()
+    assert "or promote without a match" in verdict.inner_text() and "--" not in verdict.inner_text()
     assert audited(site) == [("gate", ANY)] and audited(site)[0][1].items() >= {"version": level, "deals": 2}.items()
 
 
