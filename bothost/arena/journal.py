@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ import msgspec
 from bothost.arena.match import DealResult
 from bothost.arena.spec import MatchSpec
 from bothost.errors import UsageError
+from bothost.locking import lock_if_possible
 from bothost.rules.game import Game
 
 OTHER = "name another file with --journal, or another folder with --out"
@@ -56,12 +56,10 @@ class Journal:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         file = self._file = self.path.open("a+b")
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # until it is closed
+            lock_if_possible(file.fileno(), self.path)
         except BlockingIOError:
             advice = f"wait until that one ends, or {OTHER}"
             raise UsageError(f"another match is writing to {self.path} now", advice=advice) from None
-        except OSError:
-            pass  # a file system without locks
         if not file.tell():
             file.write(msgspec.json.encode(self.header) + b"\n")
             return []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import math
 import os
@@ -17,6 +16,7 @@ import typer
 from bothost import config
 from bothost.cli import output
 from bothost.errors import BothostError, UsageError
+from bothost.locking import lock_if_possible
 
 if TYPE_CHECKING:
     from bothost.plugins import AliasResolver, Plugins
@@ -196,13 +196,14 @@ def alone_in(folder: Path) -> Iterator[None]:
     folder.mkdir(parents=True, exist_ok=True)
     handle = os.open(folder, os.O_RDONLY)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock_if_possible(handle, folder)
     except BlockingIOError:
         os.close(handle)
         advice = "wait until it ends, or name another folder with --out"
         raise UsageError(f"another bothost writes to {folder} now", advice=advice) from None
-    except OSError:
-        pass  # a file system without locks
+    except BaseException:
+        os.close(handle)
+        raise
     try:
         yield
     finally:

@@ -14,7 +14,6 @@ has the same bytes as an uninterrupted one. No path contains data of the log.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import struct
@@ -24,6 +23,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Self
 
 from bothost.errors import UsageError
+from bothost.locking import lock_if_possible
 from bothost.store.reader import Key
 
 _KEY = struct.Struct("16sB")
@@ -60,11 +60,9 @@ class ExportFolder:
         lock = os.open(claimed.meta / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
             try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                lock_if_possible(lock, claimed.meta / "lock")
             except BlockingIOError as error:
                 raise UsageError(f"another export is writing to {path} now") from error
-            except OSError:
-                pass  # a file system without locks
             claimed._check_unfinished()  # again: the export that held the lock may have ended meanwhile
             yield claimed
         finally:
@@ -139,9 +137,12 @@ def aside(path: Path, mode: int = 0o644) -> Iterator[BinaryIO]:
     """
     building = path.with_name(f".{path.name}.partial")
     handle = os.open(building, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, mode)
-    if not _locked(handle, building):
+    try:
+        if not _locked(handle, building):
+            raise UsageError(f"another process writes {path} now", advice="wait until it has ended")
+    except BaseException:
         os.close(handle)
-        raise UsageError(f"another process writes {path} now", advice="wait until it has ended")
+        raise
     os.ftruncate(handle, 0)  # what a killed process left
     try:
         with naming(path), os.fdopen(handle, "wb") as file:
@@ -157,12 +158,10 @@ def aside(path: Path, mode: int = 0o644) -> Iterator[BinaryIO]:
 def _locked(handle: int, path: Path) -> bool:
     """Lock an open file, unless another process has locked it, or has given it another name meanwhile."""
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock_if_possible(handle, path)
         return os.path.samestat(os.fstat(handle), path.stat())
     except (BlockingIOError, FileNotFoundError):
         return False
-    except OSError:  # a file system without locks
-        return True
 
 
 @contextmanager

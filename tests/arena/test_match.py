@@ -4,6 +4,7 @@ import errno
 import fcntl
 import importlib
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -15,8 +16,9 @@ from bothost.arena.lineup import lineups
 from bothost.arena.match import ContestantError, play_deals
 from bothost.arena.run import run_match
 from bothost.arena.spec import MatchSpec
+from bothost.cli.options import alone_in
 from bothost.errors import UsageError
-from bothost.export.folder import ExportFolder
+from bothost.export.folder import ExportFolder, aside
 from bothost.ladder import journals
 
 
@@ -212,15 +214,34 @@ def test_a_journal_that_another_run_writes_to_is_refused(tmp_path):
     assert run_match(asked, players.build, journal=journal)["deals"] == 3
 
 
-def test_a_file_system_without_locks_is_enough(tmp_path, monkeypatch):
+@pytest.mark.parametrize("code", [errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS])
+def test_a_file_system_without_locks_is_enough(tmp_path, monkeypatch, code):
     def no_locks(*_):
-        raise OSError(errno.ENOLCK, "No locks available")
+        raise OSError(code, os.strerror(code))
 
     monkeypatch.setattr(fcntl, "flock", no_locks)
     asked = spec("othello", "test-random", "test-first", deals=2)
     run_match(asked, players.build, journal=tmp_path / "match.jsonl")
     assert run_match(asked, players.build, journal=tmp_path / "match.jsonl")["deals"] == 2
     with ExportFolder.claim(tmp_path / "export"):
+        pass
+
+
+@pytest.mark.parametrize("code", [errno.EIO, errno.EINTR, errno.ESTALE])
+def test_a_lock_that_fails_otherwise_is_an_error_with_its_file(tmp_path, monkeypatch, code):
+    def fails(*_):
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(fcntl, "flock", fails)
+    with pytest.raises(OSError, match=r"match\.jsonl"):
+        run_match(
+            spec("othello", "test-random", "test-first", deals=1), players.build, journal=tmp_path / "match.jsonl"
+        )
+    with pytest.raises(OSError, match="meta/lock"), ExportFolder.claim(tmp_path / "export"):
+        pass
+    with pytest.raises(OSError, match=r"table\.json"), aside(tmp_path / "table.json"):
+        pass
+    with pytest.raises(OSError, match="folder"), alone_in(tmp_path / "folder"):
         pass
 
 
