@@ -40,22 +40,32 @@ class StderrLog:
     def __init__(self) -> None:
         self._since = time.monotonic()
         self._lines = self._dropped = 0
+        self._reported_later = False
 
     def log(self, name: str, lines: list[bytes]) -> None:
-        if time.monotonic() - self._since > _STDERR_WINDOW_S:
+        """Log lines, or count them: their number is logged when the window ends. Call it in the event loop."""
+        now = time.monotonic()
+        if now - self._since > _STDERR_WINDOW_S:
             self.report(name)
-            self._since, self._lines = time.monotonic(), 0
+            self._since, self._lines = now, 0
         shown = lines[: max(0, _STDERR_LINES - self._lines)]
         for line in shown:
             _log.info("%s: %s", name, line[:500].decode(errors="replace").rstrip())
         self._lines += len(lines)
         self._dropped += len(lines) - len(shown)
+        if self._dropped and not self._reported_later:
+            self._reported_later = True
+            asyncio.get_running_loop().call_later(self._since + _STDERR_WINDOW_S - now, self._window_ended, name)
 
     def report(self, name: str) -> None:
         """Log how many lines were left out, if any were."""
         if self._dropped:
             _log.info("%s: %d more lines", name, self._dropped)
             self._dropped = 0
+
+    def _window_ended(self, name: str) -> None:
+        self._reported_later = False
+        self.report(name)
 
 
 class Program:

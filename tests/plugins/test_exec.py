@@ -27,6 +27,7 @@ from bothost.arena.match import play_deals
 from bothost.plugins import Plugins
 from bothost.strategy import decide_all
 from bothost.testing.check_strategy import check_strategy
+from bothost_exec import program
 from bothost_exec.options import Options
 from bothost_exec.program import Program
 from bothost_exec.strategy import Exec
@@ -409,6 +410,18 @@ def test_stderr_is_logged_and_bounded(start: Callable[..., Exec], caplog: pytest
     while " more lines" not in caplog.text and time.monotonic() < deadline:
         time.sleep(0.01)
     assert " more lines" in caplog.text
+
+
+async def test_lines_that_are_left_out_are_reported_when_no_other_follows(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "bothost.exec")
+    monkeypatch.setattr(program, "_STDERR_WINDOW_S", 0.5)
+    lines = program.StderrLog()
+    lines.log("bot", [b"thinking"] * 25)
+    assert caplog.messages[-1] == "bot: thinking"
+    await asyncio.sleep(1.0)
+    assert caplog.messages[-1] == "bot: 5 more lines" and len(caplog.messages) == 21
 
 
 def test_programs_see_no_tokens_and_end_with_their_table(
