@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
@@ -341,23 +343,9 @@ def near_the_end() -> View:
     return best[1].view(best[1].to_act[0])
 
 
-def test_sampling_is_uniform_over_the_unseen_tiles() -> None:
-    """Every unseen tile is equally likely in every hidden place, also jointly for two places."""
-    view = near_the_end()
-    shown = view.to_json()
-    seat = view.seat
-    other = max((s for s in range(4) if s != seat), key=lambda s: shown["hand_sizes"][s])
-    draws = 4000
-    pool: Counter[str] = Counter()
-    held: Counter[str] = Counter()
-    pairs: Counter[str] = Counter()
-    for seed in range(draws):
-        sample = view.sample_state(seed)
-        hand = sample.view(other).to_json()["hand"]
-        held.update(hand)
-        pairs.update(t for t in set(hand) if hand.count(t) >= 2)
-    own = Counter(shown["hand"])
-    opened = Counter(t for tiles in shown["discards"] for t in tiles)
+def unseen(shown: dict[str, Any]) -> Counter[str]:
+    """The tiles that a seat does not see, by kind."""
+    seen = Counter(shown["hand"]) + Counter(t for tiles in shown["discards"] for t in tiles)
     for melds in shown["melds"]:
         for m in melds:
             i = TILES.index(m["tile"])
@@ -366,19 +354,64 @@ def test_sampling_is_uniform_over_the_unseen_tiles() -> None:
                 if m["kind"] == "chi"
                 else [m["tile"]] * (4 if m["kind"] == "gang" else 3)
             )
-            opened.update(tiles)
-            opened[m["claimed"]] -= 1
-    for t in TILES:
-        pool[t] = 4 - own[t] - opened[t]
-    total, size = sum(pool.values()), shown["hand_sizes"][other]
-    assert total == sum(shown["hand_sizes"]) - len(shown["hand"]) + sum(shown["wall_left"])
-    for t, n in pool.items():
-        share = size / total
-        expected, deviation = draws * n * share, (draws * n * share * (1 - share)) ** 0.5 * 2
-        assert abs(held[t] - expected) <= 5 * max(deviation, 1), (t, held[t], expected)
-        if n == 2:
-            both = size * (size - 1) / (total * (total - 1))
-            assert abs(pairs[t] - draws * both) <= 5 * (draws * both) ** 0.5 + 3, (t, pairs[t], draws * both)
+            seen.update(tiles)
+            seen[m["claimed"]] -= 1  # it is among the discards
+    return Counter({t: 4 for t in TILES}) - seen
+
+
+def draws_of(pool: Counter[str], size: int) -> dict[tuple[str, ...], float]:
+    """The probability of each set of so many tiles that are drawn from a pool."""
+    ways: dict[tuple[str, ...], int] = {(): 1}
+    for tile, number in sorted(pool.items()):
+        ways = {
+            (*tiles, *[tile] * taken): count * math.comb(number, taken)
+            for tiles, count in ways.items()
+            for taken in range(min(number, size - len(tiles)) + 1)
+        }
+    return {tiles: count / math.comb(pool.total(), size) for tiles, count in ways.items() if len(tiles) == size}
+
+
+def assert_chi_square(seen: Counter[Any], expected: dict[Any, float], scale: float = 1.0) -> None:
+    """Raise unless the counts fit: p is below 0.001 beyond the limit. ``scale``: of counts that are not independent."""
+    assert set(seen) <= set(expected)
+    chi2 = scale * sum((seen[key] - count) ** 2 / count for key, count in expected.items())
+    freedom = len(expected) - 1
+    limit = freedom * (1 - 2 / (9 * freedom) + 3.09 * math.sqrt(2 / (9 * freedom))) ** 3  # Wilson and Hilferty (1931)
+    assert chi2 < limit, (chi2, limit, freedom)
+
+
+def test_sampling_is_uniform_over_the_unseen_tiles() -> None:
+    """Every unseen tile is equally likely in every hidden place, also jointly for several places."""
+    view = near_the_end()
+    shown, draws = view.to_json(), 10_000
+    pool = unseen(shown)
+    others = [seat for seat in range(4) if seat != view.seat]
+    sizes = {seat: shown["hand_sizes"][seat] for seat in others} | {"wall": sum(shown["wall_left"])}
+    assert pool.total() == sum(sizes.values())
+    places: dict[Any, Counter[tuple[str, ...]]] = {place: Counter() for place in sizes}
+    joint: Counter[tuple[str, ...]] = Counter()
+    least = min(others, key=lambda seat: sizes[seat])
+    for seed in range(draws):
+        sample = view.sample_state(seed)
+        hands = {seat: sample.view(seat).to_json()["hand"] for seat in others}
+        left = pool - Counter(tile for hand in hands.values() for tile in hand)
+        for place, tiles in (hands | {"wall": left.elements()}).items():
+            places[place][tuple(sorted(tiles))] += 1
+        joint[*hands[least], *sorted(left.elements())] += 1
+    for place, size in sizes.items():
+        tiles = Counter(tile for found, count in places[place].items() for tile in found * count)
+        # Tiles of one hand exclude each other, so their numbers vary less than independent ones.
+        scale = (pool.total() - 1) / (pool.total() - size)
+        assert_chi_square(tiles, {t: draws * size * n / pool.total() for t, n in pool.items()}, scale)
+        assert_chi_square(places[place], {k: draws * p for k, p in draws_of(pool, size).items()})
+    assert_chi_square(
+        joint,
+        {
+            (*hand, *wall): draws * p * q
+            for hand, p in draws_of(pool, sizes[least]).items()
+            for wall, q in draws_of(pool - Counter(hand), sizes["wall"]).items()
+        },
+    )
 
 
 def test_planes_show_the_hand_and_what_lies_open() -> None:
