@@ -42,7 +42,7 @@ def forget(folder: Path, game_ids: Collection[bytes], names: Collection[str] = (
             f"{folder} holds no export: {error}", advice="name a folder that `bothost export` wrote"
         ) from error
     if info.get("format") not in ("parquet", "jsonl"):
-        raise UsageError(_fixed(folder, info.get("format")), advice=_AGAIN)
+        raise UsageError(_fixed(folder, str(info.get("format"))), advice=_AGAIN)
     unwanted = {key.hex() for key in game_ids}
     before = sum(int(entry["rows"]) for entry in entries)
     splits: Counter[str] = Counter()

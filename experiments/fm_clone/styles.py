@@ -171,7 +171,7 @@ class StyledGames:
         if game != self.game:
             return
         own = rules.game(game)
-        made = {name: _player(game, options) for name, options in self.styles.items()}
+        made = {name: player_at(game, options) for name, options in self.styles.items()}
         names, rng = list(made), np.random.default_rng(self.seed)
         for hand in range(self.hands):
             sitting = [names[n] for n in rng.choice(len(names), own.num_seats, replace=len(names) < own.num_seats)]
@@ -218,7 +218,7 @@ class StyledGames:
         return {"styles": dict(self.styles), "hands": self.hands, "seed": self.seed}
 
 
-def _player(game: str, options: Mapping[str, Any]) -> Callable[[Table], Chooser]:
+def player_at(game: str, options: Mapping[str, Any]) -> Callable[[Table], Chooser]:
     """Makes a player at a table."""
     if options.get("trained"):
         return lambda table: TrainedMahjong(options, _trained().player(table), table.seed).choose

@@ -354,7 +354,8 @@ def test_a_promotion_in_the_browser_shows_what_the_gate_measured(page, served, s
     assert audited(site) == [("gate", ANY)] and audited(site)[0][1].items() >= {"version": level, "deals": 2}.items()
 
 
-def test_the_match_of_a_strategy_for_several_games_is_played_at_the_chosen_one(page, served, monkeypatch):
+def test_the_match_of_a_strategy_for_several_games_is_played_at_the_chosen_one(page, served, site, monkeypatch):
+    aliases = weights.manifest(site.plugins.strategies["fm-clone"]).aliases
     begun = []
 
     async def command(self, job, words):
@@ -366,7 +367,7 @@ def test_the_match_of_a_strategy_for_several_games_is_played_at_the_chosen_one(p
     page.goto(f"{served}/models")
     assert page.locator("section.panel", has_text="phase-ppo").get_by_label("game").count() == 0
     panel = page.locator("section.panel", has_text="fm-clone")
-    panel.get_by_label("version").select_option("edges-first-v7")
+    panel.get_by_label("version").select_option(aliases["edges-first"])
     panel.get_by_label("game").select_option("othello")
     panel.get_by_role("button", name="play for it").click()
     panel.get_by_text("it won").wait_for()

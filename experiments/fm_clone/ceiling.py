@@ -1,0 +1,54 @@
+"""How often styled players do what they are most likely to do: ``python -m experiments.fm_clone.ceiling GAME SEED``.
+
+A clone cannot agree more often, beyond error. SEED draws the eight players whom ``few_games --others SEED`` clones, and
+the decisions are those that it tests.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import defaultdict
+from typing import Any
+
+import numpy as np
+
+from bothost import Table
+from bothost.training.statistics import mean_half95
+from bothost_fm_clone.encode import encoding
+from bothost_fm_clone.samples import part_of
+from experiments.fm_clone.few_games import MOST_TESTED, SIZES, TESTED
+from experiments.fm_clone.styles import StyledGames, player_at, random_styles
+
+
+def agreement(game: str, styles: dict[str, dict[str, Any]], hands: int) -> dict[str, float]:
+    """The share of each player's tested decisions that it would also make at temperature 0."""
+    own = encoding(game)
+    sure = {name: player_at(game, options | {"temperature": 0.0}) for name, options in styles.items()}
+    same: dict[str, list[bool]] = defaultdict(list)
+    for move in StyledGames(game, styles, hands, 6).moves(game):
+        agreed = same[move.player]
+        if part_of(move.game_id) < TESTED or len(agreed) >= MOST_TESTED or len(own.choices(move.view, move.legal)) < 2:
+            continue
+        table = Table(lobby="styles", table=move.game_id, game=move.game, seat=move.seat, seed=0)
+        choice = sure[move.player](table)(move.view, move.legal)
+        agreed.append(bool(own.class_of[choice] == own.class_of[move.action]))
+    return {name: float(np.mean(agreed)) for name, agreed in same.items()}
+
+
+def main() -> None:
+    """Print the agreement of each player, and their mean."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("game", choices=["doudizhu", "othello"])
+    parser.add_argument("seed", type=int)
+    told = parser.parse_args()
+    styles = random_styles(told.game, 8, told.seed)
+    seats = 3 if told.game == "doudizhu" else 2
+    found = agreement(told.game, styles, int(1.1 * max(SIZES) / TESTED * len(styles) / seats))
+    for name, share in found.items():
+        print(f"{name:22} {100 * share:.1f} %")
+    mean, half = mean_half95([100 * share for share in found.values()])
+    print(f"{'mean':22} {mean:.1f} ± {half:.1f} %")
+
+
+if __name__ == "__main__":
+    main()
