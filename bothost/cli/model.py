@@ -139,11 +139,11 @@ def rollback(
 
 def _alias(value: str) -> str:
     """Callback of --alias. Raises UsageError and ModelError before anything is registered."""
-    from bothost.store.registry import CANARY, CHAMPION, check_alias
+    from bothost.store.registry import CANARY, check_alias
 
-    if value in (CHAMPION, CANARY):  # it needs a match, or a share of the tables
-        advice = f"leave out --alias, then: bothost model promote NAME:VERSION --to {value}"
-        raise UsageError(f"an import cannot be the {value}", advice=advice)
+    if value == CANARY:  # it needs a share of the tables
+        advice = "leave out --alias, then: bothost model promote NAME:VERSION --to canary"
+        raise UsageError("an import cannot be the canary", advice=advice)
     if value:
         check_alias(value)
     return value

@@ -159,7 +159,6 @@ def test_what_is_wrong_is_refused_with_a_fix(model, tmp_path):
     ("alias", "told"),
     [
         ("chalenger", "'chalenger' is not an alias"),
-        ("champion", "bothost model promote NAME:VERSION --to champion"),  # it would need no match
         ("canary", "bothost model promote NAME:VERSION --to canary"),  # it would have no share of the tables
     ],
 )
