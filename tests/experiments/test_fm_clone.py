@@ -20,6 +20,7 @@ from bothost_fm_clone.penalties import ALONE, families
 from bothost_fm_clone.samples import Decisions, decisions
 from bothost_fm_clone.sight import Sight, sight
 from experiments.fm_clone import compare, penalties
+from experiments.fm_clone.ceiling import agreement
 from experiments.fm_clone.contestants import contestants
 from experiments.fm_clone.reproduce import clustered, comparable, differences
 from experiments.fm_clone.styles import StyledGames, random_styles, trained_styles
@@ -207,3 +208,9 @@ def test_trained_players_of_mahjong_follow_their_policy_and_their_habits():
     names = trained_styles(40, 3)
     assert names == trained_styles(40, 3) != trained_styles(40, 4)
     assert {options["temperature"] for options in names.values()} == {0.0, 0.3, 0.6, 1.0}
+
+
+def test_players_without_chance_always_do_what_they_are_most_likely_to_do():
+    styles = {"sure": {"temperature": 0.0}, "moody": {"temperature": 20.0}}
+    found = agreement("othello", styles, 8)
+    assert found["sure"] == 1.0 and 0.05 < found["moody"] < 0.6
