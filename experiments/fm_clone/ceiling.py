@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 from collections import defaultdict
-from typing import Any
 
 import numpy as np
 
@@ -16,16 +15,16 @@ from bothost import Table
 from bothost.training.statistics import mean_half95
 from bothost_fm_clone.encode import encoding
 from bothost_fm_clone.samples import part_of
-from experiments.fm_clone.few_games import MOST_TESTED, SIZES, TESTED
+from experiments.fm_clone.few_games import MOST_TESTED, TESTED, games_of
 from experiments.fm_clone.styles import StyledGames, player_at, random_styles
 
 
-def agreement(game: str, styles: dict[str, dict[str, Any]], hands: int) -> dict[str, float]:
+def agreement(log: StyledGames) -> dict[str, float]:
     """The share of each player's tested decisions that it would also make at temperature 0."""
-    own = encoding(game)
-    sure = {name: player_at(game, options | {"temperature": 0.0}) for name, options in styles.items()}
+    game, own = log.game, encoding(log.game)
+    sure = {name: player_at(game, {**options, "temperature": 0.0}) for name, options in log.styles.items()}
     same: dict[str, list[bool]] = defaultdict(list)
-    for move in StyledGames(game, styles, hands, 6).moves(game):
+    for move in log.moves(game):
         agreed = same[move.player]
         if part_of(move.game_id) < TESTED or len(agreed) >= MOST_TESTED or len(own.choices(move.view, move.legal)) < 2:
             continue
@@ -41,9 +40,7 @@ def main() -> None:
     parser.add_argument("game", choices=["doudizhu", "othello"])
     parser.add_argument("seed", type=int)
     told = parser.parse_args()
-    styles = random_styles(told.game, 8, told.seed)
-    seats = 3 if told.game == "doudizhu" else 2
-    found = agreement(told.game, styles, int(1.1 * max(SIZES) / TESTED * len(styles) / seats))
+    found = agreement(games_of(told.game, random_styles(told.game, 8, told.seed), 6))
     for name, share in found.items():
         print(f"{name:22} {100 * share:.1f} %")
     mean, half = mean_half95([100 * share for share in found.values()])

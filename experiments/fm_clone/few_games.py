@@ -87,9 +87,7 @@ def _measured(told: argparse.Namespace, cells: Sequence[dict[str, Any]], until: 
     cloned: dict[str, Any] = {**STYLED[game], **random_styles(game, 4, 99)}
     if told.others:
         cloned = random_styles(game, 8, told.others)
-    seats = 3 if game == "doudizhu" else 2
-    total = int(1.1 * max(SIZES) / TESTED * len(cloned) / seats)
-    made = decisions(StyledGames(game, cloned, total, 6 if told.others else 3).moves(game), encoding(game))
+    made = decisions(games_of(game, cloned, 6 if told.others else 3).moves(game), encoding(game))
     methods = contestants(game)
     methods = [method for method in methods if not told.methods or method.name in told.methods]
     done = {(c["method"], c["crowd"], c["games"], c["player"], c["draw"]) for c in cells}
@@ -122,6 +120,12 @@ def _measured(told: argparse.Namespace, cells: Sequence[dict[str, Any]], until: 
                         **asdict(found),
                         "cpu_s": round(time.process_time() - began, 2),
                     }
+
+
+def games_of(game: str, cloned: dict[str, dict[str, Any]], seed: int) -> StyledGames:
+    """Enough games of these players for the largest size, and for tests."""
+    seats = 3 if game == "doudizhu" else 2
+    return StyledGames(game, cloned, int(1.1 * max(SIZES) / TESTED * len(cloned) / seats), seed)
 
 
 def _leave_out(game: str) -> None:

@@ -211,7 +211,7 @@ class StyledGames:
             state.apply(seat, action)
 
     def thinking_ms(self, game: str, players: Collection[str]) -> Iterator[float]:
-        """Nobody's times are known."""
+        """No times are known."""
         return iter(())
 
     def lineage(self) -> dict[str, Any]:

@@ -79,7 +79,7 @@ JUDGED = {
 """What a candidate of Othello is judged by: plies, and the weights of the rule player's judgement; the others are 0. No
 weights: the rule player's own."""
 DISCS_BEHIND = (*(n / 2 for n in range(10)), *map(float, range(5, 13)), 14.0, 16.0, 20.0)
-"""Differences that are told apart. Others count as the nearest."""
+"""Differences that have a feature. Others count as the nearest."""
 BEHIND = ("is", *(f"is {discs:g} disc{'s' * (discs != 1)} behind" for discs in DISCS_BEHIND[1:]))
 OTHELLO_JUDGEMENTS = tuple(f"{behind} the best {what}" for what in JUDGED for behind in BEHIND)
 MOST_TURNED, MOST_OPEN = 12, 20

@@ -212,5 +212,5 @@ def test_trained_players_of_mahjong_follow_their_policy_and_their_habits():
 
 def test_players_without_chance_always_do_what_they_are_most_likely_to_do():
     styles = {"sure": {"temperature": 0.0}, "moody": {"temperature": 20.0}}
-    found = agreement("othello", styles, 8)
+    found = agreement(StyledGames("othello", styles, 8, 6))
     assert found["sure"] == 1.0 and 0.05 < found["moody"] < 0.6
