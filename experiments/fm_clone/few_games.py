@@ -57,7 +57,9 @@ def main() -> None:
     parser.add_argument("game", choices=sorted(CROWD))
     parser.add_argument("folder", type=Path)
     parser.add_argument("--plain", action="store_true")
-    parser.add_argument("--alone", action="store_true", help="no crowd")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--alone", action="store_true", help="without a crowd only")
+    where.add_argument("--after", action="store_true", help="after the crowd only")
     parser.add_argument("--others", type=int, default=0, help="clone eight players drawn by this seed instead")
     parser.add_argument("--crowd", type=int, help="hands that the crowd plays")
     parser.add_argument("--sizes", type=int, nargs="*", default=SIZES)
@@ -90,6 +92,7 @@ def _measured(told: argparse.Namespace, cells: Sequence[dict[str, Any]], until: 
     made = decisions(games_of(game, cloned, 6 if told.others else 3).moves(game), encoding(game))
     methods = contestants(game)
     methods = [method for method in methods if not told.methods or method.name in told.methods]
+    wanted = [after for after in (True, False) if not (told.alone if after else told.after)]
     done = {(c["method"], c["crowd"], c["games"], c["player"], c["draw"]) for c in cells}
     begun: dict[str, Any] = {}
     for draw, size in itertools.product(range(told.draws), told.sizes):
@@ -101,7 +104,7 @@ def _measured(told: argparse.Namespace, cells: Sequence[dict[str, Any]], until: 
             drawn = np.random.default_rng([draw, size]).choice(open_, size, replace=False)
             some = mine.where(np.isin(mine.hands, drawn))
             for method in methods:
-                for after in (False,) if crowd is None else (True, False):
+                for after in wanted:
                     if (method.name, after, size, player, draw) in done or time.monotonic() > until:
                         continue
                     if after and crowd is not None and method.name not in begun:
