@@ -255,9 +255,8 @@ def test_doubts_are_warnings(tmp_path: Path) -> None:
         '[lobby_server]\nhost = "0.0.0.0"\n[[lobby]]\nname = "x"\nadapter = "embedded"\nurl = "ws://far.example/ws"\n'
     )
     text = '[web]\nenabled = true\nhost = "0.0.0.0"\n' + text
-    text += '[[route]]\nstrategy = "random"\n[[route]]\nstrategy = "first-legal"\ngame = "pairing"\n'
     warnings = " ".join(config.read(write(tmp_path, text), {}).warnings)
-    for words in ("clear text", "no [[lobby.account]]", "never tried", "other machines", "web.password"):
+    for words in ("clear text", "no [[lobby.account]]", "other machines", "web.password"):
         assert words in warnings
     loaded = config.read(write(tmp_path, text), {"BOTHOST_WEB_PASSWORD": "x" * 8})
     assert "web.password" not in " ".join(loaded.warnings)
@@ -290,26 +289,6 @@ def test_pages_and_metrics_on_one_port_are_a_warning(tmp_path: Path) -> None:
     assert warned("[web]\nenabled = true\nport = 9464\n[metrics]\nport = 9464\n")
     assert not warned("[web]\nport = 9464\n[metrics]\nport = 9464\n")
     assert not warned("[web]\nenabled = true\nport = 0\n[metrics]\nport = 0\n")
-
-
-def test_routes_that_no_table_reaches_are_warnings(tmp_path: Path) -> None:
-    lobby = '[[lobby]]\nname = "home"\nadapter = "embedded"\nurl = "ws://127.0.0.1:9/"\nown_accounts = ["far"]\n'
-    lobby += '[[lobby.account]]\nname = "deep-mc"\n'
-
-    def warned(*routes: str) -> list[str]:
-        text = lobby + "".join(f'[[route]]\nstrategy = "random"\n{route}\n' for route in routes)
-        return [line for line in config.read(write(tmp_path, text), {}).warnings if line.startswith("route[")]
-
-    (line,) = warned('account = "deep-mc"', 'account = "deep_mc"')
-    assert line == "route[1] is never used: there is no account 'deep_mc'; did you mean 'deep-mc'?"
-    assert "at home; did you mean" in warned('account = "deep_mc"\nlobby = "home"')[0]
-    assert warned('account = "far"') == []
-    for covered in ('game = "othello"\naccount = "deep-mc"', 'game = "othello"\nattributes = { level = 1 }'):
-        assert warned('game = "othello"', "", covered)[-1].startswith("route[1] matches every table")
-        assert warned('game = "othello"', covered, "") == [
-            "route[1] is never tried: route[0] matches all of its tables"
-        ]
-        assert warned(covered, 'game = "othello"', "") == []
 
 
 def test_a_plugins_dir_that_is_not_there_is_a_warning(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def lint(config_file: options.Config = None, json: options.Json = False) -> None
     plugins.folder = loaded.path.parent
     from bothost.host.check import check_settings, missing_secrets
 
-    warnings = [*loaded.warnings, *check_settings(loaded.settings, plugins, file=str(loaded.path))]
+    warnings = [*options.warnings(loaded), *check_settings(loaded.settings, plugins, file=str(loaded.path))]
     warnings += missing_secrets(loaded.settings, plugins)
     lines = [*(f"warning: {text}" for text in warnings), f"{loaded.path}: good"]
     output.emit({"path": str(loaded.path), "good": True, "warnings": warnings}, json, "\n".join(lines))

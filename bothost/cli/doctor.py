@@ -65,7 +65,7 @@ def diagnose(config_file: Path | None) -> Iterator[Check]:
         return
     settings = loaded.settings
     yield Check("configuration", "ok", f"{loaded.path} (hash {config.config_hash(settings)})")
-    for text in loaded.warnings:
+    for text in options.warnings(loaded):
         yield Check("configuration", "warning", text)
     yield from _guarded("plugins", lambda: _plugins(settings, str(loaded.path)))
     yield from _folder("data_dir", settings.host.data_dir, "set another [host] data_dir")

@@ -70,9 +70,16 @@ def in_folder(path: Path | None) -> Path | None:
 def settings(path: Path | None) -> config.Settings:
     """The settings, with warnings on stderr. Raises ConfigError."""
     loaded = config.read(path)
-    for text in loaded.warnings:
+    for text in warnings(loaded):
         output.warn(text)
     return loaded.settings
+
+
+def warnings(loaded: config.Loaded) -> list[str]:
+    """Warnings of a configuration for which no plugin is needed."""
+    from bothost.tables.router import unreached
+
+    return [*loaded.warnings, *unreached(loaded.settings)]
 
 
 def is_configured(path: Path | None) -> bool:

@@ -7,7 +7,7 @@ Secret($BOTHOST_HOME_ADA_TOKEN)
 
 from bothost.config.check import describe, field_notes, nearest, problems
 from bothost.config.lines import find_line, line_numbers
-from bothost.config.load import FILE_NAME, config_hash, find, load, parse, plain, read, secrets, sqlite_url
+from bothost.config.load import FILE_NAME, Loaded, config_hash, find, load, parse, plain, read, secrets, sqlite_url
 from bothost.config.secret import Secret, variable
 from bothost.config.settings import (
     AccountSettings,
@@ -29,6 +29,7 @@ __all__ = [
     "AccountSettings",
     "HostSettings",
     "LimitSettings",
+    "Loaded",
     "LobbyServerSettings",
     "LobbySettings",
     "MannersSettings",

@@ -23,7 +23,6 @@ from bothost.config.settings import (
     AccountSettings,
     HostSettings,
     LobbySettings,
-    RouteSettings,
     Settings,
     is_loopback,
 )
@@ -264,7 +263,6 @@ def _warnings(settings: Settings) -> Iterable[str]:
         if not lobby.accounts:
             yield f"lobby {lobby.name} has no [[lobby.account]]: nothing will connect to it"
     yield from _shared_variables(settings)
-    yield from _unreached(settings)
     if settings.lobbies and not settings.routes:
         yield "there is no [[route]]: no strategy will play"
     if settings.metrics.port is not None and not is_loopback(settings.metrics.host):
@@ -291,34 +289,6 @@ def _shared_variables(settings: Settings) -> Iterable[str]:
         if len(sharing) > 1:
             among = " and ".join(sorted(sharing))
             yield f"${name} is the secret of {among}: give one another variable, as in token = {{ env = … }}"
-
-
-def _unreached(settings: Settings) -> Iterable[str]:
-    """Routes that no table reaches."""
-    for index, route in enumerate(settings.routes):
-        lobbies = [lobby for lobby in settings.lobbies if route.lobby in (None, lobby.name)]
-        names = [name for lobby in lobbies for name in (*(a.name for a in lobby.accounts), *lobby.own_accounts)]
-        if route.account is not None and route.account not in names:
-            where = f" at {route.lobby}" if route.lobby is not None else ""
-            advice = nearest(route.account, names)
-            yield f"route[{index}] is never used: there is no account {route.account!r}{where}; {advice}"
-    for index, route in enumerate(settings.routes):
-        first = next((before for before in range(index) if _covers(settings.routes[before], route)), None)
-        if first is not None:
-            yield f"route[{index}] is never tried: route[{first}] matches all of its tables"
-        elif _covers(route, RouteSettings(strategy="any")) and index + 1 < len(settings.routes):
-            yield f"route[{index}] matches every table; the routes after it are never tried"
-            break
-
-
-def _covers(earlier: RouteSettings, later: RouteSettings) -> bool:
-    """Whether a route matches every table that a later one matches."""
-    return (
-        earlier.lobby in (None, later.lobby)
-        and earlier.account in (None, later.account)
-        and earlier.game in (None, later.game)
-        and earlier.attributes.items() <= later.attributes.items()
-    )
 
 
 def _holds_secret(url: str) -> bool:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from bothost.config import RouteSettings
+from bothost.config import RouteSettings, Settings, nearest
 
 _LEVEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
@@ -49,14 +49,38 @@ class Router:
         return rule_player if self._has_strategy(rule_player) else None
 
 
-def matches(route: RouteSettings, lobby: str, account: str, game: str, attributes: Mapping[str, Any]) -> bool:
-    """Whether a route matches a table of this account. A key that the route leaves out matches everything."""
+def matches(
+    route: RouteSettings, lobby: str | None, account: str | None, game: str | None, attributes: Mapping[str, Any]
+) -> bool:
+    """Whether a route matches a table of this account. A key that the route leaves out matches everything.
+
+    None: a table of any lobby, account or game.
+    """
     return (
         route.lobby in (None, lobby)
         and route.account in (None, account)
         and route.game in (None, game)
         and all(key in attributes and attributes[key] == value for key, value in route.attributes.items())
     )
+
+
+def unreached(settings: Settings) -> Iterator[str]:
+    """Describe the routes that no table reaches."""
+    for index, route in enumerate(settings.routes):
+        lobbies = [lobby for lobby in settings.lobbies if route.lobby in (None, lobby.name)]
+        names = [name for lobby in lobbies for name in (*(a.name for a in lobby.accounts), *lobby.own_accounts)]
+        if route.account is not None and route.account not in names:
+            where = f" at {route.lobby}" if route.lobby is not None else ""
+            advice = nearest(route.account, names)
+            yield f"route[{index}] is never used: there is no account {route.account!r}{where}; {advice}"
+    for index, route in enumerate(settings.routes):
+        widest = (route.lobby, route.account, route.game, route.attributes)
+        first = next((n for n, before in enumerate(settings.routes[:index]) if matches(before, *widest)), None)
+        if first is not None:
+            yield f"route[{index}] is never tried: route[{first}] matches all of its tables"
+        elif matches(route, None, None, None, {}) and index + 1 < len(settings.routes):
+            yield f"route[{index}] matches every table; the routes after it are never tried"
+            break
 
 
 def leads_to(route: RouteSettings, strategy: str) -> bool:

@@ -1,7 +1,7 @@
 """Which strategy plays: the first route that matches."""
 
-from bothost.config import RouteSettings
-from bothost.tables.router import Router, address, wished_level
+from bothost.config import AccountSettings, LobbySettings, RouteSettings, Settings
+from bothost.tables.router import Router, address, unreached, wished_level
 
 
 def choose(routes, *, lobby="home", account="ada", game="doudizhu", known=("rule-doudizhu",), **attributes):
@@ -53,3 +53,22 @@ def test_a_wish_that_is_no_level_is_ignored():
 def test_an_address_with_an_alias_or_a_program_keeps_it():
     assert address("mcts:champion", "level-3") == "mcts:champion"
     assert address("exec:./bot --fast", "level-3") == "exec:./bot --fast"
+
+
+def test_routes_that_no_table_reaches_are_described():
+    ours = (AccountSettings(name="deep-mc"),)
+    home = LobbySettings(name="home", adapter="embedded", url="ws://127.0.0.1:9/", accounts=ours, own_accounts=("far",))
+
+    def described(*routes):
+        made = tuple(RouteSettings(strategy="random", **route) for route in routes)
+        return list(unreached(Settings(lobbies=(home,), routes=made)))
+
+    (line,) = described({"account": "deep-mc"}, {"account": "deep_mc"})
+    assert line == "route[1] is never used: there is no account 'deep_mc'; did you mean 'deep-mc'?"
+    assert "at home; did you mean" in described({"account": "deep_mc", "lobby": "home"})[0]
+    assert described({"account": "far"}) == []
+    othello = {"game": "othello"}
+    for covered in ({**othello, "account": "deep-mc"}, {**othello, "attributes": {"level": 1}}):
+        assert described(othello, {}, covered) == ["route[1] matches every table; the routes after it are never tried"]
+        assert described(othello, covered, {}) == ["route[1] is never tried: route[0] matches all of its tables"]
+        assert described(covered, othello, {}) == []
