@@ -10,9 +10,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from bothost.errors import BothostError, ConfigError, ModelError, PluginError, ProtocolError
     from bothost.hookspecs import API_VERSION, Board, DecisionMade, LazyClass, TableClosed, hookimpl
+    from bothost.reproduction import (
+        Contestant,
+        PlayMatch,
+        RecordGames,
+        Reproduced,
+        Reproduction,
+        ReproductionRun,
+        ResultTable,
+    )
     from bothost.strategy import (
         Budget,
-        Contestant,
         Decision,
         Evaluator,
         Execution,
@@ -22,14 +30,8 @@ if TYPE_CHECKING:
         Player,
         PlayerLog,
         PlayerMove,
-        PlayMatch,
-        RecordGames,
         ReportProgress,
-        Reproduced,
-        Reproduction,
-        ReproductionRun,
         Request,
-        ResultTable,
         Strategy,
         Table,
         Trainer,
@@ -82,7 +84,7 @@ if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
         """Import a name when it is first used: what needs none of them, as most commands, starts sooner."""
-        homes = ("errors", "hookspecs", "strategy")
+        homes = ("errors", "hookspecs", "strategy", "reproduction")
         if name in (*homes, "rules"):
             return import_module(f"bothost.{name}")
         if name not in __all__:

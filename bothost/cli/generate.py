@@ -15,9 +15,10 @@ from bothost.errors import UsageError
 
 if TYPE_CHECKING:
     from bothost.plugins import Plugins
+    from bothost.reproduction import Contestant
     from bothost.retrain.players import Players
     from bothost.store import Store
-    from bothost.strategy import Contestant, ReportProgress
+    from bothost.strategy import ReportProgress
 
 
 def command(

@@ -23,7 +23,7 @@ from bothost.errors import UsageError
 
 if TYPE_CHECKING:
     from bothost.plugins import Plugins
-    from bothost.strategy import Contestant, Reproduced, Reproduction, ReproductionRun
+    from bothost.reproduction import Contestant, Reproduced, Reproduction, ReproductionRun
 
 RESULTS = "results.json"
 
@@ -42,7 +42,7 @@ def command(
 ) -> None:
     """Run an experiment small, or in --full. It writes tables and plots. Run again, it continues."""
     from bothost.plugins import check_options
-    from bothost.strategy import ReproductionRun
+    from bothost.reproduction import ReproductionRun
 
     plugins = options.plugins(config)
     reproduction = _reproduction(plugins, name)

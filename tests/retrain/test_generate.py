@@ -12,6 +12,7 @@ from bothost.cli.generate import Recordings
 from bothost.config import StoreSettings
 from bothost.errors import StoreUnavailable, UsageError
 from bothost.plugins import Plugins
+from bothost.reproduction import Contestant
 from bothost.retrain import generate as module
 from bothost.retrain.generate import Population, generate
 from bothost.retrain.players import Players
@@ -20,7 +21,6 @@ from bothost.store.hand_report import report
 from bothost.store.leases import LeaseHeld
 from bothost.store.reader import counts, iter_hands, iter_timelines
 from bothost.store.sqlite import SqliteSink
-from bothost.strategy import Contestant
 
 NAMES = ("ada", "bob", "cyd", "dan")
 

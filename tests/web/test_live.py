@@ -6,23 +6,20 @@ import time
 
 import httpx
 import pytest
-import uuid_utils
 
 from bothost import rules
 from bothost.config import Secret, WebSettings
 from bothost.errors import StoreError, StoreUnavailable
-from bothost.lobbies.embedded import protocol as wire
 from bothost.store.reader import LoggedHand
-from bothost.store.records import ChatRecord, DecisionRecord, GameEndRecord, SnapshotRecord
+from bothost.store.records import DecisionRecord, GameEndRecord, SnapshotRecord
 from bothost.web import application, jobs, matches, server
 from bothost.web.drawn import drawn
 from bothost.web.hands import name_of, seat_names
 from bothost.web.live import Live, line, listed, seen
 from bothost.web.opponents import LOBBY, bots_of
-from bothost.web.seat import Seat
 from bothost.web.server import serving
 from bothost.web.stream import DATABASE_AWAY, SCREENS, stream
-from bothost.web.viewers import MOST_CHAT, Viewer, public_view
+from bothost.web.viewers import Viewer, public_view
 
 
 def now_us():
@@ -496,84 +493,3 @@ def test_a_table_that_was_silent_before_somebody_watched_says_for_how_long(site,
     for knows_seat in (True, False):
         assert line(hand, knows_seat=knows_seat)["moved_us"] == pytest.approx(last_us, abs=2)
     assert last_us < now_us() - 600_000_000
-
-
-def chat(rows, text, player="eve"):
-    """A line of chat at the table of a hand."""
-    return ChatRecord(uuid_utils.uuid7().bytes, rows[0].game_id, rows[0].seat, player, text, now_us())
-
-
-@pytest.mark.parametrize(
-    ("viewer", "hears"),
-    [(Viewer(kind="operator"), True), (Viewer(kind="spectator"), False), (Viewer(kind="player", player="bob"), False)],
-    ids=["operator", "spectator", "player"],
-)
-def test_operators_alone_read_the_chat_of_a_live_table(site, logged, played, viewer, hears):
-    rows = played("othello", lambda number, legal: legal[0], started_us=now_us())
-    logged(rows[:3])
-    live = Live(site)
-    assert live.read()
-    (hand,) = live.hands.values()
-    assert seen(hand, viewer)["chat"] == []
-    before = hand.version
-    logged([chat(rows, "good luck")])
-    assert live.read() and hand.version > before
-    assert seen(hand, viewer)["chat"] == ([{"player": "eve", "text": "good luck"}] if hears else [])
-    assert "good luck" not in json.dumps(line(hand, knows_seat=True))
-    assert seen(hand, Viewer(kind="operator", plays_at=frozenset({rows[0].table})))["chat"] == []
-    assert not live.read()
-    logged([chat(rows, f"line {number}") for number in range(MOST_CHAT)])
-    assert live.read() and len(hand.chat) == MOST_CHAT and hand.chat[-1]["text"] == f"line {MOST_CHAT - 1}"
-
-
-@pytest.mark.parametrize("where", ["table", "hand"])
-def test_markup_in_the_chat_is_text(page, served, logged, played, where):
-    rows = played("othello", lambda number, legal: legal[0], started_us=now_us())
-    markup, name = '<img src="/x" onerror="document.title=1"><b>hi</b> &amp;', "<i>eve</i>"
-    logged([*(rows[:3] if where == "table" else rows), chat(rows, markup, name)])
-    page.goto(f"{served}/{where}/{rows[0].game_id.hex()}-{rows[0].seat}")
-    page.wait_for_selector(".said")
-    assert page.locator(".said td").all_inner_texts() == [name, markup]
-    assert page.locator(".said :is(img, b, i)").count() == 0
-    if where == "table":
-        logged([chat(rows, "well played")])
-        page.wait_for_selector(".said td:has-text('well played')")
-
-
-def seat_that_was_late():
-    """A person's seat for which the lobby has moved, and which is asked again."""
-    game = rules.game("othello")
-    seat, events = Seat(game, "token", {}), tuple(game.new_state(1).events(0, 0))
-    for frame in (
-        wire.HandStarted("t1", "h1", 0, ()),
-        wire.ServerActed("t1", "1", "d3", "timeout"),
-        wire.Events("t1", "h1", 0, events, ask=wire.Ask(id="2", grant_ms=None, bank_ms=0)),
-    ):
-        seat.receive(wire.encode(frame), 0.0)
-    return seat
-
-
-def test_a_player_learns_which_move_the_lobby_made_for_them_until_their_next_answer():
-    seat = seat_that_was_late()
-    assert seat.shown(0.0)["acted"] == {"reason": "timeout", "action": "d3"} and seat.shown(0.0)["notice"] == ""
-    seat.act("2", "d3")
-    assert seat.shown(0.0)["acted"] is None
-
-
-def test_an_answer_that_comes_too_late_leaves_the_next_question_open():
-    """The lobby moved, and asked the same seat again, while the answer was on its way."""
-    seat = seat_that_was_late()
-    late = wire.Rejected("t1", "1", "stale", "this question is answered, withdrawn or was never asked")
-    seat.receive(wire.encode(late), 0.0)
-    assert seat.shown(0.0)["ask"] == "2" and seat.shown(0.0)["notice"] == "too late: this turn is over"
-
-
-def test_a_player_reads_what_the_others_at_the_table_say():
-    seat = Seat(rules.game("othello"), "token", {})
-    seat.table = "t1"
-    assert seat.receive(wire.encode(wire.Chat("t1", "bob", "good\u202e luck\x1b[31m")), 0.0) == []
-    assert seat.receive(wire.encode(wire.Chat("t2", "bob", "elsewhere")), 0.0) == []
-    assert seat.shown(0.0)["chat"] == [{"player": "bob", "text": "good luck"}]
-    for number in range(100):
-        seat.receive(wire.encode(wire.Chat("t1", "bob", str(number))), 0.0)
-    assert [line["text"] for line in seat.shown(0.0)["chat"]] == [str(number) for number in range(50, 100)]
