@@ -4,13 +4,30 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from bothost import messages as m
 from bothost.lobbies.base import Account, LobbyAdapter
 from bothost.lobbies.frames import BadFrame, unknown
+from bothost.lobbies.session import SocketSession
 
 TableCommand = m.Act | m.Ready | m.Start | m.Leave | m.Resign | m.Resync
+
+
+class OneTableSession(SocketSession):
+    """A session of such a lobby."""
+
+    @abstractmethod
+    def log_in(self) -> list[m.Output]: ...
+
+
+class Place(Protocol):
+    """Where we sit: a room or a game."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def over(self) -> bool: ...
 
 
 class OneTableLobby(LobbyAdapter):
@@ -18,10 +35,9 @@ class OneTableLobby(LobbyAdapter):
 
     decode: ClassVar[Callable[[str | bytes], Any]]
     """Decodes a frame of the lobby. Raises BadFrame."""
-    _session: Any
-    """Derived from :class:`bothost.lobbies.session.SocketSession`."""
-    _table: Any
-    """A room or a game, with its ``name``, and whether it is ``over``; None: we sit nowhere."""
+    _session: OneTableSession
+    _table: Place | None
+    """None: we sit nowhere."""
 
     def __init__(self, account: Account, options: Any) -> None:
         super().__init__(account, options)
@@ -67,22 +83,20 @@ class OneTableLobby(LobbyAdapter):
             return [unknown(data)]
         return self._frame(frame, data)
 
-    def _opened(self, item: m.SocketOpened) -> list[m.Output]:
-        out: list[m.Output] = self._session.opened(item)
-        return out
-
     def _answered(self, item: m.HttpResult) -> list[m.Output]:
         return []
 
-    def _welcome(self, *, back: bool, keep: str = "") -> list[m.Output]:
-        """Report the login, and the end of all tables except ``keep``, to which the lobby returns us."""
+    def _ended_before(self, *, keep: str = "") -> list[m.Output]:
+        """After a login: the end of all tables except ``keep``, to which the lobby returns us."""
         gone = {*self._known} if self._table is None else {*self._known, self._table.name}
         gone.discard(keep)
         self._known = ()
         if self._table is not None and self._table.name in gone:
             self._table = None
-        ended = [m.TableEnded(name, "aborted", detail="the lobby no longer knows it") for name in sorted(gone)]
-        return [*self._session.welcome(back=back), *ended]
+        return [m.TableEnded(name, "aborted", detail="the lobby no longer knows it") for name in sorted(gone)]
+
+    @abstractmethod
+    def _opened(self, item: m.SocketOpened) -> list[m.Output]: ...
 
     @abstractmethod
     def _frame(self, frame: Any, raw: str | bytes) -> list[m.Output]: ...

@@ -62,6 +62,10 @@ class MailgycLobby(OneTableLobby):
                 return [self._session.send_text(wire.PING)]
         return []
 
+    def _welcome(self, *, back: bool, keep: str = "") -> list[m.Output]:
+        """Report the login, and the end of all tables except ``keep``."""
+        return [*self._session.welcome(back=back), *self._ended_before(keep=keep)]
+
     def _at_table(self, item: TableCommand) -> list[m.Output]:
         table = self._table
         assert table is not None

@@ -32,6 +32,10 @@ class Asking:
     def remember(self, hand: MailgycHand) -> m.Remember:
         return m.Remember({"table": self._table, "level": self._level, **hand.memo()})
 
+    def forget(self) -> m.Remember:
+        """Remember that no hand is played."""
+        return m.Remember({"table": self._table, "level": self._level, "hand": "", "view": None})
+
     def ask(self, hand: MailgycHand, raw: str | bytes | None) -> list[m.Output]:
         """Ask the host if it is our turn."""
         if not hand.view.asked or self._request:

@@ -12,13 +12,14 @@ from bothost.lobbies.base import Account
 from bothost.lobbies.frames import BadFrame, loss_reason
 from bothost.lobbies.mailgyc import protocol as wire
 from bothost.lobbies.mailgyc.options import HELLO, TIMERS, MailgycOptions
-from bothost.lobbies.session import SocketSession, http_address, socket_address
+from bothost.lobbies.one_table import OneTableSession
+from bothost.lobbies.session import http_address, socket_address
 
 REJOIN_S = 1.0
 """Ask for our room again after this time. The lobby refuses for about 6 s, until it drops our old socket."""
 
 
-class Session(SocketSession):
+class Session(OneTableSession):
     """Stages: closed → login → opening → greeting | returning → ready."""
 
     def __init__(self, account: Account, options: MailgycOptions, on_end: Callable[[], list[m.Output]]) -> None:

@@ -8,49 +8,16 @@ from bothost import messages as m
 from bothost.lobbies.frames import Mismatch
 from bothost.lobbies.mailgyc import protocol as wire
 from bothost.lobbies.mailgyc.asking import Asking
-from bothost.lobbies.mailgyc.hand import RULES, MailgycHand, resumed, uids_of
+from bothost.lobbies.mailgyc.hand import RULES, MailgycHand, resumed
 from bothost.lobbies.mailgyc.options import READY, STALL, MailgycOptions
+from bothost.lobbies.mailgyc.seats import Seats, StallWatch
 from bothost.lobbies.mailgyc.session import Session
 
-LOOKS = 4
-"""Least number of checks without progress after which a table counts as stalled."""
-MOST_CHECK_S = 15.0
-"""Most time between two checks. A connection must last as long to be counted."""
 MOST_MISMATCHES = 3
 """More contradictions than this within one hand, and we leave the table."""
 REPEAT_S = 15.0
 """Say ready again after this time if no hand started."""
 NO_THIRD = "a player is gone, and the lobby gives the seat to no one else"
-
-
-class StallWatch:
-    """Detects a table where nothing happens. The lobby does not enforce its clock."""
-
-    def __init__(self) -> None:
-        self._limit_s = 0.0
-        self._quiet_s = 0.0
-        """Time without progress."""
-
-    def progress(self) -> None:
-        self._quiet_s = 0.0
-
-    def start(self, limit_s: float) -> list[m.Output]:
-        """From now on the table has stalled after ``limit_s`` without progress. 0: never."""
-        self._limit_s = limit_s
-        return self.wait() if limit_s > 0 else [m.CancelTimer(STALL)]
-
-    def wait(self) -> list[m.Output]:
-        """Set the timer for the next check."""
-        return [m.SetTimer(STALL, self._check_s)]
-
-    def stalled(self) -> bool:
-        """Count the time since the last check. Returns whether the table has stalled."""
-        self._quiet_s += self._check_s
-        return self._quiet_s >= self._limit_s
-
-    @property
-    def _check_s(self) -> float:
-        return min(self._limit_s / LOOKS, MOST_CHECK_S)
 
 
 class MailgycTable:
@@ -71,13 +38,8 @@ class MailgycTable:
         self._session = session
         self._options = options
         self._go_away = go_away
-        self._players = frame.players
-        self._away: set[int] = set()
-        """Players who have left or lost their connection. The lobby removes them when the hand ends."""
-        self._filled = False
-        """Whether all seats were ever taken. From then on the lobby fills no seat that becomes empty."""
+        self._seats = Seats(frame)
         self._watch = StallWatch()
-        self._look(frame)
         self._hand: MailgycHand | None = None
         self._lost = False
         """Whether our view of the hand is wrong: nothing is reported until a frame 1006 corrects it."""
@@ -88,41 +50,22 @@ class MailgycTable:
 
     def enter(self, frame: wire.Joined, seek: str) -> list[m.Output]:
         """We have taken a seat."""
-        return [self._forget(), self.seated(seek), *self._restore(frame)]
+        return [self.asking.forget(), self.seated(seek), *self._restore(frame)]
 
     def come_back(self, frame: wire.Joined, memo: m.Json) -> list[m.Output]:
         """We have returned to the seat. ``memo``: what an earlier process saved."""
-        self._look(frame)
+        if self._seats.look(frame):
+            self._watch.progress()
         if self._hand is None and memo.get("table") == self.name:
             self._hand = MailgycHand.recall(memo)
-            self._filled = self._filled or self._hand is not None
-        return [self.seated(), *_presence(self.name, self._players), *self._restore(frame)]
+            if self._hand is not None:
+                self._seats.fill()
+        return [self.seated(), *self._seats.presence(self.name), *self._restore(frame)]
 
     def seated(self, seek: str | None = None) -> m.Seated:
-        seat = next((i for i, player in enumerate(self._players) if player.uid == self._session.uid), None)
+        seat = self._seats.seat_of(self._session.uid)
         attributes = {"level": self.level, "room": self.room}
-        return m.Seated(self.name, "doudizhu", RULES, seat, _players(self._players), attributes, seek)
-
-    def _forget(self) -> m.Remember:
-        """Remember that no hand is played."""
-        return m.Remember({"table": self.name, "level": self.level, "hand": "", "view": None})
-
-    def _look(self, frame: wire.Joined) -> None:
-        """See who sits here."""
-        if uids_of(frame.players) != uids_of(self._players):
-            self._watch.progress()
-        self._players = frame.players
-        self._away = {player.uid for player in frame.players if player.uid is not None and player.leave}
-        self._filled = self._filled or -1 not in uids_of(frame.players)
-
-    def _left(self, uid: int) -> list[m.Output]:
-        """Another player left."""
-        uids = uids_of(self._players)
-        if uid not in uids:
-            return []
-        self._away.add(uid)
-        out: list[m.Output] = [m.Presence(self.name, uids.index(uid), False)]
-        return out + (self._watch.start(self._limit_s) if self._hand is None else [])
+        return m.Seated(self.name, "doudizhu", RULES, seat, self._seats.infos(), attributes, seek)
 
     def _restore(self, frame: wire.Joined) -> list[m.Output]:
         """Report the position that frame 1006 shows."""
@@ -143,28 +86,26 @@ class MailgycTable:
             self.asking.grant_ms = _grant_ms(frame.room.timer)
         hand = self._hand
         if before is not None and (hand is None or hand.name != before.name):
-            out += [m.HandEnded(self.name, before.name, None, "aborted"), self._forget()]
+            out += [m.HandEnded(self.name, before.name, None, "aborted"), self.asking.forget()]
         if seen != (hand.view.seq if hand is not None else -1):
             self._watch.progress()  # not if no one moved: coming back is no progress
-        if hand is None and self._filled and -1 in uids_of(frame.players):
+        if hand is None and self._seats.broken:
             return out + self._give_up(NO_THIRD)
         out += self._watch.start(self._limit_s)
         if hand is None:
-            return out + self._prepare(frame)
+            ready = self._seats.is_ready(self._session.uid)
+            return out if ready else [*out, m.SetTimer(READY, self._options.ready_after_s)]
         out.append(m.Snapshot(self.name, hand.name, hand.seat, hand.view.to_json()))
         return out + self.asking.ask(hand, None)
 
-    def _prepare(self, frame: wire.Joined) -> list[m.Output]:
-        ready = any(player.uid == self._session.uid and player.ready for player in frame.players)
-        return [] if ready else [m.SetTimer(READY, self._options.ready_after_s)]
-
     def shown(self, frame: wire.Joined) -> list[m.Output]:
         """Handle a frame 1006 that shows our room: compare its position with ours."""
-        self._look(frame)
+        if self._seats.look(frame):
+            self._watch.progress()
         if frame.room.state not in (wire.CALLING, wire.PLAYING):
             return self._restore(frame)
         if self._hand is not None and not self._lost and self._hand.agrees(frame):
-            return _presence(self.name, self._players)
+            return self._seats.presence(self.name)
         notice = m.Notice("the lobby's position differs from ours: using the lobby's", "warning")
         return [notice, *self._restore(frame)]
 
@@ -179,7 +120,8 @@ class MailgycTable:
                     mine = frame.uid == self._session.uid and frame.ready and hand is None
                     return [m.CancelTimer(READY)] if mine else []
                 case wire.Left():
-                    return self._left(frame.uid)
+                    out = self._seats.left(self.name, frame.uid)
+                    return out + self._watch.start(self._limit_s) if out and hand is None else out
                 case wire.Dealt():
                     return self._dealt(frame, raw)
                 case wire.Called() | wire.Shot() if hand is not None and not self._lost:
@@ -191,16 +133,16 @@ class MailgycTable:
         return []
 
     def _dealt(self, frame: wire.Dealt, raw: str | bytes) -> list[m.Output]:
-        uids = uids_of(self._players)
-        if self._session.uid not in uids:
+        seat = self._seats.seat_of(self._session.uid)
+        if seat is None:
             raise Mismatch("cards were dealt, but not to us")
-        hand, lines = MailgycHand.begin(uids.index(self._session.uid), uids, frame)
+        hand, lines = MailgycHand.begin(seat, self._seats.uids, frame)
         self._hand, self._lost, self._mismatches = hand, False, 0
         self._watch.progress()
         self.asking = Asking(self._session, self.name, self.level)
         self.asking.grant_ms = _grant_ms(frame.timer)
         out: list[m.Output] = [m.CancelTimer(READY), *self._watch.start(self._limit_s), self.asking.remember(hand)]
-        out.append(m.HandStarted(self.name, hand.name, hand.seat, _players(self._players)))
+        out.append(m.HandStarted(self.name, hand.name, hand.seat, self._seats.infos()))
         out.append(m.Delta(self.name, hand.name, 0, tuple(lines)))
         return out + self.asking.ask(hand, raw)
 
@@ -235,11 +177,11 @@ class MailgycTable:
         seq = hand.view.seq
         if not self._lost and (lines := hand.revealed(frame)):
             out.append(m.Delta(self.name, hand.name, seq, tuple(lines)))
-        out += [m.HandEnded(self.name, hand.name, scores), self._forget()]
+        out += [m.HandEnded(self.name, hand.name, scores), self.asking.forget()]
         self._hand, self._lost = None, False
         self.asking.reset()
         self._watch.progress()
-        if self._away:
+        if self._seats.deserted:
             return out + self._give_up(NO_THIRD)
         # Wait, so that a draining host can leave before the next hand is dealt.
         return [*out, m.SetTimer(READY, self._options.ready_after_s), *self._watch.start(self._limit_s)]
@@ -288,7 +230,7 @@ class MailgycTable:
     @property
     def _limit_s(self) -> float:
         """How long nothing may happen now."""
-        waits = self._hand is None and not (self._filled and self._away)
+        waits = self._hand is None and not self._seats.deserted
         return self._options.wait_s if waits else self._options.stall_s
 
     def _give_up(self, reason: str) -> list[m.Output]:
@@ -299,11 +241,3 @@ class MailgycTable:
 def _grant_ms(timer_s: float) -> float | None:
     """The time that the lobby shows, in milliseconds. The lobby does not enforce it."""
     return min(timer_s, 600.0) * 1000.0 if timer_s > 0 else None
-
-
-def _players(players: tuple[wire.PlayerBody, ...]) -> tuple[m.PlayerInfo, ...]:
-    return tuple(m.PlayerInfo(str(p.uid), seat, p.name) for seat, p in enumerate(players) if p.uid is not None)
-
-
-def _presence(table: str, players: tuple[wire.PlayerBody, ...]) -> list[m.Output]:
-    return [m.Presence(table, seat, not p.leave) for seat, p in enumerate(players) if p.uid is not None]

@@ -87,6 +87,13 @@ class OpenMahjong(OneTableLobby):
                 return [self._session.ping()]
         return []  # the lobby has no invitations
 
+    def _opened(self, item: m.SocketOpened) -> list[m.Output]:
+        return self._session.opened(item)
+
+    def _welcome(self, *, back: bool, keep: str = "") -> list[m.Output]:
+        """Report the login, and the end of all tables except ``keep``."""
+        return [*self._session.welcome(back=back), *self._ended_before(keep=keep)]
+
     def _at_table(self, item: TableCommand) -> list[m.Output]:
         table = self._table
         match item:

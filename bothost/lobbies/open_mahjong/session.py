@@ -8,15 +8,16 @@ from urllib.parse import urlsplit, urlunsplit
 
 from bothost import messages as m
 from bothost.lobbies.base import Account
+from bothost.lobbies.one_table import OneTableSession
 from bothost.lobbies.open_mahjong import protocol as wire
 from bothost.lobbies.open_mahjong.options import HELLO, SETTLE, TIMERS, OpenMahjongOptions
-from bothost.lobbies.session import SocketSession, socket_scheme
+from bothost.lobbies.session import socket_scheme
 
 CLEANUP_S = 2.0
 """Pause before the next login, if the lobby forgot a connection when it cleaned up after the one before."""
 
 
-class Session(SocketSession):
+class Session(OneTableSession):
     """Stages: closed → opening → login → settling [→ returning] → ready."""
 
     def __init__(self, account: Account, options: OpenMahjongOptions, on_end: Callable[[], list[m.Output]]) -> None:

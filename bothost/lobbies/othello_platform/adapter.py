@@ -164,6 +164,9 @@ class OthelloPlatform(OneTableLobby):
                 return [self._session.send_text('{"type":"ping"}')]
         return []  # the lobby has no invitations
 
+    def _opened(self, item: m.SocketOpened) -> list[m.Output]:
+        return self._session.opened(item)
+
     def _at_table(self, item: TableCommand) -> list[m.Output]:
         table = self._table
         match item:

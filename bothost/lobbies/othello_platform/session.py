@@ -7,10 +7,10 @@ from typing import Any
 
 from bothost import messages as m
 from bothost.lobbies.base import Account
+from bothost.lobbies.one_table import OneTableSession
 from bothost.lobbies.othello_platform import protocol as wire
 from bothost.lobbies.othello_platform.options import AUTH, OthelloPlatformOptions
 from bothost.lobbies.othello_platform.rest import Call, Refused, RestClient
-from bothost.lobbies.session import SocketSession
 
 AUTH_S = 10.0
 """How long the lobby may take to accept our token. It allows us 5 s to send it."""
@@ -19,7 +19,7 @@ BAD_TOKENS = 3
 THROTTLE_S = 2.0
 
 
-class Session(SocketSession):
+class Session(OneTableSession):
     """Stages: closed → login → opening → ready."""
 
     def __init__(
