@@ -16,7 +16,8 @@ from bothost import Budget, Decision, Model, Player, ProtocolError, Request, Str
 from bothost import exec_protocol as protocol
 from bothost.rules import ActionArray, View
 from bothost_exec.options import Options as ExecOptions
-from bothost_exec.program import Program, StderrLog
+from bothost_exec.process import StderrLog
+from bothost_exec.program import Program
 
 T = TypeVar("T")
 

@@ -15,7 +15,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -27,9 +26,8 @@ from bothost.arena.match import play_deals
 from bothost.plugins import Plugins
 from bothost.strategy import decide_all
 from bothost.testing.check_strategy import check_strategy
-from bothost_exec import program
 from bothost_exec.options import Options
-from bothost_exec.program import Program
+from bothost_exec.process import Background, Process, StderrLog
 from bothost_exec.strategy import Exec
 
 ROOT = Path(__file__).parents[2]
@@ -329,19 +327,26 @@ def test_a_program_that_does_not_read_is_ended(start: Callable[..., Exec]) -> No
     assert len(one.player.program.starts) == 2
 
 
-def test_what_an_ended_process_left_in_its_pipe_is_not_taken_for_the_next_one_s() -> None:
-    program: Any = Program(Options(command=("bot",)))
-
-    async def restarted() -> bool:
-        loop = asyncio.get_running_loop()
-        ended, program._process, program._hello = SimpleNamespace(), SimpleNamespace(), loop.create_future()
-        ended.stdout = asyncio.StreamReader()
-        ended.stdout.feed_data(b'{"type":"hello","version":1,"name":"bot","games":["*"]}\n')
-        ended.stdout.feed_eof()
-        await program._read(ended, loop.create_task(asyncio.sleep(0)))
-        return program._hello.done()
-
-    assert not asyncio.run(restarted())
+async def test_an_answer_that_an_ended_process_left_in_its_pipe_does_not_count(tmp_path: Path) -> None:
+    wrote = tmp_path / "wrote"
+    bot = tmp_path / "bot.py"
+    act = f"say(type='action', id=m['id'], action=m['legal'][0]); open({str(wrote)!r}, 'w'); continue"
+    bot.write_text(BOT.format(act=act, games='["*"]'))
+    background = Background()
+    command = Options(command=(sys.executable, "-S", str(bot)))
+    process = await Process.start(command, "bot", StderrLog(), background)
+    process.send(exec_protocol.HostHello(version=exec_protocol.VERSION, host="test"))
+    assert (await process.hello).name == "bot"
+    question = exec_protocol.Decide(id=1, table="t", seq=0, phase="play", legal=("x",), view={})
+    asked = asyncio.ensure_future(process.ask(question))
+    await asyncio.sleep(0)
+    deadline = time.monotonic() + 60
+    while not wrote.exists() and time.monotonic() < deadline:
+        time.sleep(0.01)  # noqa: ASYNC251 - the loop must not read the answer
+    process.end("it is not needed")
+    with pytest.raises(PluginError, match="bot: it is not needed"):
+        await asked
+    await background.finish()
 
 
 def test_a_pool_shares_its_processes_and_they_think_together(start: Callable[..., Exec]) -> None:
@@ -412,12 +417,9 @@ def test_stderr_is_logged_and_bounded(start: Callable[..., Exec], caplog: pytest
     assert " more lines" in caplog.text
 
 
-async def test_lines_that_are_left_out_are_reported_when_no_other_follows(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_lines_that_are_left_out_are_reported_when_no_other_follows(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "bothost.exec")
-    monkeypatch.setattr(program, "_STDERR_WINDOW_S", 0.5)
-    lines = program.StderrLog()
+    lines = StderrLog(window_s=0.5)
     lines.log("bot", [b"thinking"] * 25)
     assert caplog.messages[-1] == "bot: thinking"
     await asyncio.sleep(1.0)
