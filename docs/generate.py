@@ -140,6 +140,8 @@ def options_of_plugins() -> Iterator[tuple[str, type[msgspec.Struct]]]:
             yield f"bothost train {name} {stage}".rstrip(), made.Options
     for name, lobby in found.lobbies.items():
         yield f"lobby {name}", lobby.Options
+        if lobby.Attributes is not None:
+            yield f"lobby {name}: attributes", lobby.Attributes
 
 
 def options_page() -> str:
@@ -149,8 +151,8 @@ def options_page() -> str:
         "Options of a strategy stand in its route: `options = { temperature = 0.5 }`. `bothost arena` takes those "
         "of the first contestant as `--option A.temperature=0.5`. Options of a training follow its name: `bothost "
         "train deep-mc --iterations 10`. `bothost retrain` takes them as `--option iterations=10`. Options of a lobby "
-        "stand in its `[lobby.options]`. A strategy or lobby that is not here has none. An unknown option "
-        "is an error that names the nearest known one."
+        "stand in its `[lobby.options]`, attributes in the wishes of its accounts. A strategy or lobby that is not "
+        "here has none. An unknown option is an error that names the nearest known one."
     )
     for heading, struct in options_of_plugins():
         rows = []

@@ -28,6 +28,7 @@ import uuid_utils
 from bothost import rules
 from bothost.bench.host_subject import peak_rss_mb
 from bothost.config import StoreSettings
+from bothost.errors import BothostError, printable
 from bothost.export.job import PAGE_HANDS, export
 from bothost.export.options import ExportOptions
 from bothost.export.parquet import ParquetExporter
@@ -65,7 +66,11 @@ def command(
         write_rows(StoreSettings(url=url), Path(made), _interleaved(decisions))
         _multiply(Path(made) / "bothost.db", copies)
         child = [sys.executable, "-m", __name__, url, f"{made}/out", str(int(view_json))]
-        figures: dict[str, Any] = json.loads(subprocess.run(child, check=True, capture_output=True).stdout)
+        done = subprocess.run(child, capture_output=True, text=True)
+        if done.returncode:
+            last = done.stderr.strip().rpartition("\n")[2]
+            raise BothostError(f"the process that exports failed (exit code {done.returncode}): {printable(last)}")
+        figures: dict[str, Any] = json.loads(done.stdout)
         tuples = _tuples(Path(made) / "bothost.db")
         return {**figures, "sqlite3_tuples_per_s": tuples, "ratio": round(figures["decisions_per_s"] / tuples, 3)}
 

@@ -170,7 +170,15 @@ def import_(
     output.emit(made, json, _registered(made))
 
 
-Url = Annotated[str, typer.Argument(help="Folder, s3://BUCKET/PATH or hf://OWNER/REPOSITORY/PATH.")]
+def _not_empty(url: str) -> str:
+    if not url.strip():
+        raise typer.BadParameter("it is empty; . is this folder")
+    return url
+
+
+Url = Annotated[
+    str, typer.Argument(callback=_not_empty, help="Folder, s3://BUCKET/PATH or hf://OWNER/REPOSITORY/PATH.")
+]
 
 
 @app.command()

@@ -93,12 +93,15 @@ def _others(plugins: Plugins) -> list[dict[str, Any]]:
 
 
 def _whole(plugins: Plugins, other: dict[str, Any]) -> dict[str, Any]:
-    """All that there is to say: of a lobby adapter, its ``[lobby.options]`` too."""
+    """All that there is to say: of a lobby adapter, its ``[lobby.options]`` and the attributes of its wishes too."""
     from bothost import config
 
     if other["kind"] != "lobby":
         return other
-    return {**other, "options": config.describe(plugins.lobbies[other["name"]].Options)}
+    adapter = plugins.lobbies[other["name"]]
+    attributes = getattr(adapter, "Attributes", None)  # an adapter need not derive from the base class
+    described = {"attributes": config.describe(attributes)} if attributes is not None else {}
+    return {**other, "options": config.describe(adapter.Options), **described}
 
 
 def _listing(strategies: list[dict[str, Any]], others: list[Any], failures: list[Failure], *, whole: bool) -> str:
@@ -115,7 +118,8 @@ def _listing(strategies: list[dict[str, Any]], others: list[Any], failures: list
     if others:
         rows_ = [(o["kind"], o["name"], o["plugin"]) for o in others]
         parts.append(output.table(rows_, ("KIND", "NAME", "PLUGIN")))
-        parts += [f"[lobby.options] of {o['name']}:{_options(o)}" for o in others if "options" in o]
+        for key, what in (("options", "[lobby.options]"), ("attributes", "attributes of a wish")):
+            parts += [f"{what} of {o['name']}:{_options(o[key])}" for o in others if key in o]
     if failures:
         lines = ["failed:"]
         for failure in failures:
@@ -140,20 +144,20 @@ def _details(strategy: dict[str, Any]) -> str:
         f"{strategy['name']} {strategy['version']}: {strategy['about']}",
         output.table(facts),
         output.table([(name, about) for about, name in models.items()]),
-        f"options:{_options(strategy)}",
+        f"options:{_options(strategy['options'])}",
     ]
     return "\n\n".join(filter(None, parts))
 
 
-def _options(owner: dict[str, Any]) -> str:
-    """The options of a strategy or an adapter, a line for each."""
+def _options(described: list[dict[str, Any]]) -> str:
+    """Options or attributes, a line for each."""
     rows = [
         (
             option["name"],
             f"{option['type']}, " + ("required" if option["required"] else f"default {option['default']!r}"),
             option["about"].replace("``", ""),
         )
-        for option in owner["options"]
+        for option in described
     ]
     return f"\n{output.table(rows)}" if rows else " none"
 

@@ -36,7 +36,11 @@ def test_list_shows_strategies_and_failures_with_their_cause(
     code, out, _ = run("plugin", "list", "mailgyc")
     assert code == 0 and re.search(r"^lobby +mailgyc +lobbies$", out, flags=re.M)
     assert re.search(r"^stall_s +float \(>= 0\), default 120\.0 +Leave a table", out, flags=re.M)
+    assert "attributes of a wish of mailgyc:" in out and re.search(
+        r"^room +int \| str, .*Number of the room", out, flags=re.M
+    )
     (said,) = json.loads(run("plugin", "list", "mailgyc", "--json")[1])["others"]
+    assert {attribute["name"] for attribute in said["attributes"]} == {"level", "room"}
     assert {"level", "stall_s"} <= {option["name"] for option in said["options"]}
     code, _, err = run("plugin", "list", "randm")
     assert code == 2 and "'random'" in err

@@ -125,6 +125,12 @@ def test_attributes_that_the_lobby_takes_are_good(adapter, game, attributes):
     assert check_settings(checked, PLUGINS) == []
 
 
+def test_a_wish_for_a_private_table_is_an_error():
+    with pytest.raises(ConfigError, match="a wish takes any table") as caught:
+        check_settings(settings(RouteSettings(strategy="random"), private=True), PLUGINS)
+    assert caught.value.key == "lobby[0].account[0].wish[0].attributes"
+
+
 def test_a_label_that_looks_like_an_attribute_is_a_warning():
     (warning,) = check_settings(settings(RouteSettings(strategy="random"), grant_m=100, club="ours"), PLUGINS)
     assert warning == "home/ada asks for doudizhu with the label 'grant_m'; did you mean 'grant_ms'?"

@@ -123,6 +123,14 @@ def test_addresses_that_are_refused(url, words):
         hub.place(url)
 
 
+@pytest.mark.parametrize("verb", ["push", "pull"])
+def test_an_empty_address_is_not_this_folder(verb, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["model", verb, "phase-ppo", ""]) == 2
+    assert "it is empty" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_by_the_command_line_a_pulled_model_becomes_a_challenger(tmp_path, monkeypatch, capsys):
     (tmp_path / "config.toml").write_text('[host]\ndata_dir = "var"\n[store]\nurl = "sqlite:///var/bothost.db"\n')
     monkeypatch.chdir(tmp_path)

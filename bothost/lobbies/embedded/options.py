@@ -33,4 +33,8 @@ class EmbeddedAttributes(msgspec.Struct, frozen=True):
     accept: bool = False
     """Whether all players are asked again once they have taken all seats."""
     private: bool = False
-    """Whether only ``join`` finds the table."""
+    """Always false: only a table that a player creates can be private. A wish takes any table."""
+
+    def __post_init__(self) -> None:
+        if self.private:
+            raise ValueError("private: a wish takes any table; only a table that a player creates can be private")
