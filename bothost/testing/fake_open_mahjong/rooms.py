@@ -146,7 +146,7 @@ class Rooms:
         people = [u for u in room["player_list"] if u >= wire.ROBOTS_BELOW]
         if not people:
             self.by_id.pop(room["room_id"], None)
-            match = next((m for m in self._lobby.playing.values() if m.room["room_id"] == room["room_id"]), None)
+            match = next((m for m in self._lobby.playing.values() if m.board.room["room_id"] == room["room_id"]), None)
             if match is not None:
                 self._lobby.delete(match)  # even if all are online, as the real lobby does
             return

@@ -56,6 +56,14 @@ class Seat:
         self.tiles.append(tile)
         self.slot = True
 
+    def lay_flower(self) -> int:
+        """Lay down the last flower of the hand. Returns it."""
+        flower = max(self.tiles)
+        self.tiles.remove(flower)
+        self.flowers.append(flower)
+        self.slot = False
+        return flower
+
     def picture(self, index: int, *, shown: bool) -> dict[str, Any]:
         """The seat in a frame. ``shown``: with its hidden tiles, for the seat itself."""
         info = {

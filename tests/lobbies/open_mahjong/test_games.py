@@ -157,11 +157,11 @@ async def test_a_fresh_process_comes_back_to_its_game(tmp_path):
             await until(lambda: host.runner.counters.decisions > 10)
             host.accounts[0].connection.adapter.feed = lambda item: []  # deaf and mute from here on, as if killed
             lobby.break_line(10_000_001)
-            match = lobby.playing[10_000_001]  # the others play on
+            board = lobby.playing[10_000_001].board  # the others play on
         before = one.rows("SELECT count(*) FROM decisions")[0][0]
         async with one.hosting(lobby, names=("ada",)) as host:
             await until(lambda: host.runner.counters.decisions > 0)
-            assert one.rows("SELECT count(*) FROM games")[0][0] <= match.round  # one game for each hand dealt
+            assert one.rows("SELECT count(*) FROM games")[0][0] <= board.round  # one game for each hand dealt
             await until(lambda: lobby.matches >= 1)
         assert lobby.deleted == 0 and lobby.repeated == []
         assert one.rows("SELECT count(*) FROM decisions")[0][0] > before
@@ -170,11 +170,11 @@ async def test_a_fresh_process_comes_back_to_its_game(tmp_path):
 async def test_who_was_away_while_the_seats_were_switched_plays_on(kit):
     async with opened(seed=2) as lobby, kit.hosting(lobby, game_round=2) as host:
         await until(lambda: lobby.playing)
-        match = lobby.playing[10_000_001]
-        match.round = 4  # the next hand begins a round
-        await until(lambda: match.round == 5)
+        board = lobby.playing[10_000_001].board
+        board.round = 4  # the next hand begins a round
+        await until(lambda: board.round == 5)
         lobby.break_line(10_000_001)
-        await until(lambda: match.round == 6)
+        await until(lambda: board.round == 6)
         assert lobby.deleted == 0
     assert lobby.silences == {}
     assert host.runner.counters.fallbacks == {}
