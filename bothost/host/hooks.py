@@ -9,7 +9,9 @@ from typing import Any
 
 import structlog
 
+from bothost.hookspecs import DecisionMade
 from bothost.plugins import Failure, Plugins
+from bothost.tables.hand import Answer
 
 _log = structlog.get_logger("bothost.host")
 
@@ -44,6 +46,20 @@ class HookThread:
             self.dropped += 1
             return
         self._queue.put((name, arguments))
+
+    def decisions_sent(self, answer: Answer) -> None:
+        """Report the decisions of an answer, once."""
+        steps, answer.steps = answer.steps, ()
+        if not self.decisions:
+            return
+        hand = answer.hand
+        game_id = hand.game_id.hex()
+        for job in steps:
+            assert job.decision is not None
+            made = DecisionMade(
+                hand.actor.table, game_id, job.seq, job.request_id, job.decision, job.reason, job.elapsed_s * 1000.0
+            )
+            self.fire("bothost_decision_made", event=made)
 
     def close(self, timeout_s: float = 1.0) -> None:
         """Deliver the queued calls, but wait at most this long."""

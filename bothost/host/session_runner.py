@@ -14,15 +14,14 @@ from collections import Counter, deque
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from bothost.errors import ANY_FAILURE, BothostError, described, raised_at
-from bothost.hookspecs import DecisionMade, TableClosed
+from bothost.errors import ANY_FAILURE
+from bothost.hookspecs import TableClosed
 from bothost.host.deadlines import DeadlineTimer
+from bothost.host.failures import Failures
 from bothost.host.hooks import HookThread
 from bothost.host.latency import Latency
-from bothost.host.limited_lines import FailureLines
 from bothost.host.lookup import Find, Lookup, RecoveredHand
 from bothost.host.plans import Plans
-from bothost.host.process import HostFault
 from bothost.host.recorder import Recorder, new_id
 from bothost.host.worker import Result
 from bothost.host.workers import Workers
@@ -95,7 +94,7 @@ class SessionRunner:
         self.observer: Observer | None = None
         """Watches decisions and the ends of hands."""
         self.counters = Counters()
-        self._failures = FailureLines()
+        self._failures = Failures(plans)
         self.decide = Latency()
         """Time from a request's arrival to the worker's result, for one of every batch of results."""
         self.sending = Latency()
@@ -149,7 +148,7 @@ class SessionRunner:
         # The lobby may ask again before the answer is sent: then it comes again, and its decisions are known.
         steps = answer.steps if answer.state == "new" else ()
         if (fell_back := next((job for job in steps if job.reason is not None), None)) is not None:
-            self._warn(fell_back)
+            self._failures.warn(fell_back)
         for job in steps:
             self.counters.decisions += 1
             if job.reason is not None:
@@ -174,7 +173,7 @@ class SessionRunner:
             try:
                 outputs = session.requests.decided(job, ticket, decision, error, now, by)
                 if outputs and outputs[0] is job and job.reason is not None:
-                    self._failed(job, cause)
+                    self._failures.failed(job, cause)
                 self.perform(session, outputs)
             except ANY_FAILURE:
                 self._fail(session)
@@ -183,24 +182,6 @@ class SessionRunner:
         """Give up a table because of the error that is being handled."""
         if (owner := self._owners.get(session)) is not None:
             owner.fail(session)
-
-    def _failed(self, job: Job, cause: BaseException | None) -> None:
-        loaded = job.hand.actor.plan.strategy
-        if job.reason == "quarantined":
-            return
-        if cause is not None:
-            at = raised_at(cause, loaded.resolved.strategy.__module__)
-            advice = cause.advice if isinstance(cause, BothostError) else ""
-            job.why = {"error": described(cause), "at": at, "advice": advice}
-        if not isinstance(cause, HostFault):
-            self.plans.failed(loaded, job.reason or "error")
-
-    def _warn(self, job: Job) -> None:
-        """Log that the strategy did not decide: one line a request."""
-        strategy, table = job.hand.actor.plan.strategy.address, job.hand.key.table
-        self._failures.warning(
-            "fallback_decided", strategy, table=table, link=job.decided_by, reason=job.reason, **job.why
-        )
 
     def _outcome(self, event: Outcome) -> None:
         event.answer.hand.failed |= event.kind == "rejected"
@@ -217,7 +198,7 @@ class SessionRunner:
             elif session is not None and session.requests.may_send(answer):
                 sent = functools.partial(self.recorder.outcome, Outcome(answer, "sent"))
                 self._owners[session].act(Act(hand.key.table, answer.request_id, answer.actions), sent)
-                self._notify_sent(answer)
+                self.hooks.decisions_sent(answer)
                 session.requests.expect_echo(answer, now)
                 self._deadlines.watch(hand)
             elif hand.answer is not answer:
@@ -304,21 +285,6 @@ class SessionRunner:
         self._deadlines.forget(hand)
         self.recorder.flush_events(hand)
         self.workers.close_hand(hand)
-
-    # -------------------------------------------------------------------------------------------------------- hooks
-
-    def _notify_sent(self, answer: Answer) -> None:
-        steps, answer.steps = answer.steps, ()
-        if not self.hooks.decisions:
-            return
-        hand = answer.hand
-        game_id = hand.game_id.hex()
-        for job in steps:
-            assert job.decision is not None
-            made = DecisionMade(
-                hand.actor.table, game_id, job.seq, job.request_id, job.decision, job.reason, job.elapsed_s * 1000.0
-            )
-            self.hooks.fire("bothost_decision_made", event=made)
 
     # -------------------------------------------------------------------------------------------------- life cycle
 

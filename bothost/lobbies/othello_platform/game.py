@@ -9,11 +9,10 @@ from bothost.lobbies.othello_platform import protocol as wire
 from bothost.lobbies.othello_platform.options import SYNC, WINDOW
 from bothost.lobbies.othello_platform.position import START, Position, notation, text
 from bothost.lobbies.othello_platform.rooms import players
+from bothost.lobbies.othello_platform.sending import Sending
 from bothost.lobbies.othello_platform.session import Session
 from bothost.lobbies.othello_platform.sync import PositionSync
 
-RESENDS = 2
-"""How many times a move without an echo is sent again."""
 MAX_REJECTED = 4
 """After this many refused moves at one board, the lobby's clock decides."""
 OVER: dict[str, Literal["normal", "resigned", "timeout", "left"]] = {
@@ -39,14 +38,9 @@ class Game:
         self._attributes = attributes
         self._players: tuple[m.PlayerInfo, ...] = ()
         self._position = Position(seat)
-        self._sent: m.Act | None = None
-        """The move that waits for its echo."""
-        self._resent = 0
-        """How many times it was sent again."""
+        self._sending = Sending(session, game_id)
         self._held: m.Act | None = None
         """An answer that came while we waited for the position. The host answers each request only once."""
-        self._refused = ("", 0)
-        """A board, and how many moves the lobby refused there. No board occurs twice in a game of Othello."""
         self._sync = PositionSync(session, game_id)
         self._shown = False
         """Whether the host has received a position: the start, or a snapshot."""
@@ -91,7 +85,7 @@ class Game:
             return [m.Notice(f"{self.id}: the lobby waits for a side that must pass; its clock decides", "error")]
         if not self._position.view.asked:
             return []
-        refused = self._refusals
+        refused = self._sending.refusals(self._position.board)
         if refused >= MAX_REJECTED:
             return [m.Notice(f"{self.id}: the lobby refuses our moves; its clock decides", "error")]
         seq = self._position.view.seq
@@ -105,29 +99,7 @@ class Game:
             return []
         if not self._position.view.asked or not act.request_id.startswith(f"{self.id}.{self._position.view.seq}."):
             return []  # the request is outdated
-        move = self._move(act)
-        self._sent, self._resent = act, 0
-        return [move]
-
-    @property
-    def _refusals(self) -> int:
-        """How many moves the lobby refused at the present board."""
-        board, count = self._refused
-        return count if board == self._position.board else 0
-
-    def _acknowledge(self) -> list[m.Output]:
-        """Our move was echoed."""
-        sent, self._sent = self._sent, None
-        return [] if sent is None else [m.MoveAcknowledged(sent.table, sent.request_id)]
-
-    def _refuse(self, sent: m.Act, reason: str, *, resync: bool) -> m.Rejected:
-        """The lobby refused the move that was sent."""
-        self._sent, self._refused = None, (self._position.board, self._refusals + 1)
-        return m.Rejected(sent.table, sent.request_id, reason, resync=resync)
-
-    def _move(self, act: m.Act) -> m.SendFrame:
-        (square,) = act.actions
-        return self._session.send_text(wire.move(self.id, self._position.view.seq, self.seat, square))
+        return [self._sending.send(act, self._position, self.seat)]
 
     def moved(self, frame: wire.Moved, raw: str | bytes) -> list[m.Output]:
         """Handle a placed disc."""
@@ -139,7 +111,7 @@ class Game:
         same_board = events is not None and position.board == board
         out: list[m.Output] = [m.Delta(self.name, self.id, seq, tuple(events))] if events and same_board else []
         if wire.COLORS[self.seat] == frame.color:
-            out += self._acknowledge()
+            out += self._sending.acknowledge()
         if same_board and position.turn == frame.next_turn:
             return out + self._ask(frame.remaining_ms, raw)
         out += self._adopt(f"after {frame.color} {square}", board, frame.next_turn, frame.remaining_ms, raw)
@@ -168,16 +140,17 @@ class Game:
 
     def rejected(self, reason: str) -> list[m.Output]:
         """Handle an error: it is about the move that we sent, if there is one."""
-        if self._sent is None:
+        act = self._sending.act
+        if act is None:
             return []
         self._sync.done = False
-        return [self._refuse(self._sent, reason, resync=True)]
+        return [self._sending.refuse(act, self._position.board, reason, resync=True)]
 
     # ----------------------------------------------------------------------------------------------------- coming back
 
     def lost(self) -> list[m.Output]:
         """Handle a lost connection. Our last move may or may not have arrived."""
-        self._sent = self._held = None
+        self._sending.act = self._held = None
         return self._sync.lost()
 
     def resync(self) -> list[m.Output]:
@@ -207,9 +180,9 @@ class Game:
         before = self._position.view.seq
         shown = self._show(frame, raw)
         if self._position.view.seq > before:
-            out += self._acknowledge()
-        elif self._sent is not None:
-            shown = self._unanswered(self._sent, shown, frame.remaining_ms, raw)
+            out += self._sending.acknowledge()
+        elif self._sending.act is not None:
+            shown = self._unanswered(self._sending.act, shown, frame.remaining_ms, raw)
         held, self._held = self._held, None
         if held is not None and held.request_id in (o.request_id for o in shown if isinstance(o, m.ActionRequest)):
             shown += self.act(held)
@@ -234,13 +207,13 @@ class Game:
         return self._adopt("after a reconnect", board, frame.turn, frame.remaining_ms, raw)
 
     def _unanswered(
-        self, sent: m.Act, shown: list[m.Output], grant_ms: float | None, raw: str | bytes
+        self, act: m.Act, shown: list[m.Output], grant_ms: float | None, raw: str | bytes
     ) -> list[m.Output]:
         """Our move did not arrive: send it again, or give it up after ``RESENDS`` attempts."""
-        self._resent += 1
-        if self._resent <= RESENDS:
-            return [*shown, self._move(sent)]
-        rejected = self._refuse(sent, "the lobby did not echo our move", resync=False)
+        again = self._sending.resend(self._position, self.seat)
+        if again is not None:
+            return [*shown, again]
+        rejected = self._sending.refuse(act, self._position.board, "the lobby did not echo our move", resync=False)
         others = [output for output in shown if not isinstance(output, m.ActionRequest)]
         return [*others, rejected, *self._ask(grant_ms, raw)]
 
