@@ -27,7 +27,7 @@ class Random(Strategy):
         return _RandomPlayer(table.seed)
 
 
-class _FirstPlayer(Player):
+class FirstPlayer(Player):
     def decide(self, view, legal, budget):
         return Decision(action=int(legal[0]))
 
@@ -38,7 +38,7 @@ class First(Strategy):
     games = ("*",)
 
     def player(self, table):
-        return _FirstPlayer()
+        return FirstPlayer()
 
 
 class _LastPlayer(Player):
@@ -181,7 +181,7 @@ class Homeless(First):
         raise RuntimeError("no player")
 
 
-class _ClingingPlayer(_FirstPlayer):
+class _ClingingPlayer(FirstPlayer):
     def close(self):
         raise RuntimeError("will not go")
 

@@ -125,7 +125,7 @@ def test_swiss_pairs_by_points_and_breaks_ties_by_the_opponents(tmp_path):
     assert event.next_round().matches in (((1, 2), (0, 3)), ((1, 3), (0, 2)))
 
 
-class BrokenPlayer(players._FirstPlayer):
+class BrokenPlayer(players.FirstPlayer):
     def decide(self, view, legal, budget):
         raise RuntimeError("broken")
 

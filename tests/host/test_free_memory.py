@@ -85,7 +85,7 @@ async def test_a_host_returns_free_memory_again_and_again(tmp_path, monkeypatch)
             loop.call_soon_threadsafe(twice.set)
 
     monkeypatch.setattr(launch, "TRIM_S", 0.01)
-    monkeypatch.setattr(launch._native, "return_free_memory", count)
+    monkeypatch.setattr("bothost.native._native.return_free_memory", count)
     async with launch.opened(Hosting(tmp_path).settings(), Plugins.load(entry_points=False)):
         await asyncio.wait_for(twice.wait(), 10.0)
     ended = len(calls)
