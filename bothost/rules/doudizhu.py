@@ -112,6 +112,21 @@ def afterstates(features: Rows, moves: Rows) -> Rows:
     return _native.doudizhu_afterstates(features, moves)
 
 
+def judgements(features: Rows, moves: Rows) -> npt.NDArray[np.float32]:
+    """How much the native rule player likes abstract moves, in points (see ``hand_value``), by the default rules.
+
+    ``features`` and ``moves`` are those of ``afterstates``, and so are the kickers. float32, shape (moves,), one
+    position's moves after another. A play that empties the hand is worth ``LAST_PLAY``. If no enemy can beat a play,
+    and the rest of the hand is one play, it is worth ``CERTAIN_WIN`` more. Moves that the hand cannot make by the
+    default rules get the least. Raises ValueError for invalid rows.
+    """
+    return _native.doudizhu_judgements(features, moves)
+
+
+LAST_PLAY, CERTAIN_WIN = 1000.0, 500.0
+"""See ``judgements``."""
+
+
 def fewest_plays(cards: str) -> int:
     """The fewest plays that empty the hand under RLCard's kicker rules. At most 20 cards."""
     return _native.doudizhu_fewest_plays(cards)

@@ -24,7 +24,7 @@ import torch
 from bothost.training.factorization import Samples, SparseRows
 from bothost.training.statistics import mean_half95
 from bothost_baselines.styled_doudizhu import STYLES
-from bothost_fm_clone.attributes import OTHELLO_JUDGEMENTS
+from bothost_fm_clone.attributes import DOUDIZHU_JUDGEMENTS, OTHELLO_JUDGED_TWICE, OTHELLO_JUDGEMENTS
 from bothost_fm_clone.encode import encoding
 from bothost_fm_clone.fit import score
 from bothost_fm_clone.samples import decisions
@@ -46,9 +46,9 @@ def copied(game: str, name: str) -> bool:
     """Whether the styled players' own code goes by a feature: plays or replies left, what the rest of a hand is worth,
     the highest of a kind, discs beside empty squares, judgements of a move, and comparisons of these."""
     if game == "doudizhu":
-        others = name.startswith(("no other player can", "needs no further"))
+        others = name.startswith(("no other player can", "needs no further")) or name in DOUDIZHU_JUDGEMENTS
         return others or (name.startswith("keeps") and ("play" in name or "worth" in name))
-    return "repl" in name or "beside empty" in name or name in OTHELLO_JUDGEMENTS
+    return "repl" in name or "beside empty" in name or name in {*OTHELLO_JUDGEMENTS, *OTHELLO_JUDGED_TWICE}
 
 
 def main() -> None:

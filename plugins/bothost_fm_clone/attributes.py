@@ -6,6 +6,7 @@ what a person would compare: the cards of a rank with the played ones, a candida
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 
 import numpy as np
@@ -54,6 +55,15 @@ DOUDIZHU_RELATIONS = (
 LEAST_VALUE, MOST_VALUE = -90, 20
 DOUDIZHU_VALUES = tuple(f"keeps a hand worth {n} points" for n in range(LEAST_VALUE, MOST_VALUE + 1))
 """By ``bothost.rules.doudizhu.hand_value``, rounded."""
+POINTS_BEHIND = (*(n / 2 for n in range(41)), *map(float, range(22, 31, 2)), 35.0, 40.0, 50.0, 60.0)
+"""Differences that have a feature. Others count as the nearest."""
+LIKED = "the best by the rule player's judgement"
+DOUDIZHU_JUDGEMENTS = (
+    f"is {LIKED}",
+    *(f"is {points:g} point{'s' * (points != 1)} behind {LIKED}" for points in POINTS_BEHIND[1:]),
+    "cannot be beaten, and leaves one play",
+)
+"""Without what the rule player adds for a certain win. Candidates that empty the hand are not compared with others."""
 OTHELLO_RELATIONS = (
     "leaves the fewest replies",
     "leaves the second fewest replies",
@@ -64,24 +74,43 @@ OTHELLO_RELATIONS = (
     "has the second fewest discs beside empty squares",
     "has the most discs beside empty squares",
 )
-JUDGED = {
-    "by a look-ahead of one move": (1, {}),
-    "by a look-ahead of two moves": (2, {}),
-    "by a look-ahead of three moves": (3, {}),
-    "in moves": (1, {"mobility": 900}),
-    "in discs beside empty squares": (1, {"frontier": 500}),
-    "in corners": (1, {"corners": 800}),
-    "in edge discs that can never turn": (1, {"stability": 250}),
-    "in discs beside empty corners": (1, {"danger": 350}),
-    "in discs on edges": (1, {"edges": 100}),
-    "in discs": (1, {"greed": 1000}),
+PARTS = {
+    "moves": "mobility",
+    "discs beside empty squares": "frontier",
+    "corners": "corners",
+    "edge discs that can never turn": "stability",
+    "discs beside empty corners": "danger",
+    "discs on edges": "edges",
+    "discs": "greed",
 }
-"""What a candidate of Othello is judged by: plies, and the weights of the rule player's judgement; the others are 0. No
-weights: the rule player's own."""
+"""What the rule player of Othello judges a position by, in words, and its names in ``othello.WEIGHTS``."""
+UNUSED = {"edges": 100, "greed": 1000}
+"""Weights of the parts that the rule player leaves out."""
+_WEIGHTS = {**othello.WEIGHTS, **UNUSED}
+_PLIES = {"one move": 1, "two moves": 2, "three moves": 3}
+Judgement = tuple[int, Mapping[str, int]]
+JUDGED: Mapping[str, Judgement] = {
+    **{f"by a look-ahead of {moves}": (plies, othello.WEIGHTS) for moves, plies in _PLIES.items()},
+    **{f"in {words}": (1, dict.fromkeys(_WEIGHTS, 0) | {part: _WEIGHTS[part]}) for words, part in PARTS.items()},
+}
+"""What a candidate of Othello is judged by: plies, and weights."""
+JUDGED_TWICE: Mapping[str, Judgement] = {
+    f"by a look-ahead of {moves} that counts {words} more": (
+        plies,
+        {**othello.WEIGHTS, part: othello.WEIGHTS[part] + _WEIGHTS[part]},
+    )
+    for moves, plies in _PLIES.items()
+    if plies > 1
+    for words, part in PARTS.items()
+}
+"""The same where one part counts twice as much, or is no longer left out. A player who goes by other weights than the
+rule player also expects other replies."""
 DISCS_BEHIND = (*(n / 2 for n in range(10)), *map(float, range(5, 13)), 14.0, 16.0, 20.0)
 """Differences that have a feature. Others count as the nearest."""
 BEHIND = ("is", *(f"is {discs:g} disc{'s' * (discs != 1)} behind" for discs in DISCS_BEHIND[1:]))
-OTHELLO_JUDGEMENTS = tuple(f"{behind} the best {what}" for what in JUDGED for behind in BEHIND)
+OTHELLO_JUDGEMENTS, OTHELLO_JUDGED_TWICE = (
+    tuple(f"{behind} the best {what}" for what in judged for behind in BEHIND) for judged in (JUDGED, JUDGED_TWICE)
+)
 MOST_TURNED, MOST_OPEN = 12, 20
 ORBITS = (
     "plays on a corner",
@@ -181,6 +210,26 @@ def doudizhu_values(leaves: SparseRows) -> IntArray:
     return rounded[of_hands.reshape(-1)]
 
 
+def doudizhu_judgements(samples: Samples) -> tuple[IntArray, npt.NDArray[np.bool_]]:
+    """int32, shape (candidates,): the place in ``POINTS_BEHIND``. bool: whether a candidate wins for certain."""
+    row = samples.legal.row_of
+    points = doudizhu.judgements(samples.features.arrays, samples.legal.arrays)
+    empties = points >= doudizhu.LAST_PLAY
+    certain = ~empties & (points >= doudizhu.CERTAIN_WIN / 2)
+    points = points - doudizhu.CERTAIN_WIN * certain
+    best = np.full(len(samples), -np.inf, np.float32)
+    np.maximum.at(best, row[~empties], points[~empties])
+    behind = np.where(empties, 0.0, best[row] - points)
+    return _nearest(behind, POINTS_BEHIND), certain
+
+
+def _nearest(values: npt.NDArray[np.floating], among: Sequence[float]) -> IntArray:
+    """The place of the nearest of these ascending numbers."""
+    between = np.convolve(among, [0.5, 0.5], "valid")
+    found: IntArray = np.digitize(values, between, right=True).astype(np.int32)
+    return found
+
+
 @cache
 def _copies() -> tuple[npt.NDArray[np.int64], ...]:
     """For one to four cards of a rank, the indices of the features ``holds …`` by rank; -1 if there is none."""
@@ -231,18 +280,15 @@ def othello_relations(
     return np.stack(columns, axis=1), turned.astype(np.int32), open_.astype(np.int32)
 
 
-def othello_judgements(samples: Samples) -> IntArray:
-    """int32, shape (candidates, judgements): each candidate's place in ``OTHELLO_JUDGEMENTS`` by each of ``JUDGED``."""
-    row = samples.legal.row_of
-    rows = tuple((each.offsets, each.items) for each in (samples.features, samples.legal))
-    between, found = np.convolve(DISCS_BEHIND, [0.5, 0.5], "valid"), []
-    for begin, (depth, weights) in enumerate(JUDGED.values()):
-        nothing = dict.fromkeys(othello.WEIGHTS, 0) if weights else {}
-        values = othello.judgements(*rows, depth=depth, weights=nothing | weights)
+def othello_judgements(samples: Samples, judged: Iterable[Judgement]) -> IntArray:
+    """int32, shape (candidates, judgements): each candidate's place among the ``BEHIND`` of each of ``judged``."""
+    row, found = samples.legal.row_of, []
+    for begin, (plies, weights) in enumerate(judged):
+        values = othello.judgements(samples.features.arrays, samples.legal.arrays, depth=plies, weights=weights)
         best = np.full(len(samples), -np.inf, np.float32)
         np.maximum.at(best, row, values)
-        found.append(np.digitize(best[row] - values, between, right=True) + begin * len(BEHIND))
-    return np.stack(found, axis=1).astype(np.int32)
+        found.append(_nearest(best[row] - values, DISCS_BEHIND) + begin * len(BEHIND))
+    return np.stack(found, axis=1)
 
 
 def _ranks(row: npt.NDArray[np.int64], values: npt.NDArray[np.integer]) -> tuple[IntArray, IntArray]:

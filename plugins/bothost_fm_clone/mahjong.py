@@ -32,6 +32,12 @@ RATIOS = (0.0, 0.25, 0.5, 0.7, 0.8, 0.9, 0.97, 0.9999)
 """Bin edges of the share of the best action's worth."""
 COSTS = (0.02, 0.1, 0.3, 0.6, 1.0, 2.0)
 """Bin edges of the expected cost of a discard, in points."""
+PERCENTS = (0, 20, 40, 50, 60, 70, 75, 80, 85, 90, 92.5, 95, 97, 98, 99, 99.5, 100)
+"""What an action keeps of the best action's. Each feature reaches up to the next."""
+ROUNDING = 1e-3
+"""Numbers of 32 bits may be a little less than what they stand for."""
+COMPARED = ("worth", "worth after costs", "chance to win")
+POINTS = (8, 12, 16, 20, 24, 32, 48)
 PLACES = ("the best", "the second best", "the third best", "the fourth or fifth best")
 SHAPE_WORDS = tuple(shape.replace("_", " ") for shape in SHAPES)
 
@@ -48,6 +54,14 @@ def _melds(number: int) -> str:
 def bins(edges: tuple[float, ...], what: str) -> list[str]:
     """Names of the bins between these edges, ascending."""
     return [f"{what} under {edges[0]:g}"] + [f"{what} from {edge:g}" for edge in edges]
+
+
+def percents(what: str) -> list[str]:
+    """Names of the ``PERCENTS``, ascending."""
+    return [
+        f"keeps less than 0 % of the best {what}",
+        *(f"keeps {percent:g} % of the best {what}" for percent in PERCENTS),
+    ]
 
 
 POSITIONS = (
@@ -92,7 +106,18 @@ CHOICES = (
     *(f"of its tile, {n} lie open" for n in range(5)),
     "is the tile that was just discarded",
 )
-_AT = {name: index for index, name in enumerate(CHOICES)}
+FINER = tuple(
+    f"{name} {estimate}"
+    for estimate in ESTIMATES
+    for name in (
+        *(name for what in COMPARED for name in percents(what)),
+        *(f"is {place} for the chance to win" for place in PLACES),
+        *(f"aims at {least} points" for least in POINTS),
+    )
+)
+"""Features of revision 3 (see ``sight``)."""
+EVERY = CHOICES + FINER
+_AT = {name: index for index, name in enumerate(EVERY)}
 _PLACE = {name: index for index, name in enumerate(POSITIONS)}
 
 
@@ -169,6 +194,24 @@ def _prospects(
             found[place].append(f"aims at {SHAPE_WORDS[int(row[11:16].argmax())]} {estimate}")
         else:
             found[place].append(f"leaves nothing to win {estimate}")
+    _finer(numbers, estimate, wins, found)
+
+
+def _finer(
+    numbers: npt.NDArray[np.float32], estimate: str, wins: npt.NDArray[np.bool_], found: list[list[str]]
+) -> None:
+    chances = np.where(wins, 0.0, numbers[:, 2])
+    for place, rank in enumerate(_ranked(np.where(wins, np.inf, chances))):
+        found[place] += _placed(rank, f"for the chance to win {estimate}")
+    shares = np.stack([numbers[:, 1], numbers[:, 17], chances / max(float(chances.max()), 1e-9)])
+    for what, share in zip(COMPARED, shares, strict=True):
+        names = [f"{name} {estimate}" for name in percents(what)]
+        for place, at in enumerate(np.searchsorted(PERCENTS, 100 * share + ROUNDING, "right").tolist()):
+            found[place].append(names[at])
+    for place, aimed in enumerate((24 * numbers[:, 10] + ROUNDING).tolist()):
+        if aimed >= 1:
+            least = max((points for points in POINTS if points <= aimed), default=POINTS[0])
+            found[place].append(f"aims at {least} points {estimate}")
 
 
 def _drop(at: int, counts: npt.NDArray[np.uint8], told: dict[str, object]) -> list[str]:

@@ -6,7 +6,7 @@ better. With few hands a player's likings are found sooner along such a number.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 import numpy as np
@@ -20,6 +20,8 @@ from bothost_fm_clone.words import RANKS, counted, move_words
 
 MIDDLE = 7
 """The rank of Dou Dizhu, counted from 0, that is neither high nor low: a 10."""
+LOST = -20
+"""Stands for less than 0 %."""
 HIGH, JOKERS = 11, 13
 """The lowest high rank, which is the ace, and the first joker."""
 
@@ -46,6 +48,7 @@ def _doudizhu() -> Mapping[str, Mapping[str, float]]:
     kept = {f"keeps {counted(n, 'card')}": n for n in range(1, 21)}
     plays = {f"keeps {counted(n, 'play')}": n for n in range(1, 16)}
     values = {name: n for n, name in enumerate(attributes.DOUDIZHU_VALUES, attributes.LEAST_VALUE)}
+    behind = dict(zip(attributes.DOUDIZHU_JUDGEMENTS, attributes.POINTS_BEHIND, strict=False))
     lowest = {f"plays {RANKS.get(rank, rank)} as the lowest rank": n for n, rank in enumerate(doudizhu.RANKS, 1)}
     # Of a rank with several cards, each number of copies up to the greatest is kept.
     ranks = [(n, rank * copies) for n, rank in enumerate(doudizhu.RANKS) for copies in range(1, 5)]
@@ -59,6 +62,7 @@ def _doudizhu() -> Mapping[str, Mapping[str, float]]:
         "lowest rank played": lowest,
         "strength of the cards kept": strength,
         "number of high cards kept": high,
+        f"points behind {attributes.LIKED}": behind,
     }
 
 
@@ -81,7 +85,7 @@ def _othello() -> Mapping[str, Mapping[str, float]]:
     amounts = dict(zip(attributes.BEHIND, attributes.DISCS_BEHIND, strict=True))
     behind = {
         f"discs behind the best {what}": {f"{words} the best {what}": discs for words, discs in amounts.items()}
-        for what in attributes.JUDGED
+        for what in (*attributes.JUDGED, *attributes.JUDGED_TWICE)
     }
     return {
         "number of replies": replies,
@@ -93,10 +97,19 @@ def _othello() -> Mapping[str, Mapping[str, float]]:
 
 
 def _mahjong() -> Mapping[str, Mapping[str, float]]:
-    named = {"points that it may cost": mahjong.bins(mahjong.COSTS, "may cost points")}
+    costs = mahjong.bins(mahjong.COSTS, "may cost points")
+    made = {"points that it may cost": {name: float(n) for n, name in enumerate(costs)}}
     for estimate in mahjong.ESTIMATES:
-        shares = mahjong.bins(mahjong.RATIOS, "keeps a share of the best worth")
-        needed = [f"then needs {mahjong.few(n, 'tile')}" for n in range(7)]
-        named[f"share of the best worth {estimate}"] = [f"{name} {estimate}" for name in shares]
-        named[f"number of tiles needed {estimate}"] = [f"{name} {estimate}" for name in needed]
-    return {number: {name: n for n, name in enumerate(names)} for number, names in named.items()}
+        of_estimate: dict[str, tuple[Sequence[str], Sequence[float]]] = {
+            "share of the best worth": (mahjong.bins(mahjong.RATIOS, "keeps a share of the best worth"), range(9)),
+            "number of tiles needed": ([f"then needs {mahjong.few(n, 'tile')}" for n in range(7)], range(7)),
+            "points aimed at": ([f"aims at {least} points" for least in mahjong.POINTS], mahjong.POINTS),
+        }
+        of_estimate |= {
+            f"percent of the best {what}": (mahjong.percents(what), (LOST, *mahjong.PERCENTS))
+            for what in mahjong.COMPARED
+        }
+        for number, (names, values) in of_estimate.items():
+            named = (f"{name} {estimate}" for name in names)
+            made[f"{number} {estimate}"] = dict(zip(named, map(float, values), strict=True))
+    return made

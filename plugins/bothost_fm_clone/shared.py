@@ -86,15 +86,20 @@ class SharedClone:
 
         ``rng``: draws a symmetry for each of them.
         """
-        parts = samples.parts()
+        parts = (self.sight.seen(part) for part in samples.parts())
         drawn = parts if rng is None else (shuffled(part, self.symmetries, rng) for part in parts)
-        return Samples.joined([self._seen(part) for part in drawn])
+        return Samples.joined([self._combined(part) for part in drawn])
 
-    def _seen(self, samples: Samples) -> Samples:
+    def _combined(self, seen: Samples) -> Samples:
+        """Samples with the combinations of the features that they have."""
         known = self.sight
-        full = known.seen(samples)
-        own = extended(full, self.pairs, len(known.positions), len(known.choices))
-        return Samples(full.features, full.legal, full.labels, own)
+        return replace(seen, alternatives=extended(seen, self.pairs, len(known.positions), len(known.choices)))
+
+    def _renamed(self, samples: Samples) -> tuple[Samples, list[npt.NDArray[np.int64]]]:
+        """Samples with all features of the machine, under each symmetry, and where their legal classes are then."""
+        seen = self.sight.seen(samples)
+        renamed, places = zip(*(symmetry.of(seen) for symmetry in self.symmetries), strict=True)
+        return self._combined(Samples.joined(renamed)), list(places)
 
     def machine(self) -> ConditionalMachine:
         """A new machine with these parameters."""
@@ -113,19 +118,15 @@ class SharedClone:
     def probabilities_of(self, samples: Samples) -> FloatArray:
         """The probabilities of many samples of base features, float32, laid out as ``samples.legal.items``."""
         if len(self.symmetries) == 1:
-            return self.probabilities_as_named(samples)
+            return self._odds_of(self.seen(samples))
         return np.concatenate([self._averaged(part) for part in samples.parts()])
 
     def _averaged(self, samples: Samples) -> FloatArray:
         """All orientations at once: for one position calls take longer than computing."""
-        renamed, places = zip(*(symmetry.of(samples) for symmetry in self.symmetries), strict=True)
-        odds = self.probabilities_as_named(Samples.joined(renamed)).reshape(len(renamed), -1)
+        seen, places = self._renamed(samples)
+        odds = self._odds_of(seen).reshape(len(places), -1)
         logs = np.take_along_axis(np.log(np.maximum(odds, 1e-12)), np.stack(places), axis=1)
         return softmax(logs.mean(axis=0), np.diff(samples.legal.offsets)).astype(np.float32)
-
-    def probabilities_as_named(self, samples: Samples) -> FloatArray:
-        """The machine's own probabilities, without a mean over symmetries."""
-        return self._odds_of(self.seen(samples))
 
     def _odds_of(self, seen: Samples) -> FloatArray:
         with self._lock:
@@ -139,14 +140,13 @@ class SharedClone:
         Its weight is the change if both are removed, less the changes for each alone.
         """
         at = int(np.searchsorted(one.legal[0], chosen))
-        renamed, places = zip(*(symmetry.of(one) for symmetry in self.symmetries), strict=True)
-        seen = self.seen(Samples.joined(renamed))
-        odds = self._odds_of(seen).reshape(len(renamed), -1)
+        seen, places = self._renamed(one)
+        odds = self._odds_of(seen).reshape(len(places), -1)
         weights: dict[tuple[str, ...], float] = defaultdict(float)
         for n, symmetry in enumerate(self.symmetries):
             reasons = _Reasons(self, seen.take(np.array([n])), odds[n], int(places[n][at]), symmetry)
             for words, weight in reasons.weightiest():
-                weights[words] += weight / len(renamed)
+                weights[words] += weight / len(places)
         best = sorted(weights.items(), key=lambda each: -abs(each[1]))[:count]
         told = [{"features": list(words), "weight": round(weight, 3)} for words, weight in best]
         return [reason for reason in told if reason["weight"]]

@@ -6,18 +6,19 @@ properties, and its relations to the other candidates.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
 
-from bothost.training.factorization import Samples
-from bothost_fm_clone import attributes
+from bothost.training.factorization import Samples, SparseRows
+from bothost_fm_clone import attributes, mahjong
 from bothost_fm_clone.encode import encoding
 from bothost_fm_clone.words import counted, move_words
 
-REVISION = 2
-"""Of the features. 1 added what the rest of a hand of Dou Dizhu is worth, 2 judgements of moves at Othello."""
+REVISION = 3
+"""Of the features. 1 added what the rest of a hand of Dou Dizhu is worth, 2 judgements of moves at Othello, 3 those
+where a part counts twice as much, the rule player's judgement at Dou Dizhu, and finer numbers at mahjong."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Sight:
     def seen(self, samples: Samples) -> Samples:
         """Extend samples of base features and afterstates to all features."""
         if self.game == "mahjong":
-            return samples
+            return _mahjong_seen(samples, self.revision)
         if self.game == "othello":
             return Samples.joined([_othello_seen(part, self.revision) for part in samples.parts()])
         return Samples.joined([_doudizhu_seen(part, self.revision) for part in samples.parts()])
@@ -48,11 +49,12 @@ def sight(game: str, revision: int = REVISION) -> Sight:
     """
     own = encoding(game)
     if game == "mahjong":
-        return Sight(game, own.features, own.leaves, revision)
+        return Sight(game, own.features, mahjong.EVERY if revision >= 3 else mahjong.CHOICES, revision)
     if game == "doudizhu":
         words = attributes.doudizhu_classes()[0]
         situations, relations = attributes.DOUDIZHU_SITUATIONS, (*words, *attributes.DOUDIZHU_RELATIONS)
         relations += attributes.DOUDIZHU_VALUES * (revision >= 1)
+        relations += attributes.DOUDIZHU_JUDGEMENTS * (revision >= 3)
         moves = tuple(f"plays {move_words(move)}" for move in own.classes)
     else:
         situations = attributes.OTHELLO_SITUATIONS
@@ -64,7 +66,17 @@ def sight(game: str, revision: int = REVISION) -> Sight:
             *(f"has {counted(n, 'disc')} beside empty squares" for n in range(attributes.MOST_OPEN + 1)),
         )
         relations += attributes.OTHELLO_JUDGEMENTS * (revision >= 2)
+        relations += attributes.OTHELLO_JUDGED_TWICE * (revision >= 3)
     return Sight(game, own.features + situations, own.leaves + moves + relations, revision)
+
+
+def _mahjong_seen(samples: Samples, revision: int) -> Samples:
+    rows = samples.alternatives
+    assert rows is not None
+    if revision >= 3:
+        return samples
+    kept = rows.items < len(mahjong.CHOICES)
+    return replace(samples, alternatives=SparseRows.of_items(len(rows), rows.row_of[kept], rows.items[kept]))
 
 
 def _doudizhu_seen(samples: Samples, revision: int) -> Samples:
@@ -83,6 +95,11 @@ def _doudizhu_seen(samples: Samples, revision: int) -> Samples:
         values = attributes.doudizhu_values(leaves)[:, None]
         begin += len(attributes.DOUDIZHU_RELATIONS)
         choices = attributes.appended(choices, begin, values >= 0, values)
+    if revision >= 3:
+        behind, certain = attributes.doudizhu_judgements(samples)
+        begin += len(attributes.DOUDIZHU_VALUES)
+        choices = attributes.appended(choices, begin, behind[:, None] >= 0, behind[:, None])
+        choices = attributes.appended(choices, begin + len(attributes.POINTS_BEHIND), certain[:, None])
     positions = attributes.appended(samples.features, len(own.features), attributes.doudizhu_situations(known))
     return Samples(positions, legal, samples.labels, choices)
 
@@ -109,7 +126,8 @@ def _othello_seen(samples: Samples, revision: int) -> Samples:
     choices = attributes.appended(leaves, len(own.leaves), numbers >= 0, numbers)
     choices = attributes.appended(choices, len(own.leaves) + of_relations, relations)
     if revision >= 2:
-        judged = attributes.othello_judgements(samples)
+        ways = [*attributes.JUDGED.values(), *(attributes.JUDGED_TWICE.values() if revision >= 3 else ())]
+        judged = attributes.othello_judgements(samples, ways)
         of_judged = len(own.leaves) + of_open + attributes.MOST_OPEN + 1
         choices = attributes.appended(choices, of_judged, judged >= 0, judged)
     positions = attributes.appended(samples.features, len(own.features), attributes.othello_situations(known))

@@ -22,29 +22,35 @@ from bothost_fm_clone.sight import sight
 
 @dataclass(frozen=True)
 class Symmetry:
-    """New indices, each int32: feature i becomes feature ``features[i]``."""
+    """New indices, each int32: feature i becomes feature ``positions[i]``."""
 
-    features: IntArray
-    """Base features of positions."""
+    positions: IntArray
+    """Features of positions."""
+    choices: IntArray
+    """Features of candidates."""
     classes: IntArray
-    leaves: IntArray
-    """Features of afterstates."""
-    inputs: IntArray
-    """All features that a shared clone sees: those of positions, then those of candidates."""
 
     def of(self, samples: Samples) -> tuple[Samples, OffsetArray]:
-        """The same decisions with the new names, and where each of ``samples.legal.items`` is now."""
+        """The same decisions with the new names, and where each of ``samples.legal.items`` is now.
+
+        ``samples``: of base features or of all.
+        """
         features, legal, own = samples.features, samples.legal, samples.alternatives
         assert own is not None
         classes = self.classes[legal.items]
         order = np.lexsort((classes, legal.row_of))
         renamed = Samples(
-            SparseRows.of_items(len(features), features.row_of, self.features[features.items]),
+            SparseRows.of_items(len(features), features.row_of, self.positions[features.items]),
             SparseRows(legal.offsets, classes[order]),
             self.classes[samples.labels],
-            SparseRows.of_items(len(own), own.row_of, self.leaves[own.items]).take(order),
+            SparseRows.of_items(len(own), own.row_of, self.choices[own.items]).take(order),
         )
         return renamed, np.argsort(order)
+
+    @cached_property
+    def inputs(self) -> IntArray:
+        """Features of positions, then of candidates, counted on."""
+        return np.concatenate([self.positions, self.choices + len(self.positions)])
 
     @cached_property
     def back(self) -> IntArray:
@@ -56,12 +62,9 @@ class Symmetry:
 def symmetries(game: str) -> tuple[Symmetry, ...]:
     """All symmetries of a game. The first changes nothing."""
     renamings = _boards() if game == "othello" else [str]
-    own, known = encoding(game), sight(game)
-    inputs = (*known.positions, *known.choices)
-    return tuple(
-        Symmetry(*(_indices(names, rename) for names in (own.features, own.classes, own.leaves, inputs)))
-        for rename in renamings
-    )
+    known = sight(game)
+    named = (known.positions, known.choices, encoding(game).classes)
+    return tuple(Symmetry(*(_indices(names, rename) for names in named)) for rename in renamings)
 
 
 def shuffled(samples: Samples, known: Sequence[Symmetry], rng: np.random.Generator) -> Samples:

@@ -6,7 +6,7 @@ import pytest
 from bothost import rules
 from bothost.rules import doudizhu, othello
 from bothost.training.factorization import SparseRows
-from bothost_fm_clone.attributes import DISCS_BEHIND, JUDGED
+from bothost_fm_clone.attributes import DISCS_BEHIND, DOUDIZHU_JUDGEMENTS, JUDGED, JUDGED_TWICE
 from bothost_fm_clone.encode import complete, encoding
 from bothost_fm_clone.sight import sight
 from bothost_fm_clone.words import counted, move_words
@@ -94,14 +94,42 @@ def test_each_candidate_at_othello_tells_how_far_it_is_behind_the_best_by_each_j
     view = state.view(state.to_act[0])
     choices = own.choices(view, view.legal())
     seen = known.seen(own.one(view, choices))
-    for what, (depth, weights) in JUDGED.items():
-        nothing = dict.fromkeys(othello.WEIGHTS, 0) if weights else {}
-        judged = othello.judge(view, depth=depth, weights=nothing | weights)
+    for what, (plies, weights) in {**JUDGED, **JUDGED_TWICE}.items():
+        judged = othello.judge(view, depth=plies, weights=weights)
         for row, square in enumerate(choices.tolist()):
             behind = max(judged.values()) - judged[square]
             told = [name for n in seen.alternatives[row] if (name := known.choices[n]).endswith(f"the best {what}")]
             number = 0.0 if told[0].startswith("is the") else float(told[0].split()[1])
             assert len(told) == 1 and number == min(DISCS_BEHIND, key=lambda discs: abs(discs - behind))
+
+
+@pytest.mark.parametrize("preset", ["rlcard", "botzone", "mailgyc", "douzero"])
+def test_the_best_candidate_at_dou_dizhu_is_what_the_rule_player_prefers(preset):
+    game, own, known, told = rules.game("doudizhu", preset=preset), encoding("doudizhu"), sight("doudizhu"), set()
+    style = doudizhu.Style()
+    for seed in range(30):
+        state, rng = game.new_state(seed), np.random.default_rng(seed)
+        while not state.terminal:
+            view = state.view(state.to_act[0])
+            legal, choices = view.legal(), own.choices(view, view.legal())
+            state.apply(state.to_act[0], int(rng.choice(legal)))
+            if len(choices) < 2:
+                continue
+            seen = known.seen(own.one(view, choices))
+            words = [
+                {known.choices[n] for n in row} & {*DOUDIZHU_JUDGEMENTS}
+                for row in map(seen.alternatives.__getitem__, range(len(choices)))
+            ]
+            told |= set().union(*words)
+            preferred = own.class_of[style.choose(view).action]
+            if preferred < 0:  # a move that these rules alone have
+                continue
+            mine = words[choices.tolist().index(preferred)]
+            certain = [n for n, found in enumerate(words) if DOUDIZHU_JUDGEMENTS[-1] in found]
+            goes_out = {"goes out"} & {known.choices[n] for n in seen.alternatives[choices.tolist().index(preferred)]}
+            assert goes_out or DOUDIZHU_JUDGEMENTS[0] in mine or DOUDIZHU_JUDGEMENTS[-1] in mine
+            assert goes_out or not certain or DOUDIZHU_JUDGEMENTS[-1] in mine
+    assert len(told) > 40
 
 
 def test_a_move_is_the_highest_of_its_kind_where_no_higher_one_is_unseen():

@@ -5,6 +5,7 @@ import pytest
 
 from bothost import PlayerMove, rules
 from bothost.rules import mahjong
+from bothost_fm_clone import mahjong as mahjong_clone
 from bothost_fm_clone.encode import encoding
 from bothost_fm_clone.fit import score
 from bothost_fm_clone.learn import SharedOptions, crowd_of
@@ -66,6 +67,35 @@ def test_a_win_is_better_than_every_other_action():
             assert {"wins", "is the best for the hand by the plain estimate"} <= named["hu"]
             wins += 1
     assert wins > 3
+
+
+@pytest.mark.parametrize(("block", "estimate"), [("prospect", "plain"), ("appraisal", "weighted")])
+def test_each_action_tells_what_it_keeps_of_the_best_ones_worth_and_chance(block, estimate):
+    kept, aims, edges = set(), set(), [-np.inf, *mahjong_clone.PERCENTS, np.inf]
+    for move in played(3):
+        _, named = seen(move.view)
+        numbers = move.view.encode_actions(block, OWN.choices(move.view, move.view.legal())).astype(float)
+        wins = np.array(["wins" in words for words in named.values()])
+        chance = np.where(wins, 0.0, numbers[:, 2])
+        shares = {"worth": numbers[:, 1], "worth after costs": numbers[:, 17], "chance to win": chance}
+        if chance.any():
+            shares["chance to win"] = chance / chance.max()
+            best = [
+                f"is the best for the chance to win by the {estimate} estimate" in words for words in named.values()
+            ]
+            assert wins.any() or best == (chance == chance.max()).tolist()
+        for what, values in shares.items():
+            ending = f" % of the best {what} by the {estimate} estimate"
+            for words, value in zip(named.values(), values, strict=True):
+                (told,) = [name.removeprefix("keeps ").removesuffix(ending) for name in words if name.endswith(ending)]
+                at = edges.index(-np.inf if told == "less than 0" else float(told))
+                assert edges[at] - 0.01 < 100 * value < edges[at + 1] + 0.01
+                kept.add(told)
+        for words, value in zip(named.values(), 24 * numbers[:, 10], strict=True):
+            told = [int(name.split()[2]) for name in words if name.endswith(f"points by the {estimate} estimate")]
+            assert len(told) == (value > 0.5) and all(points <= max(value + 0.01, 8) for points in told)
+            aims |= {*told}
+    assert len(kept) > 12 and len(aims) > 4
 
 
 @pytest.fixture(scope="module")

@@ -125,7 +125,7 @@ def test_decisions_keep_their_order_when_each_gets_a_random_symmetry():
     lengths = np.diff(samples.legal.offsets)
     np.testing.assert_array_equal(np.diff(drawn.legal.offsets), lengths)
     which = [
-        [n for n, board in enumerate(BOARDS) if np.array_equal(np.sort(board.features[one]), other)]
+        [n for n, board in enumerate(BOARDS) if np.array_equal(np.sort(board.positions[one]), other)]
         for one, other in ((samples.features[row], drawn.features[row]) for row in range(len(samples)))
     ]
     assert all(which) and len({each[0] for each in which}) > 4

@@ -119,6 +119,18 @@ nb::tuple afterstates_of(const Sparse& features, const Sparse& legal) {
   return afterstates(features, legal, kMoveTypeFeatures, kAbstractActions, position, mark);
 }
 
+/// How much the rule player likes each legal class of each position, in points.
+auto judgements_of(const Sparse& features, const Sparse& legal) {
+  const fm::Samples samples{rows_of(features), rows_of(legal), {}};
+  samples.check(kMoveTypeFeatures, kAbstractActions);
+  std::vector<float> out;
+  without_gil([&] {
+    for (std::size_t s = 0; s < samples.size(); ++s)
+      judge(Told::of(samples.features[s]), samples.legal[s], out);
+  });
+  return array_of(std::move(out));
+}
+
 }  // namespace
 
 void bind_doudizhu(nb::module_& m) {
@@ -144,6 +156,7 @@ void bind_doudizhu(nb::module_& m) {
       .def("choose", &styled_choice);
   m.def("doudizhu_habits", [] { return std::vector<std::string>(kHabitNames.begin(), kHabitNames.end()); });
   m.def("doudizhu_afterstates", &afterstates_of);
+  m.def("doudizhu_judgements", &judgements_of);
   nb::class_<Players, search::AnyPlayerModel>(m, "DoudizhuPlayers")
       .def("__init__", &make_players)
       .def("probabilities", &probabilities);

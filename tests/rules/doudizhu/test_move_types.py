@@ -153,3 +153,49 @@ def test_all_that_neighbours_let_pass_is_remembered():
                     assert let_enemies_play(state, watcher, other) == passes.of_enemies_by(other)
     assert seen == {0, 1, 2, 3}
     assert enemies == {(seat, column) for seat in range(3) for column in range(3)}
+
+
+def one_row(items):
+    return np.array([0, len(items)], np.int64), np.array(items, np.int32)
+
+
+def gone(known, counts):
+    """All other cards, as the piles of seats that hold so many."""
+    rest = "".join(rank * ((4 if rank not in "BR" else 1) - known.count(rank)) for rank in RANKS)
+    first, second = 20 - counts[0], 37 - counts[0] - counts[1]
+    return [rest[:first], rest[first:second], rest[second:]]
+
+
+def judged(hand, counts, unseen=None, **more):
+    """Points of each abstract move of seat 0, by its notation."""
+    piles = ["333", "44B", "R"] if unseen is None else gone(unseen + hand, counts)
+    told = {"seat": 0, "hand": hand, "landlord": 0, "counts": counts, "turn": 0, "played": piles}
+    view = GAME.view_from_snapshot(told | more)
+    features = np.flatnonzero(view.encode("move_types"))
+    classes = np.unique(doudizhu.abstract_map()[view.legal()])
+    points = doudizhu.judgements(one_row(features), one_row(classes))
+    return dict(zip(np.array(doudizhu.abstract_names())[classes].tolist(), points.tolist(), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("hand", "counts", "more", "points"),
+    [
+        # The value of the rest, and half a point for each card of the landlord's lead.
+        ("5522", [4, 10, 8], {}, {"5": -13.5, "2": -13.5, "55": -1.0, "22": -11.0}),
+        # Two points for the landlord to answer, five for an enemy with ten cards, four for a rest of one play.
+        ("5522", [4, 10, 8], {"last": [1, "44"]}, {"pass": -16.0, "55": 7.0, "22": -3.0}),
+        # Leaving a trick to the partner is worth 30. Taking it with a 2 is out of the question.
+        ("522", [3, 10, 8], {"landlord": 2, "last": [1, "4"]}, {"pass": 16.0, "5": -2.0, "2": -500.0}),
+        # Nobody can beat a pair, and then the other one ends the hand.
+        ("5522", [4, 3, 3], {"unseen": "346789"}, {"5": -13.5, "2": -13.5, "55": 499.0, "22": 489.0}),
+        ("55", [2, 3, 3], {"unseen": "346789"}, {"5": -11.5, "55": 1000.0}),
+    ],
+)
+def test_the_rule_player_likes_moves_by_points_that_a_person_can_add_up(hand, counts, more, points):
+    assert judged(hand, counts, **more) == points
+
+
+@pytest.mark.parametrize("features", [[], [0, 308], [0, 310, 967], [2000]])
+def test_what_is_no_position_of_a_seat_is_not_judged(features):
+    with pytest.raises(ValueError, match=r"hand|landlord|too large"):
+        doudizhu.judgements(one_row(features), one_row([0]))

@@ -43,6 +43,20 @@ Cards hand_of(std::span<const std::int32_t> features);
 void mark_afterstate(std::span<const std::int32_t> features, Cards hand, int abstract,
                      std::vector<std::int32_t>& out);
 
+/// What the features of the block `move_types` tell of a position, as the rule player needs it: the seat is
+/// 0. They do not tell the rules, nor the kickers of the play to beat.
+struct Told {
+  Public table;
+  Cards hand, unseen;
+
+  /// Throws InvalidInput where they tell no such position.
+  static Told of(std::span<const std::int32_t> features);
+};
+
+/// Appends how much the rule player likes each of these abstract moves, in points, by its `preferences` and
+/// the default rules. Moves that the hand cannot make by these get its least.
+void judge(const Told& told, std::span<const std::int32_t> abstract, std::vector<float>& out);
+
 /// For next and previous: smallest solo, pair and three that it let an enemy play.
 inline constexpr int kPassed = 2 * (kRanks + 2 * 13);
 /// Writes kPassed numbers, 0 or 1. The layout is in the doc of the block `passed`.

@@ -3,6 +3,7 @@
 
 #include "doudizhu/analysis.h"
 #include "doudizhu/encode.h"
+#include "doudizhu/policy.h"
 
 namespace bothost::doudizhu {
 namespace {
@@ -129,8 +130,9 @@ void mark_move_types(Cards cards, float*& out) {
 
 // --- afterstates
 
-/// First feature of the block `move_types` that is about unseen moves.
-constexpr int kUnseen = kMoveTypes + kAbstractActions + 2;
+// First features of parts of the block `move_types`.
+constexpr int kToBeat = kMoveTypes, kWhose = kToBeat + kAbstractActions, kUnseen = kWhose + 2,
+              kCounts = kUnseen + kMoveTypes, kMostCards = 20, kRole = kCounts + 2 * kMostCards;
 
 /// The actions of each abstract move, ascending.
 const std::array<std::vector<Action>, kAbstractActions>& actions() {
@@ -157,12 +159,12 @@ bool highest(std::span<const std::int32_t> features, int abstract) {
   return true;
 }
 
-/// Hand after an abstract move, 0 .. 308. Its kickers are those that leave the rest with the highest
-/// hand_value; among equals those of the first action.
-Cards rest_of(Cards hand, int abstract) {
+/// The action of an abstract move, 0 .. 308, whose kickers leave the rest with the highest hand_value; the
+/// first among equals. The first of all where the hand can make none.
+Action action_of(Cards hand, int abstract) {
   const auto& possible = actions()[at(abstract)];
-  Cards best = minus(hand, example(abstract).body);
-  if (possible.size() == 1) return best;
+  if (possible.size() == 1) return possible.front();
+  Action best = possible.front();
   bool found = false;
   int worth = 0;
   for (const Action action : possible) {
@@ -173,9 +175,26 @@ Cards rest_of(Cards hand, int abstract) {
     if (found && value <= worth) continue;
     found = true;
     worth = value;
-    best = rest;
+    best = action;
   }
   return best;
+}
+
+/// Hand after an abstract move. It loses the body alone where it cannot make the move.
+Cards rest_of(Cards hand, int abstract) {
+  const Cards cards = Universe::get()[action_of(hand, abstract)].cards;
+  return contains(hand, cards) ? hand - cards : minus(hand, example(abstract).body);
+}
+
+/// The cards of which these features, from `begin` on, are the abstract moves that they can make.
+Cards cards_of(std::span<const std::int32_t> features, int begin) {
+  Cards cards = 0;
+  for (const auto feature : features) {
+    if (feature < begin || feature >= begin + kMoveTypes) continue;
+    const Move& m = example(feature - begin + 1);
+    if (m.cards == m.body) cards += minus(m.body, cards);
+  }
+  return cards;
 }
 
 }  // namespace
@@ -204,15 +223,43 @@ void passed(const View& view, float* out) {
 }
 
 Cards hand_of(std::span<const std::int32_t> features) {
-  Cards hand = 0;
-  for (const auto feature : features) {
-    if (feature >= kMoveTypes) break;
-    const Move& m = example(feature + 1);
-    if (m.cards == m.body) hand += minus(m.body, hand);
-  }
+  const Cards hand = cards_of(features, 0);
   if (!hand || size_of(hand) > kDealSize + kBottomSize)
     throw InvalidInput("the features are not of a hand of 1 to 20 cards");
   return hand;
+}
+
+Told Told::of(std::span<const std::int32_t> features) {
+  Told out{.hand = hand_of(features), .unseen = cards_of(features, kUnseen)};
+  Public& table = out.table;
+  table.phase = Phase::play;
+  table.turn = 0;
+  table.counts[0] = static_cast<std::uint8_t>(size_of(out.hand));
+  for (const int feature : features) {
+    if (feature > kToBeat && feature < kWhose)
+      table.last = static_cast<Id16>(actions()[at(feature - kToBeat)].front());
+    else if (feature >= kWhose && feature < kUnseen)
+      table.last_seat = static_cast<Seat>(feature - kWhose + 1);
+    else if (feature >= kCounts && feature < kRole)
+      table.counts[at((feature - kCounts) / kMostCards + 1)] =
+          static_cast<std::uint8_t>((feature - kCounts) % kMostCards + 1);
+    else if (feature >= kRole && feature < kRole + kSeats)
+      table.landlord = static_cast<Seat>((kSeats - (feature - kRole)) % kSeats);
+  }
+  if (table.landlord == kNobody || (table.last != 0 && table.last_seat == kNobody))
+    throw InvalidInput("the features do not tell who is the landlord, or whose play is to beat");
+  return out;
+}
+
+void judge(const Told& told, std::span<const std::int32_t> abstract, std::vector<float>& out) {
+  const Rules rules;
+  const Sight sight{rules, told.table, 0, told.hand, told.unseen};
+  for (const int each : abstract) {
+    const Action action = action_of(told.hand, each);
+    float like = -kCertainWin;
+    if (contains(told.hand, Universe::get()[action].cards)) preferences(sight, {&action, 1}, {&like, 1});
+    out.push_back(like / 2);
+  }
 }
 
 void mark_afterstate(std::span<const std::int32_t> features, Cards hand, int abstract,
