@@ -165,7 +165,7 @@ def test_a_liking_that_grows_with_a_number_is_found_with_few_hands(short):
 
 
 def test_a_clone_has_at_most_as_many_pairs_as_its_file_may_have(tmp_path, monkeypatch):
-    learnt = decisions(Log(4).moves("doudizhu", split="train"), OWN)
+    learnt = decisions(Log(12).moves("doudizhu", split="train"), OWN)
     monkeypatch.setattr(pairs, "STEPS", 80)
     every, _ = player_alone(OWN, learnt, 3)
     most = len(every.pairs) // 2
