@@ -11,14 +11,10 @@ move an alias at the same time, one gets an error.
 from __future__ import annotations
 
 import contextlib
-import fcntl
-import hashlib
 import json
-import os
 import re
-import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -33,8 +29,8 @@ from bothost.messages import Json
 from bothost.plugins import settle, weights
 from bothost.store import model_files
 from bothost.store.models import model_aliases, models
-from bothost.store.models import model_files as parts
 from bothost.store.store import Store
+from bothost.store.stored_files import StoredFiles
 from bothost.strategy import Model, Strategy
 
 Kind = Literal["promote", "rollback"]
@@ -44,10 +40,8 @@ ALIASES = (CHAMPION, CHALLENGER, SHADOW, CANARY)
 """``level-1`` … ``level-99`` are aliases too."""
 _BECAME = f"became {CHAMPION}"
 """Reason of the rows that clear the aliases of a new champion."""
-PART_BYTES = 4 << 20
 _LEVEL = re.compile(r"level-[1-9]\d?")
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
-_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 class AliasMoved(ModelError):
@@ -96,6 +90,7 @@ class Registry:
         """``folder``: the cache for files, normally ``data_dir/models``."""
         self.store = store
         self.folder = folder
+        self._files = StoredFiles(store, folder)
 
     # ----------------------------------------------------------------------------------------------------- versions
 
@@ -138,7 +133,7 @@ class Registry:
             # An alias that stands for the package's version would stand for this one.
             raise ModelError(f"{strategy}:{version} comes with the package", advice="choose another name")
         for name, sha in sorted(files.items()):
-            self._store_file(source / name, sha)
+            self._files.add(source / name, sha)
         return self._inserted(
             ModelVersion(
                 strategy=strategy,
@@ -187,7 +182,7 @@ class Registry:
 
     def model(self, version: ModelVersion) -> Model:
         """Fetch and verify the files of a version into ``folder``. Raises ModelError if they are incomplete or bad."""
-        root = self._fetch(version)
+        root = self._files.fetch(f"{version.strategy}:{version.version}", version.sha256, version.files)
         return Model(
             version.strategy, version.version, version.sha256, str(root), version.files, version.encoder_version
         )
@@ -339,74 +334,6 @@ class Registry:
         found = self.version(strategy, name)
         return packaged if found is None else self.model(found)
 
-    # -------------------------------------------------------------------------------------------------------- files
-
-    def _store_file(self, path: Path, sha256: str) -> None:
-        """Store a file in the database unless it is there."""
-        part, digest = 0, hashlib.sha256()
-        with self.store.begin() as connection:
-            known = connection.execute(sa.select(sa.func.count()).where(parts.c.sha256 == sha256)).scalar()
-        if known:
-            return
-        try:
-            with path.open("rb") as file, self.store.begin() as connection:
-                while content := file.read(PART_BYTES):
-                    digest.update(content)
-                    connection.execute(parts.insert(), {"sha256": sha256, "part": part, "content": content})
-                    part += 1
-                if digest.hexdigest() != sha256:
-                    raise ModelError(f"model file {path} changed while it was read")
-        except IntegrityError:
-            return  # another process stored the same bytes meanwhile
-
-    def _fetch(self, version: ModelVersion) -> Path:
-        """Return the cache folder of a version. A damaged folder is replaced."""
-        if not _SHA256.fullmatch(version.sha256) or weights.model_sha256(version.files) != version.sha256:
-            raise ModelError(f"the sha256 of {version.strategy}:{version.version} does not match its files")
-        model_files.names(version.files)
-        root = self.folder / version.sha256
-        if not _is_whole(root, version):
-            try:
-                self._build(root, version)
-            except OSError as error:
-                name, advice = f"{version.strategy}:{version.version}", "free space, or let this user write there"
-                raise ModelError(f"{name} cannot be stored in {self.folder}: {error}", advice=advice) from error
-        return root
-
-    def _build(self, root: Path, version: ModelVersion) -> None:
-        """Make or replace the cache folder of a version. Raises ModelError and OSError."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        building = self.folder / f".{version.sha256}.{os.getpid()}.{time.monotonic_ns()}"
-        # Two that fetch at once must not move away the copy that the other has begun to use.
-        with _locked(self.folder):
-            if _is_whole(root, version):
-                return
-            building.mkdir()
-            try:
-                for name, sha256 in version.files.items():
-                    self._load_file(building / name, sha256)
-                model_files.check(building, version.files)
-                with contextlib.suppress(FileNotFoundError):  # a damaged copy
-                    root.rename(building.with_suffix(".broken"))
-                building.rename(root)
-            finally:
-                for leftover in (building, building.with_suffix(".broken")):
-                    shutil.rmtree(leftover, ignore_errors=True)
-
-    def _load_file(self, path: Path, sha256: str) -> None:
-        query = sa.select(parts.c.content).where(parts.c.sha256 == sha256)
-        with path.open("wb") as file:
-            part = 0
-            while True:
-                with self.store.begin() as connection:
-                    content = connection.execute(query.where(parts.c.part == part)).scalar()
-                if content is None:
-                    break
-                file.write(content)
-                part += 1
-            file.flush()
-            os.fsync(file.fileno())
-
     # ----------------------------------------------------------------------------------------------------- plumbing
 
     def _sha256_of(self, strategy: type[Strategy], name: str) -> str:
@@ -477,22 +404,3 @@ def _standing(history: list[Pointer]) -> list[Pointer]:
 def _version(row: Any) -> ModelVersion:
     values = dict(row._mapping)
     return ModelVersion(**{**values, "files": json.loads(values["files"]), "lineage": json.loads(values["lineage"])})
-
-
-def _is_whole(root: Path, version: ModelVersion) -> bool:
-    try:
-        model_files.check(root, version.files)
-    except ModelError:
-        return False
-    return True
-
-
-@contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Exclude other threads and processes that fetch into the folder."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
