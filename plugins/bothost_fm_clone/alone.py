@@ -32,7 +32,7 @@ MACHINES = (
 )
 """Machines that are tried. The one that predicts left-out hands best is taken."""
 FOLDS = 5
-FEW, MANY, MOST = 1000, 4000, 12_000
+FEW, MANY, MOST = 2000, 4000, 12_000
 """Machines are tried from ``FEW`` decisions on. From ``MANY`` on only two of the fits are made, as each takes half a
 minute. From ``MOST`` on there are none."""
 SHARES = tuple(itertools.product((0.6, 0.7, 0.8, 0.9, 1.0, 1.1), (0.0, 0.1, 0.2, 0.3, 0.4)))
