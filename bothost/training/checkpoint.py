@@ -10,7 +10,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import safetensors
@@ -27,11 +27,11 @@ KEPT = 2
 class Progress(msgspec.Struct, kw_only=True):
     """The progress of a training."""
 
-    iteration: int = 0
+    iteration: Annotated[int, msgspec.Meta(ge=0)] = 0
     """Updates made."""
-    samples: int = 0
+    samples: Annotated[int, msgspec.Meta(ge=0)] = 0
     """Decisions of the learner so far."""
-    seconds: float = 0.0
+    seconds: Annotated[float, msgspec.Meta(ge=0)] = 0.0
     """Time spent training, in all runs together."""
     seed: int = 0
     encoder_version: int | None = None
@@ -192,9 +192,14 @@ def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, torch.Tenso
 
 
 def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, torch.Tensor]) -> None:
-    """Restore the state that ``optimizer_tensors`` returned."""
+    """Restore the state that ``optimizer_tensors`` returned. Raises ValueError if it is of other parameters."""
     state: dict[int, dict[str, torch.Tensor]] = {}
     for key, tensor in tensors.items():
         index, _, name = key.partition(".")
         state.setdefault(int(index), {})[name] = tensor
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    for number, slots in state.items():
+        shapes = {slot.shape for slot in slots.values() if slot.ndim}  # ``step`` is a scalar
+        if not 0 <= number < len(parameters) or not shapes <= {parameters[number].shape}:
+            raise ValueError("its optimizer is of other parameters")
     optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})

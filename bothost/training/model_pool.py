@@ -24,7 +24,9 @@ class ModelPool:
     @property
     def versions(self) -> list[int]:
         """Iterations after which a version was added, ascending."""
-        return sorted(int(path.stem.removeprefix("v")) for path in self.folder.glob("v*.safetensors"))
+        numbers = [path.stem.removeprefix("v") for path in self.folder.glob("v*.safetensors")]
+        # Other files may lie here: a version's name is the one that ``path`` makes.
+        return sorted(int(number) for number in numbers if number.isdecimal() and number == f"{int(number):06d}")
 
     def path(self, version: int) -> Path:
         return self.folder / f"v{version:06d}.safetensors"

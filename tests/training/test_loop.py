@@ -229,6 +229,39 @@ def test_the_pool_draws_the_newest_as_often_as_asked_and_the_others_equally(tmp_
     assert pool.versions == [0, 1]
 
 
+@pytest.mark.parametrize("name", ["vfoo.safetensors", "v1.safetensors", "v-00001.safetensors"])
+def test_other_files_in_the_pool_are_no_versions(tmp_path, name):
+    pool = ModelPool(tmp_path)
+    pool.add(0, Net())
+    pool.add(1_000_000, Net())
+    (tmp_path / name).touch()
+    assert pool.versions == [0, 1_000_000]
+
+
+@pytest.mark.parametrize("field", ["iteration", "samples", "seconds"])
+def test_a_checkpoint_of_negative_progress_is_refused(tmp_path, field):
+    model = Net()
+    saved = checkpoint.save(tmp_path, checkpoint.Progress(), model, torch.optim.Adam(model.parameters()))
+    state = saved / checkpoint.STATE
+    state.write_text(json.dumps(json.loads(state.read_text()) | {field: -1}))
+    with pytest.raises(ModelError, match="cannot be read"):
+        checkpoint.load(saved, model, torch.optim.Adam(model.parameters()))
+
+
+@pytest.mark.parametrize("change", [{"0.exp_avg": torch.zeros(3)}, {"9.exp_avg": torch.zeros(16)}])
+def test_an_optimizer_of_other_parameters_is_refused(tmp_path, change):
+    model = Net()
+    optimizer = torch.optim.Adam(model.parameters())
+    sum(parameter.sum() for parameter in model.parameters()).backward()
+    optimizer.step()
+    saved = checkpoint.save(tmp_path, checkpoint.Progress(), model, optimizer)
+    checkpoint.load(saved, model, torch.optim.Adam(model.parameters()))
+    checkpoint.save_tensors(checkpoint.optimizer_tensors(optimizer) | change, saved / checkpoint.OPTIMIZER)
+    with pytest.raises(ModelError, match="its optimizer is of other parameters") as refused:
+        checkpoint.load(saved, model, torch.optim.Adam(model.parameters()))
+    assert "remove this checkpoint" in refused.value.advice
+
+
 def test_metrics_end_where_a_damaged_disk_left_no_text(tmp_path):
     file = tmp_path / "metrics.jsonl"
     file.write_bytes(b'{"iteration": 1}\n{"iteration": 2, "lo\xff\xfe": 1}\n{"iteration": 3}\n')
