@@ -155,7 +155,10 @@ def load(folder: Path) -> Records:
             continue
         with _readable(path):
             this = game("doudizhu", **rules)
-            tables.append(pq.read_table(path, schema=SCHEMA))
+            table = pq.read_table(path, schema=SCHEMA)
+            if not np.isfinite(table["value"].to_numpy()).all() or pc.min(table["visits"]).as_py() < 1:
+                raise ValueError("a record has no finite value, or no visits")
+            tables.append(table)
         if this.rules not in [known.rules for known in games]:
             games.append(this)
         numbers += [next(i for i, known in enumerate(games) if known.rules == this.rules)] * rows

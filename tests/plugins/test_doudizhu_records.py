@@ -186,6 +186,16 @@ def test_a_record_of_no_position_is_refused(tmp_path, view, action):
         gather(records.load(tmp_path), [0], [np.arange(1)], 10.0)
 
 
+@pytest.mark.parametrize(("column", "wrong"), [("value", float("nan")), ("value", float("inf")), ("visits", 0)])
+def test_a_record_without_a_value_or_visits_is_refused_with_its_file(tmp_path, column, wrong):
+    batch = records.Batch()
+    batch.add("a", 0, GAME.new_state(1).view(0).to_bytes(), [(0, 1, 1.0)])
+    batch.columns[column] = [wrong]
+    records.write(tmp_path / "records-0000000.parquet", batch, GAME.rules, {})
+    with pytest.raises(UsageError, match=r"records-0000000\.parquet is not a file of records"):
+        records.load(tmp_path)
+
+
 def test_logged_games_give_the_results_of_the_moves_that_were_played(tmp_path, monkeypatch):
     settings = StoreSettings(url=f"sqlite:///{tmp_path}/bothost.db")
     schema.upgrade(settings)
