@@ -15,7 +15,7 @@ from torch import Tensor
 from bothost import ReportProgress, TrainingRun
 from bothost.training import checkpoint
 from bothost.training.loop import begun_or_resumed, check_finite, set_learning_rate
-from bothost.training.metrics import FILE, Metrics, plot, read
+from bothost.training.metrics import FILE, Metrics, plot, read, read_until
 from bothost_doudizhu_mcts.encode import VERSION
 from bothost_doudizhu_mcts.model import Networks
 
@@ -43,6 +43,8 @@ class SteppedTraining(ABC):
         self.net.start_with(run.start)
         self.optimizer = make(self.net.parameters())
         self.progress = begun_or_resumed(run, VERSION, self.net, self.optimizer)
+        if self.progress.iteration:
+            read_until(run.out / FILE, self.progress.iteration)
         self.progress.options = msgspec.to_builtins(options)
 
     @abstractmethod

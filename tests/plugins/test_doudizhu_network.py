@@ -194,6 +194,9 @@ def test_a_distillation_that_is_resumed_after_its_end_learns_no_further(tmp_path
     first = distil(tmp_path, 64)
     again = distil(tmp_path, 64, resume=True)
     assert {**again, "minutes": 0} == {**first, "minutes": 0}
+    (tmp_path / metrics.FILE).unlink()
+    with pytest.raises(ModelError, match=r"metrics\.jsonl has no record of update"):
+        distil(tmp_path, 64, resume=True)
 
 
 def test_a_distillation_needs_a_teacher():
