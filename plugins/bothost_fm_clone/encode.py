@@ -142,9 +142,7 @@ def encoding(game: str) -> Encoding:
     if game == "mahjong":
         classes = mahjong.classes()
         every = np.arange(len(classes), dtype=np.int32)
-        return Encoding(
-            game, mahjong.POSITIONS, classes, np.zeros(len(classes), np.int32), every, mahjong.CHOICES + mahjong.FINER
-        )
+        return Encoding(game, mahjong.POSITIONS, classes, np.zeros(len(classes), np.int32), every, mahjong.EVERY)
     raise ModelError(f"fm-clone does not play {game}", advice=f"it plays {' and '.join(BLOCKS)}")
 
 

@@ -58,10 +58,8 @@ def bins(edges: tuple[float, ...], what: str) -> list[str]:
 
 def percents(what: str) -> list[str]:
     """Names of the ``PERCENTS``, ascending."""
-    return [
-        f"keeps less than 0 % of the best {what}",
-        *(f"keeps {percent:g} % of the best {what}" for percent in PERCENTS),
-    ]
+    amounts = ("less than 0", *(f"{percent:g}" for percent in PERCENTS))
+    return [f"keeps {amount} % of the best {what}" for amount in amounts]
 
 
 POSITIONS = (
