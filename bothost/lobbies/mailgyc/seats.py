@@ -40,14 +40,14 @@ class Seats:
         return self._filled and -1 in self.uids
 
     def look(self, frame: wire.Joined) -> bool:
-        """See who sits here. Returns whether anybody came or went."""
+        """See who sits here. Returns whether a player came or went."""
         before, self._players = self.uids, frame.players
         self._away = {player.uid for player in frame.players if player.uid is not None and player.leave}
         self._filled = self._filled or -1 not in self.uids
         return self.uids != before
 
     def fill(self) -> None:
-        """All seats were taken before this process looked."""
+        """All seats were taken, because a hand was dealt. We may not have seen it."""
         self._filled = True
 
     def seat_of(self, uid: int) -> int | None:

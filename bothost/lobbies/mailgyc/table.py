@@ -138,6 +138,7 @@ class MailgycTable:
             raise Mismatch("cards were dealt, but not to us")
         hand, lines = MailgycHand.begin(seat, self._seats.uids, frame)
         self._hand, self._lost, self._mismatches = hand, False, 0
+        self._seats.fill()
         self._watch.progress()
         self.asking = Asking(self._session, self.name, self.level)
         self.asking.grant_ms = _grant_ms(frame.timer)

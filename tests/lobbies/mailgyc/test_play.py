@@ -241,6 +241,18 @@ def test_trap_the_lobby_removes_the_absent_when_a_hand_ends_and_fills_no_seat():
     assert said(outputs) == [[1007, {}], [1001, {}]]
 
 
+def test_a_table_where_a_hand_was_dealt_was_full_though_no_frame_showed_the_third_player():
+    shown = picture(1, 2)
+    shown["players"][2] = {}
+    bench = Bench().connect()
+    bench.feed(m.Seek("s", m.Wish("doudizhu", {}, {})))
+    bench.hear(wire.JOINED, **shown)
+    bench.hear(wire.DEALT, uid=2, timer=40, pokers=HANDS[2])
+    bench.hear(wire.LEFT, uid=3)
+    outputs = bench.hear(wire.ENDED, winner=2, players=[{"uid": uid, "point": 10, "pokers": []} for uid in (2, 3)])
+    assert [end.reason for end in told(outputs, m.TableEnded)] == ["aborted"]
+
+
 def test_an_empty_seat_ends_a_table_that_was_full_but_not_one_that_never_was():
     shown = picture(1, 2)
     for seat in (1, 2):
