@@ -69,7 +69,7 @@ class StderrLog:
 
 
 class Background:
-    """Tasks that nobody awaits before the program stops."""
+    """Tasks that are not awaited before the program stops."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[Any]] = set()

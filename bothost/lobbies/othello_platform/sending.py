@@ -26,8 +26,9 @@ class Sending:
 
     def send(self, act: m.Act, position: Position, seat: int) -> m.SendFrame:
         """Send a move."""
+        frame = self._frame(act, position, seat)
         self.act, self._resent = act, 0
-        return self._frame(act, position, seat)
+        return frame
 
     def resend(self, position: Position, seat: int) -> m.SendFrame | None:
         """Send the move again; None after ``RESENDS`` attempts."""
