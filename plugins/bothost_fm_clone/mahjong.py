@@ -56,10 +56,11 @@ def bins(edges: tuple[float, ...], what: str) -> list[str]:
     return [f"{what} under {edges[0]:g}"] + [f"{what} from {edge:g}" for edge in edges]
 
 
-def percents(what: str) -> list[str]:
+@cache
+def percents(what: str) -> tuple[str, ...]:
     """Names of the ``PERCENTS``, ascending."""
     amounts = ("less than 0", *(f"{percent:g}" for percent in PERCENTS))
-    return [f"keeps {amount} % of the best {what}" for amount in amounts]
+    return tuple(f"keeps {amount} % of the best {what}" for amount in amounts)
 
 
 POSITIONS = (
@@ -203,9 +204,9 @@ def _finer(
         found[place] += _placed(rank, f"for the chance to win {estimate}")
     shares = np.stack([numbers[:, 1], numbers[:, 17], chances / max(float(chances.max()), 1e-9)])
     for what, share in zip(COMPARED, shares, strict=True):
-        names = [f"{name} {estimate}" for name in percents(what)]
+        names = percents(what)
         for place, at in enumerate(np.searchsorted(PERCENTS, 100 * share + ROUNDING, "right").tolist()):
-            found[place].append(names[at])
+            found[place].append(f"{names[at]} {estimate}")
     for place, aimed in enumerate((24 * numbers[:, 10] + ROUNDING).tolist()):
         if aimed >= 1:
             least = max((points for points in POINTS if points <= aimed), default=POINTS[0])

@@ -48,7 +48,7 @@ def _doudizhu() -> Mapping[str, Mapping[str, float]]:
     kept = {f"keeps {counted(n, 'card')}": n for n in range(1, 21)}
     plays = {f"keeps {counted(n, 'play')}": n for n in range(1, 16)}
     values = {name: n for n, name in enumerate(attributes.DOUDIZHU_VALUES, attributes.LEAST_VALUE)}
-    behind = dict(zip(attributes.DOUDIZHU_JUDGEMENTS, attributes.POINTS_BEHIND, strict=False))
+    behind = dict(zip(attributes.DOUDIZHU_JUDGEMENTS[:-1], attributes.POINTS_BEHIND, strict=True))
     lowest = {f"plays {RANKS.get(rank, rank)} as the lowest rank": n for n, rank in enumerate(doudizhu.RANKS, 1)}
     # Of a rank with several cards, each number of copies up to the greatest is kept.
     ranks = [(n, rank * copies) for n, rank in enumerate(doudizhu.RANKS) for copies in range(1, 5)]
@@ -100,9 +100,11 @@ def _mahjong() -> Mapping[str, Mapping[str, float]]:
     costs = mahjong.bins(mahjong.COSTS, "may cost points")
     made = {"points that it may cost": {name: float(n) for n, name in enumerate(costs)}}
     for estimate in mahjong.ESTIMATES:
+        shares = mahjong.bins(mahjong.RATIOS, "keeps a share of the best worth")
+        needed = [f"then needs {mahjong.few(n, 'tile')}" for n in range(7)]
         of_estimate: dict[str, tuple[Sequence[str], Sequence[float]]] = {
-            "share of the best worth": (mahjong.bins(mahjong.RATIOS, "keeps a share of the best worth"), range(9)),
-            "number of tiles needed": ([f"then needs {mahjong.few(n, 'tile')}" for n in range(7)], range(7)),
+            "share of the best worth": (shares, range(len(shares))),
+            "number of tiles needed": (needed, range(len(needed))),
             "points aimed at": ([f"aims at {least} points" for least in mahjong.POINTS], mahjong.POINTS),
         }
         of_estimate |= {
