@@ -361,6 +361,16 @@ def test_lint_names_file_key_and_fix(
     assert (code, out) == (78, "") and words in err and "config.toml:" in err and "planted" not in err
 
 
+def test_every_command_warns_of_routes_that_no_table_reaches(run: Callable[..., tuple[int, str, str]]) -> None:
+    run("init")
+    with Path("config.toml").open("a") as file:
+        file.write('[[route]]\nstrategy = "random"\n[[route]]\nstrategy = "random"\ngame = "doudizhu"\n')
+    warning = "matches every table; the routes after it are never tried"
+    assert warning in run("config", "lint")[1] and warning in run("doctor")[1]
+    code, _, err = run("db", "upgrade")
+    assert code == 0 and warning in err
+
+
 def test_doctor_says_what_is_wrong_and_how_to_mend_it(run: Callable[..., tuple[int, str, str]]) -> None:
     code, _, _ = run("doctor")
     assert code == 78

@@ -327,7 +327,7 @@ def test_a_program_that_does_not_read_is_ended(start: Callable[..., Exec]) -> No
     assert len(one.player.program.starts) == 2
 
 
-async def test_an_answer_that_an_ended_process_left_in_its_pipe_does_not_count(tmp_path: Path) -> None:
+async def test_a_request_fails_when_its_process_is_ended_though_the_answer_is_in_the_pipe(tmp_path: Path) -> None:
     wrote = tmp_path / "wrote"
     bot = tmp_path / "bot.py"
     act = f"say(type='action', id=m['id'], action=m['legal'][0]); open({str(wrote)!r}, 'w'); continue"
