@@ -85,10 +85,7 @@ async def opened(
     host: Host | None = None
     # First, because its lock also protects the socket.
     identity = identity or Identity.of(settings.host.data_dir, settings.host.name)
-    control = Control(
-        socket_path(settings.host.data_dir),
-        commands.of(lambda: host),
-    )
+    control = Control(socket_path(settings.host.data_dir), commands.of(lambda: host))
     try:
         await control.start()
         store, log = await reached(functools.partial(_database, settings), patient=patient)

@@ -11,19 +11,6 @@ from bothost.strategy import Execution, Player, Strategy, Table
 class Loaded:
     """One resolved strategy: an address with its options and model. Equal ones are the same object."""
 
-    __slots__ = (
-        "execution",
-        "failures",
-        "hung",
-        "name",
-        "quarantine_cause",
-        "quarantined_until",
-        "resolved",
-        "search",
-        "sha256",
-        "version",
-    )
-
     def __init__(self, resolved: Resolved) -> None:
         strategy = resolved.strategy
         self.resolved = resolved
@@ -54,19 +41,15 @@ class Plan(msgspec.Struct, frozen=True):
     """"quarantined" or "unavailable": ``strategy`` is the route's fallback."""
 
 
-class Actor:
+class Actor(msgspec.Struct, eq=False):
     """Plays our seat in one hand. A worker makes the players when it first needs them."""
 
-    __slots__ = ("fallback_player", "instance", "plan", "player", "slot", "table")
-
-    table: Table
+    plan: Plan
+    table: Table = None  # type: ignore[assignment]
     """The table that the players are made for. Set before the first decision."""
-
-    def __init__(self, plan: Plan) -> None:
-        self.plan = plan
-        self.player: Player | None = None
-        self.instance: Strategy | None = None
-        """The strategy instance that made ``player``."""
-        self.fallback_player: Player | None = None
-        self.slot = -1
-        """Which thread of a pool plays the hand; -1: none yet."""
+    player: Player | None = None
+    instance: Strategy | None = None
+    """The strategy instance that made ``player``."""
+    fallback_player: Player | None = None
+    slot: int = -1
+    """Which thread of a pool plays the hand; -1: none yet."""

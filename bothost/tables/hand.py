@@ -47,54 +47,32 @@ def valid_scores(scores: tuple[float, ...] | None, seats: int) -> tuple[float, .
     return scores if scores is not None and len(scores) == seats and all(map(math.isfinite, scores)) else None
 
 
-class Job:
+class Job(msgspec.Struct, eq=False):
     """A decision to make. A worker only reads it, and returns it to the session with the result."""
 
-    __slots__ = (
-        "attempt",
-        "decided_by",
-        "decision",
-        "elapsed_s",
-        "hand",
-        "id",
-        "legal",
-        "link",
-        "reason",
-        "request_id",
-        "seq",
-        "substep",
-        "ticket",
-        "view",
-        "why",
-        "window",
-    )
-
-    def __init__(
-        self, hand: Hand, request_id: str, view: View, legal: ActionArray, window: Window, seq: int, attempt: int
-    ) -> None:
-        self.hand = hand
-        self.request_id = request_id
-        self.view = view
-        """It does not change while a worker may read it."""
-        self.legal = legal
-        self.window = window
-        self.seq = seq
-        """Number of events that our seat had received when the lobby asked."""
-        self.attempt = attempt
-        self.substep = 0
-        self.link = 0
-        """The link that is asked, an index into ``bothost.tables.fallback.CHAIN``. Not 0: the strategy failed."""
-        self.ticket = 0
-        """Number of the hand-over to a worker. Results of earlier hand-overs are ignored."""
-        self.reason: str | None = None
-        """Why the strategy's own decision is not used."""
-        self.why: Mapping[str, str | None] = {}
-        """The ``error`` that the strategy raised, where (``at``), and what to do (``advice``)."""
-        self.decided_by: DecidedBy = "strategy"
-        self.decision: Decision | None = None
-        self.elapsed_s = 0.0
-        self.id = b""
-        """The id of the log's row, once it is logged."""
+    hand: Hand
+    request_id: str
+    view: View
+    """It does not change while a worker may read it."""
+    legal: ActionArray
+    window: Window
+    seq: int
+    """Number of events that our seat had received when the lobby asked."""
+    attempt: int
+    substep: int = 0
+    link: int = 0
+    """The link that is asked, an index into ``bothost.tables.fallback.CHAIN``. Not 0: the strategy failed."""
+    ticket: int = 0
+    """Number of the hand-over to a worker. Results of earlier hand-overs are ignored."""
+    reason: str | None = None
+    """Why the strategy's own decision is not used."""
+    why: Mapping[str, str | None] = {}
+    """The ``error`` that the strategy raised, where (``at``), and what to do (``advice``)."""
+    decided_by: DecidedBy = "strategy"
+    decision: Decision | None = None
+    elapsed_s: float = 0.0
+    id: bytes = b""
+    """The id of the log's row, once it is logged."""
 
     def admits(self, action: int, num_actions: int) -> bool:
         """Whether the action answers this job and is still legal. The view may have changed since."""
@@ -107,87 +85,54 @@ class Job:
         return not hand.rejected or action not in hand.rejected
 
 
-class Hand:
+class Hand(msgspec.Struct, eq=False):
     """One hand: what our seat has seen, who plays it, and the open request."""
 
-    __slots__ = (
-        "actor",
-        "answer",
-        "answered",
-        "attempt",
-        "attempt_seq",
-        "away",
-        "due_at",
-        "events_logged_us",
-        "failed",
-        "game_id",
-        "given_up",
-        "held",
-        "job",
-        "key",
-        "lent",
-        "logged",
-        "name",
-        "news",
-        "players",
-        "raw",
-        "rejected",
-        "resyncs",
-        "seat",
-        "steps",
-        "unlogged",
-        "unlogged_seq",
-        "view",
-        "wake_at",
-    )
-
-    actor: Actor
+    key: TableKey
+    name: str
+    seat: int
+    players: tuple[PlayerInfo, ...]
+    view: View
+    actor: Actor = None  # type: ignore[assignment]
     """Who plays our seat. The shell sets it when it opens the hand."""
-
-    def __init__(self, key: TableKey, name: str, seat: int, players: tuple[PlayerInfo, ...], view: View) -> None:
-        self.key = key
-        self.name = name
-        self.seat = seat
-        self.players = players
-        self.view = view
-        self.away: frozenset[int] = frozenset()
-        """Seats whose players were away at some time, or for which the lobby moved, as far as it reports."""
-        self.lent = False
-        """Whether a worker may be reading ``view``. If so, clone it before changing it."""
-        self.game_id = b""
-        """Empty until the shell has opened the hand."""
-        self.news: deque[str] | None = None
-        """Events that the player has not received yet; None if its strategy does not want events."""
-        self.job: Job | None = None
-        self.steps: list[Job] = []
-        """The decided steps of a composite move, before the open one."""
-        self.held: tuple[ActionRequest, float] | None = None
-        """A request that waits until the view can be trusted, and its arrival."""
-        self.answer: Answer | None = None
-        """The last answer. It is sent again if the same request is pending after a reconnect."""
-        self.answered: set[str] = set()
-        """Requests that were answered on this connection."""
-        self.raw: str | bytes | None = None
-        self.attempt = 0
-        """Number of the next decision at ``attempt_seq``: the key of its row."""
-        self.attempt_seq = -1
-        self.rejected: list[int] = []
-        """Actions that the lobby refused at ``attempt_seq``."""
-        self.resyncs = 0
-        """Snapshots that we asked for since the last sent decision."""
-        self.given_up = False
-        self.failed = False
-        """Whether it had a fallback or a refused move."""
-        self.logged: dict[str, Logged] = {}
-        """Moves that an earlier process decided, by request."""
-        self.unlogged: list[str] = []
-        """Events that were not given to the log yet."""
-        self.unlogged_seq = 0
-        """Number of the first of them."""
-        self.events_logged_us = 0
-        """When events were last given to the log, or the hand was opened, in microseconds since 1970."""
-        self.due_at = NEVER
-        self.wake_at = NEVER
+    away: frozenset[int] = frozenset()
+    """Seats whose players were away at some time, or for which the lobby moved, as far as it reports."""
+    lent: bool = False
+    """Whether a worker may be reading ``view``. If so, clone it before changing it."""
+    game_id: bytes = b""
+    """Empty until the shell has opened the hand."""
+    news: deque[str] | None = None
+    """Events that the player has not received yet; None if its strategy does not want events."""
+    job: Job | None = None
+    steps: list[Job] = []
+    """The decided steps of a composite move, before the open one."""
+    held: tuple[ActionRequest, float] | None = None
+    """A request that waits until the view can be trusted, and its arrival."""
+    answer: Answer | None = None
+    """The last answer. It is sent again if the same request is pending after a reconnect."""
+    answered: set[str] = set()
+    """Requests that were answered on this connection."""
+    raw: str | bytes | None = None
+    attempt: int = 0
+    """Number of the next decision at ``attempt_seq``: the key of its row."""
+    attempt_seq: int = -1
+    rejected: list[int] = []
+    """Actions that the lobby refused at ``attempt_seq``."""
+    resyncs: int = 0
+    """Snapshots that we asked for since the last sent decision."""
+    given_up: bool = False
+    failed: bool = False
+    """Whether it had a fallback or a refused move."""
+    logged: dict[str, Logged] = {}
+    """Moves that an earlier process decided, by request."""
+    unlogged: list[str] = []
+    """Events that were not given to the log yet."""
+    unlogged_seq: int = 0
+    """Number of the first of them."""
+    events_logged_us: int = 0
+    """When events were last given to the log, or the hand was opened, in microseconds since 1970."""
+    due_at: float = NEVER
+    wake_at: float = NEVER
 
     def own_view(self) -> View:
         """The view for changes: a clone if a worker may be reading it."""
@@ -273,27 +218,22 @@ class Hand:
         return seq, events
 
 
-class Answer:
+class Answer(msgspec.Struct, eq=False):
     """A decided move. The shell logs it, asks ``Requests.may_send``, and sends it. Several steps are a composite."""
 
-    __slots__ = ("actions", "attempt", "hand", "ids", "not_before", "request_id", "sent_in", "seq", "state", "steps")
-
-    def __init__(
-        self, hand: Hand, request_id: str, seq: int, attempt: int, actions: tuple[str, ...], steps: Sequence[Job]
-    ) -> None:
-        self.hand = hand
-        self.request_id = request_id
-        self.seq = seq
-        self.attempt = attempt
-        self.actions = actions
-        self.steps: Sequence[Job] = steps
-        """The decisions to log. Dropped once the answer is sent."""
-        self.state: Literal["new", "logging", "logged"] = "new"
-        self.ids: tuple[bytes, ...] = ()
-        """Row ids of its decisions."""
-        self.not_before = 0.0
-        self.sent_in = -1
-        """The session's epoch in which it was sent; -1: not yet."""
+    hand: Hand
+    request_id: str
+    seq: int
+    attempt: int
+    actions: tuple[str, ...]
+    steps: Sequence[Job]
+    """The decisions to log. Dropped once the answer is sent."""
+    state: Literal["new", "logging", "logged"] = "new"
+    ids: tuple[bytes, ...] = ()
+    """Row ids of its decisions."""
+    not_before: float = 0.0
+    sent_in: int = -1
+    """The session's epoch in which it was sent; -1: not yet."""
 
 
 class HandOpening(msgspec.Struct, frozen=True):

@@ -41,22 +41,6 @@ from bothost.tables.trust import Trust
 class Session:
     """One seat at one table. ``resumed``: the lobby named the table after a connect, so it is not new."""
 
-    __slots__ = (
-        "attendance",
-        "attributes",
-        "conduct",
-        "game",
-        "hand",
-        "heard_at",
-        "key",
-        "over",
-        "players",
-        "requests",
-        "seat",
-        "silences",
-        "trust",
-    )
-
     def __init__(self, key: TableKey, seated: m.Seated, game: Game, conduct: Conduct, *, resumed: bool = False) -> None:
         self.key = key
         self.game = game

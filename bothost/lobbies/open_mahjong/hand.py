@@ -25,21 +25,6 @@ _FAN_ALIASES = {"七对子": "七对"}
 class HandTracker:
     """One hand, from one seat."""
 
-    __slots__ = (
-        "_game",
-        "_lines",
-        "_pending",
-        "answer",
-        "done",
-        "name",
-        "picture",
-        "reported",
-        "scores",
-        "tick",
-        "trouble",
-        "view",
-    )
-
     def __init__(self, name: str, game: Game, picture: Picture, tick: int) -> None:
         self.name = name
         self.picture = picture
