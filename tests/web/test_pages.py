@@ -474,3 +474,33 @@ def test_a_page_is_shown_before_its_curves_come(page, served, logged, played):
     assert page.locator("canvas").count() == 0
     held[0].continue_()
     page.wait_for_selector(".curve canvas")
+
+
+def luminance(colour):
+    """Of a colour such as rgb(255, 255, 255): WCAG 2.2."""
+    parts = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def test_the_cell_of_othello_that_has_the_focus_can_be_seen(page, served, hands):
+    """No part of its outline lies below the next cell."""
+    opened(page, f"{served}/hand/{hands[2]}?at=20")
+    page.locator("[data-cell]").first.focus()
+    page.keyboard.press("ArrowRight")
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        ground, colour, width, offset = page.evaluate("""() => {
+            const style = getComputedStyle(document.activeElement);
+            return [style.backgroundColor, style.outlineColor, style.outlineWidth, style.outlineOffset];
+        }""")
+        darker, lighter = sorted([luminance(ground), luminance(colour)])
+        assert (lighter + 0.05) / (darker + 0.05) >= 3, scheme
+        assert float(width.removesuffix("px")) + float(offset.removesuffix("px")) <= 0
+
+
+def test_boards_keep_their_colours_where_the_system_forces_its_own(page, served, hands):
+    page.emulate_media(forced_colors="active")
+    opened(page, f"{served}/hand/{hands[2]}?at=20")
+    colour = "element => getComputedStyle(element).backgroundColor"
+    assert page.locator(".cell .black").first.evaluate(colour) != page.locator(".cell .white").first.evaluate(colour)
