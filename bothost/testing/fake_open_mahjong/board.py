@@ -2,36 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
-import random
-from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from bothost.testing.fake_open_mahjong.position import Position
 from bothost.testing.fake_open_mahjong.seat import Seat
-from bothost.testing.fake_open_mahjong.traps import Traps
 
-
-class Lobby(Protocol):
-    """The server, as its matches use it."""
-
-    rng: random.Random
-    traps: Traps
-    second: float
-    stale: list[tuple[int, str]]
-
-    def tell(self, user: int, kind: str, /, **members: Any) -> None: ...
-    def silence(self, user: int, where: str, what: str) -> None: ...
-    def moved(self, user: int) -> None: ...
-    def finished(self, board: Board) -> None: ...
-    def chance(self, probability: float, name: str) -> bool: ...
-    def later(self, after_s: float, call: Callable[..., object], *args: object) -> asyncio.TimerHandle: ...
+if TYPE_CHECKING:
+    from bothost.testing.fake_open_mahjong.server import FakeOpenMahjong
 
 
 class Board:
     """The state of a match."""
 
-    def __init__(self, owner: Lobby, match_id: str, room: dict[str, Any], seats: list[Seat]) -> None:
+    def __init__(self, owner: FakeOpenMahjong, match_id: str, room: dict[str, Any], seats: list[Seat]) -> None:
         self.owner = owner
         self.id = match_id
         self.room = room

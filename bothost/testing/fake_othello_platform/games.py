@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
+from typing import TYPE_CHECKING
 
-from bothost.testing.fake_othello_platform.parts import COLORS, Game, Json, Line, Lobby, Room
+from bothost.testing.fake_othello_platform.parts import COLORS, Game, Json, Line, Room
+
+if TYPE_CHECKING:
+    from bothost.testing.fake_othello_platform.server import FakeOthelloPlatform
 
 PASS = 64
 RECONNECT_S = 30.0
@@ -15,7 +19,7 @@ RECONNECT_S = 30.0
 class Games:
     """All running games."""
 
-    def __init__(self, owner: Lobby) -> None:
+    def __init__(self, owner: FakeOthelloPlatform) -> None:
         self.running: dict[str, Game] = {}
         self.ended: list[tuple[str, str, str]] = []
         self.moves = 0
