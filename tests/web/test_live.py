@@ -443,6 +443,19 @@ def test_a_table_says_when_no_move_is_in_the_log(page, served, logged, played):
     page.wait_for_selector(".othello")
 
 
+def test_a_table_whose_hand_ended_before_its_first_move_has_no_board(page, served, logged, played):
+    """Until the log has answered, and where it cannot: a view without a position cannot be drawn."""
+    rows = played("othello", lambda n, legal: legal[0], started_us=now_us())
+    logged(rows[:1])
+    with page.expect_response("**/othello.js"):
+        page.goto(f"{served}/table/{rows[0].game_id.hex()}-0")
+    page.wait_for_selector("text=No move of this hand is in the log yet.")
+    page.route("**/api/hands/*", lambda route: None)
+    logged([GameEndRecord(game_id=rows[0].game_id, seat=0, reason="aborted", scores=None, ended_us=now_us())])
+    page.wait_for_selector("text=The hand is over.")
+    assert page.locator(".board").count() == 0
+
+
 @pytest.mark.parametrize("watched", [True, False])
 def test_a_table_whose_hand_is_over_shows_its_end(page, served, logged, played, watched):
     rows = played("mahjong", lambda n, legal: legal[-1], started_us=now_us())

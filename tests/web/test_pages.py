@@ -306,6 +306,15 @@ def test_hands_are_found_by_game_day_and_fallback(page, served, hands):
         page.wait_for_selector("text=no hand matches")
 
 
+def test_the_same_search_again_finds_newer_hands(page, served, hands, logged, played):
+    opened(page, f"{served}/hands")
+    page.wait_for_function("() => document.querySelectorAll('tbody tr').length === 4")
+    logged(played("othello", lambda number, legal: legal[0], seed=9))
+    page.get_by_role("button", name="search").click()
+    page.wait_for_function("() => document.querySelectorAll('tbody tr').length === 5")
+    assert page.url == f"{served}/hands"
+
+
 def test_a_day_is_one_of_the_readers_own_clock(chromium, served, hands):
     """22:13 UTC on the 14th is the morning of the 15th in Shanghai."""
     context = chromium.new_context(timezone_id="Asia/Shanghai", locale="en-GB")

@@ -33,7 +33,7 @@ function dayAt(text, later = 0) {
   return day.toISOString();
 }
 
-/** The state of a search: {hands, next, searched_us, full, searching, problem, more(), stop()}.
+/** The state of a search: {hands, next, searched_us, full, searching, problem, again(), more(), stop()}.
  *
  * An answer that took long has not searched the whole log: the page asks for the rest until it has a page of hands.
  * A list that is returned to gets as long as it was.
@@ -64,8 +64,9 @@ function useSearch(query, here) {
       if (next === null || wanted <= 0) { setSearching(false); return; }
     }
   };
-  useEffect(() => { setFound((old) => ({ ...old, searched_us: null })); search(undefined, opened()); return () => { run.current += 1; }; }, [here]);
-  return { ...found, searching, more: () => search(found.next), stop };
+  const begin = (list) => { setFound((old) => ({ ...old, searched_us: null })); search(undefined, list); };
+  useEffect(() => { begin(opened()); return () => { run.current += 1; }; }, [here]);
+  return { ...found, searching, again: () => begin(), more: () => search(found.next), stop };
 }
 
 /** How far the log is searched, while that is not to its beginning. */
@@ -94,7 +95,8 @@ export function Page({ here, t, go }) {
   const search = (event) => {
     event.preventDefault();
     const chosen = [...new FormData(event.target)].filter(([, value]) => value).map(([name, value]) => [name, name === "games" ? gameOf(value, games, t) : value.trim()]);
-    go(`/hands?${new URLSearchParams(chosen)}`);
+    const wanted = `/hands?${new URLSearchParams(chosen)}`.replace(/\?$/, "");
+    if (wanted === here) found.again(); else go(wanted);
   };
   const known = {
     games: games.map((game) => gameName(game, t)),

@@ -34,7 +34,7 @@ export function Page({ here, onTitle, t }) {
   if (!shown.game) return html`<h1>${t("Live")}</h1>${over}`;
   const Board = board?.Board;
   const last = ended?.positions.at(-1);
-  const position = last ? { seat: ended.seat, view: last.views[ended.seat], views: last.views } : table;
+  const position = last ? { seat: ended.seat, view: last.views[ended.seat], views: last.views } : table.moved_us ? table : {};
   return html`<h1>${gameName(shown.game, t)} <span class="count about"><bdi>${t("lobby")} ${shown.lobby}</bdi> · <bdi>${t("table")} ${shown.table}</bdi></span> ${table.over ? null : html`<${Clock} leftMs=${table.left_ms} t=${t} />`}</h1>
     ${over}
     ${!connected && !table.over && html`<p class="notice bad" role="status">${t("The connection is lost. Trying again.")}</p>`}
