@@ -251,15 +251,16 @@ def decide_all(strategy: Strategy, requests: Sequence[Request]) -> list[Decision
     Raises the exception that a generator yields.
     """
     made = strategy.decide_many(requests)
-    by_index = dict(made) if isinstance(made, Iterator) else dict(enumerate(made))
+    pairs = list(made if isinstance(made, Iterator) else enumerate(made))
+    by_index = dict(pair for pair in pairs if isinstance(pair, tuple))
     decisions: list[Decision] = []
     for _, decision in sorted(by_index.items()):
         if isinstance(decision, Exception):
             raise decision
         decisions.append(decision)
-    if len(decisions) != len(requests):
-        message = f"decide_many returned {len(decisions)} decisions for {len(requests)} requests"
-        raise BothostError(message, advice="return one for each")
+    if len(pairs) != len(requests) or by_index.keys() != set(range(len(requests))):
+        advice = "return a list with one for each, or yield (index of the request, decision); the first index is 0"
+        raise BothostError(f"decide_many did not decide each of {len(requests)} requests once", advice=advice)
     return decisions
 
 

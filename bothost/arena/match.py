@@ -11,7 +11,7 @@ import msgspec
 
 from bothost.arena.lineup import Lineup
 from bothost.arena.luck import Luck
-from bothost.errors import ANY_FAILURE, BothostError, raised_at
+from bothost.errors import ANY_FAILURE, BothostError, described, raised_at
 from bothost.rules.game import Game, Json, State, View
 from bothost.strategy import Budget, Decision, Player, Request, Strategy, Table, decide_all
 from bothost.tables.fallback import checked
@@ -85,7 +85,7 @@ class ContestantError(BothostError):
         if isinstance(error, BothostError):
             return cls(who, strategy.name, str(error), error.advice)
         at = raised_at(error, type(strategy).__module__) or raised_at(error)
-        return cls(who, strategy.name, f"{type(error).__name__}: {error} ({at})", "")
+        return cls(who, strategy.name, f"{described(error)} ({at})", "")
 
 
 class HandInPlay:

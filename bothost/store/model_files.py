@@ -72,7 +72,7 @@ def safetensors(path: Path) -> None:
             header = json.loads(file.read(length))
             tensors = [entry["data_offsets"] for name, entry in header.items() if name != "__metadata__"]
             spans = sorted((int(first), int(end)) for first, end in tensors)
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError) as error:
             raise _broken(path, f"its header cannot be read ({error})") from error
     place = 0
     for first, end in spans:

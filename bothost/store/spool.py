@@ -190,6 +190,7 @@ class Spool:
     def _open_segment(self) -> None:
         self.seal()
         path = self._own.folder / f"{self._next:016d}.spool"
+        self._next += 1  # also after a failure: a disk that lets no file be removed leaves this one behind
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
         try:
             head = MAGIC + _frame({table: list(columns) for table, columns in self._columns.items()})
@@ -199,7 +200,6 @@ class Spool:
             with contextlib.suppress(OSError):
                 path.unlink()
             raise
-        self._next += 1
         self._file, self._path, self._size = file, path, len(head)
         if self._sync:
             _sync_folder(self._own.folder)

@@ -158,8 +158,9 @@ def check_decision(decision: Any, view: View, legal: ActionArray, *, what: str =
             _check_numbers(getattr(decision, name), shape, f"{what}: {name}")
     if decision.policy is not None:
         policy = np.asarray(decision.policy, np.float64)
+        wrong = "has negative probabilities" if (policy < 0).any() else f"sums to {policy.sum():.4f}"
         if (policy < 0).any() or abs(policy.sum() - 1.0) > 1e-3:
-            raise Broken(f"{what}: the policy sums to {policy.sum():.4f}", "normalise it over the legal actions")
+            raise Broken(f"{what}: the policy {wrong}", "normalise it over the legal actions")
     try:
         stats = msgspec.json.encode(decision.stats)
     except Exception as error:  # a plugin's objects may raise anything

@@ -199,11 +199,20 @@ class Clinging(First):
         self.closed.append(self)
 
 
+class Wordless(First):
+    """Raises what cannot be shown."""
+
+    name = "test-wordless"
+
+    def player(self, table):
+        raise type("Wordless", (Exception,), {"__str__": lambda self: self.words})
+
+
 STRATEGIES = {
     cls.name: cls
     for cls in (
         *(Random, First, Last, Searching, Liar, Slow, Late),
-        *(Number, Fraction, Array, Quitting, Silent, Homeless, Clinging),
+        *(Number, Fraction, Array, Quitting, Silent, Homeless, Clinging, Wordless),
     )
 }
 

@@ -288,6 +288,7 @@ def test_an_error_in_observe_counts_as_an_error_of_the_contestant():
         ("test-silent", "TimeoutError: did not answer in time (players.py:", ""),
         ("test-homeless", "RuntimeError: no player (players.py:", ""),
         ("test-clinging", "RuntimeError: will not go (players.py:", ""),
+        ("test-wordless", "Wordless: its message cannot be shown (players.py:", ""),
     ],
 )
 def test_a_contestant_that_fails_is_named(name, what, fix, ms):

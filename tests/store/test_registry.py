@@ -289,6 +289,11 @@ def huge_header(folder):
     (folder / "model.safetensors").write_bytes((2**60).to_bytes(8, "little") + b"{}")
 
 
+def infinite_offset(folder):
+    header = b'{"x": {"dtype": "F32", "shape": [1], "data_offsets": [0, 1e999]}}'
+    (folder / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header + bytes(4))
+
+
 def pickled(folder):
     (folder / "model.safetensors").write_bytes(b"\x80\x04\x95" + bytes(100))
 
@@ -318,7 +323,10 @@ def hidden_outside(folder):
     (folder / "model.onnx").write_bytes(helper.make_model(graph).SerializeToString())
 
 
-@pytest.mark.parametrize("change", [cut, longer, huge_header, pickled, other_shapes, no_graph, outside, hidden_outside])
+@pytest.mark.parametrize(
+    "change",
+    [cut, longer, huge_header, infinite_offset, pickled, other_shapes, no_graph, outside, hidden_outside],
+)
 def test_files_that_are_not_whole_or_not_safe_are_refused(sqlite_registry, tmp_path, change):
     folder, files = damaged(tmp_path, change)
     with pytest.raises(ModelError) as caught:

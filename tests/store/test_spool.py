@@ -170,6 +170,23 @@ def test_a_full_disk_keeps_nothing_of_the_failed_append(tmp_path: Path, monkeypa
     spool.close()
 
 
+def test_a_segment_that_a_bad_disk_leaves_behind_does_not_end_the_spool(tmp_path, monkeypatch):
+    """As a file system that was mounted read-only for a while: nothing can be written, and nothing removed."""
+
+    def refuse(*_: object) -> int:
+        raise OSError(errno.EROFS, "read-only file system")
+
+    spool = Spool(tmp_path / "h", COLUMNS)
+    monkeypatch.setattr(module.os, "write", refuse)
+    monkeypatch.setattr(Path, "unlink", refuse)
+    with pytest.raises(OSError, match="read-only"):
+        spool.append({"a": [(1, "lost")]})
+    monkeypatch.undo()
+    spool.append({"a": [(2, "kept")]})
+    assert contents(spool) == [("a", (2, "kept"))]
+    spool.close()
+
+
 def test_a_file_system_without_locks_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """As some network shares: no slot would ever be found free."""
     asked = []

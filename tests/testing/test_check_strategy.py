@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from bothost import Budget, Decision, Evaluator, Player, Strategy, Table, rules
+from bothost import Budget, Decision, Evaluator, Player, Request, Strategy, Table, rules
 from bothost.plugins import Plugins
 from bothost.rules import ActionArray, Game, View
 from bothost.testing import check_strategy as check_strategy_module
@@ -183,6 +183,7 @@ class Derived(Decision, kw_only=True):
         ({"wait_ms": "5"}, "Decision.wait_ms is str, not Real"),
         ({"policy": lambda legal: (1.0 for _ in legal)}, "policy is not numeric"),
         ({"policy": lambda legal: np.full((len(legal), 1), 1.0 / len(legal))}, r"policy has the shape \(\d+, 1\)"),
+        ({"policy": lambda legal: np.append(2.0, np.full(len(legal) - 1, -1.0 / max(1, len(legal) - 1)))}, "negative"),
         ({"values": lambda legal: ["high"] * len(legal)}, "values is not numeric"),
         ({"value": "high"}, "value is not numeric"),
         ({"value": np.zeros(1)}, r"value has the shape \(1,\)"),
@@ -197,6 +198,32 @@ def test_what_a_host_would_not_use_or_log_is_named(
     monkeypatch.setattr(Answers, "fields", fields)
     with pytest.raises(AssertionError, match=words):
         check_strategy(Answers, games=[CLAIMS], hands=2).require()
+
+
+class Yields(Strategy):
+    """Decides for a batch one by one, with ``first`` as the index of the first; None: without an index."""
+
+    name, version, games = "yields", "1", ("*",)
+    first: ClassVar[int | None] = 0
+
+    def player(self, table: Table) -> Player:
+        return _AnswersPlayer()
+
+    def decide_many(self, requests: Sequence[Request]) -> Any:
+        first = Yields.first
+        for index, request in enumerate(requests, first or 0):
+            decision = Decision(action=int(request.legal[0]))
+            yield decision if first is None else (index, decision)
+
+
+@pytest.mark.parametrize("first", [1, None])
+def test_a_batch_without_the_indexes_of_its_requests_is_found(
+    first: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check_strategy(Yields, games=[CLAIMS], hands=2).require()
+    monkeypatch.setattr(Yields, "first", first)
+    with pytest.raises(AssertionError, match=r"did not decide each of 2 requests once\n.*index of the request"):
+        check_strategy(Yields, games=[CLAIMS], hands=2).require()
 
 
 class Values(Evaluator):
