@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 import tomllib
 import traceback
@@ -165,6 +166,14 @@ def test_bad_toml_and_bad_files_are_config_errors(tmp_path: Path) -> None:
     assert "--config" in caught.value.advice
     with pytest.raises(ConfigError, match="not a file"):
         config.load(tmp_path, {})
+
+
+def test_a_folder_whose_name_is_not_utf8_is_an_error(tmp_path: Path) -> None:
+    folder = tmp_path / os.fsdecode(b"M\xfcller")
+    folder.mkdir()
+    with pytest.raises(ConfigError, match=r"M\\udcfcller.*: its path is not UTF-8 text") as caught:
+        config.load(write(folder, ""), {})
+    assert "rename the folder" in caught.value.advice and str(caught.value).isascii()
 
 
 def test_the_file_is_searched_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

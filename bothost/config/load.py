@@ -67,10 +67,14 @@ def read(path: str | Path | None = None, env: Mapping[str, str] = os.environ) ->
     """Like ``load``, with the path and the warnings."""
     file = find(path, env)
     try:
+        str(file).encode()
         text = file.read_bytes().decode("utf-8-sig")
     except OSError as error:
         advice = f"let this user read it: chmod u+r {file}"
         raise ConfigError(f"cannot be read: {error.strerror}", file=str(file), advice=advice) from error
+    except UnicodeEncodeError as error:  # the log and the database could not hold the paths beside it
+        advice = "rename the folder, or set LC_ALL=C.UTF-8"
+        raise ConfigError("its path is not UTF-8 text", file=ascii(str(file)), advice=advice) from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"is not UTF-8 text (byte {error.start})", file=str(file)) from error
     try:
