@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import os
 import re
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 
 from bothost.errors import ModelError
+from bothost.locking import locked
 from bothost.plugins import weights
 from bothost.store import model_files
 from bothost.store.models import model_files as parts
@@ -72,7 +72,7 @@ class StoredFiles:
         self.folder.mkdir(parents=True, exist_ok=True)
         building = self.folder / f".{root.name}.{os.getpid()}.{time.monotonic_ns()}"
         # Two that fetch at once must not move away the copy that the other has begun to use.
-        with _locked(self.folder):
+        with locked(self.folder, wait=True):
             if _is_whole(root, files):
                 return
             building.mkdir()
@@ -108,14 +108,3 @@ def _is_whole(root: Path, files: Mapping[str, str]) -> bool:
     except ModelError:
         return False
     return True
-
-
-@contextlib.contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Exclude other threads and processes that fetch into the folder."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import signal
@@ -16,6 +15,8 @@ from typing import Any
 
 import psutil
 import psycopg
+
+from bothost.locking import locked
 
 STARTS = 6
 """Attempts to start the server. The wheel gives up after 10 s, but on a busy machine the server may need longer."""
@@ -51,17 +52,6 @@ def temporary_postgres(*, in_memory: bool = False) -> Iterator[str]:
             _end(folder / "data")
             server.cleanup()
             shutil.rmtree(folder, ignore_errors=True)
-
-
-@contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of a server's folder, which ends with this process. Raises BlockingIOError where it is held."""
-    lock = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    finally:
-        os.close(lock)
 
 
 def remove_leftovers(place: Path) -> None:

@@ -18,8 +18,9 @@ import tomli_w
 from bothost.children import contained, descendants, lower_priority
 from bothost.errors import UsageError
 from bothost.host.tasks import stop
+from bothost.locking import locked
 from bothost.rules.game import Json
-from bothost.web.opponents import CONFIGURATION, JOBS, basis_of, end, locked
+from bothost.web.opponents import CONFIGURATION, JOBS, basis_of, end
 from bothost.web.site import Site
 from bothost.web.stream import DATABASE_AWAY, DATABASE_ERRORS, OPEN_ELSEWHERE, SCREENS, Changes, Places
 

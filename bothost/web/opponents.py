@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import fcntl
 import os
 import secrets
 import shutil
 import signal
 import sys
 from asyncio.subprocess import DEVNULL
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ import tomli_w
 
 from bothost.config import Settings
 from bothost.host.last_words import LastWords
+from bothost.locking import locked
 from bothost.rules.game import Game
 
 _log = structlog.get_logger("bothost.web")
@@ -134,20 +134,6 @@ async def running(
                 said = await asyncio.to_thread(last_words.text)
                 _log.warning("the bots of a game failed", game=room, code=process.returncode, stderr=said)
             await asyncio.to_thread(_clear, folder, ended_well=process.returncode == 0)
-
-
-@contextlib.contextmanager
-def locked(folder: Path) -> Iterator[int]:
-    """Lock a folder until it is left, and until the processes that inherit the descriptor have ended.
-
-    Raises BlockingIOError if it is locked.
-    """
-    lock = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield lock
-    finally:
-        os.close(lock)
 
 
 def clear_leftovers(data_dir: Path) -> None:

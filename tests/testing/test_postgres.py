@@ -9,7 +9,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from bothost.testing.postgres import PREFIX, locked, remove_leftovers
+from bothost.locking import locked
+from bothost.testing.postgres import PREFIX, remove_leftovers
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ from bothost.cli.web import settings_or_demo
 from bothost.config import StoreSettings
 from bothost.errors import UsageError
 from bothost.host.control import Control, socket_path
+from bothost.locking import locked
 from bothost.plugins import weights
 from bothost.retrain.gate import GateRefused
 from bothost.store import Store
@@ -28,7 +29,7 @@ from bothost.web import jobs
 from bothost.web.application import Web
 from bothost.web.jobs import Jobs
 from bothost.web.operation import MAX_POINTS, Operation
-from bothost.web.opponents import clear_leftovers, locked
+from bothost.web.opponents import clear_leftovers
 from bothost.web.stream import DATABASE_AWAY
 from bothost.web.viewers import Viewers
 
