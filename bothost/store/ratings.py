@@ -97,13 +97,9 @@ def rating_of(store: Store, lobby: str, player: str, game: str, *, scope: Scope 
 
     ``bothost ladder`` updates ratings. Raises StoreUnavailable.
     """
-    return rating_of_contestant(store, Contestant("player", player, lobby), game, scope=scope)
-
-
-def rating_of_contestant(store: Store, who: Contestant, game: str, *, scope: Scope = "others") -> Rating | None:
-    """Return the rating of any contestant; None if it is not rated. Raises StoreUnavailable."""
+    key = Contestant("player", player, lobby).key
     columns = (ratings.c.mu, ratings.c.sigma, ratings.c.hands, ratings.c.last_us)
-    query = sa.select(*columns).where(ratings.c.scope == scope, ratings.c.game == game, ratings.c.contestant == who.key)
+    query = sa.select(*columns).where(ratings.c.scope == scope, ratings.c.game == game, ratings.c.contestant == key)
     with store.begin() as connection:
         row = connection.execute(query).one_or_none()
     return None if row is None else Rating(*row)

@@ -242,9 +242,6 @@ class _Bounds(msgspec.Struct, frozen=True):
             yield games.c.game_id >= low
 
 
-_ALL = _Bounds()
-
-
 def _literal(key: Key) -> Any:
     """A key as an SQL tuple."""
     return sa.tuple_(sa.literal(key[0], games.c.game_id.type), sa.literal(key[1], sa.SmallInteger))
@@ -277,12 +274,12 @@ def _hands_page(
         return [_hand(row) for row in connection.execute(_page(_OF_HAND, query, limit, bounds).where(*where))]
 
 
-def _page(columns: Sequence[Any], query: HandQuery, limit: int | None, bounds: _Bounds) -> sa.Select[Any]:
+def _page(columns: Sequence[Any], query: HandQuery, limit: int, bounds: _Bounds) -> sa.Select[Any]:
     low, high = bounds.ids(query)
     order = _NEWEST_FIRST if bounds.newest_first else (games.c.game_id, games.c.seat)
     found = _joined(*columns, low=low, high=high).where(*bounds.where(query), *query.where(low, high))
     # Without an order the database may search by any index, as that of lobbies.
-    return found if limit is None else found.order_by(*order).limit(limit)
+    return found.order_by(*order).limit(limit)
 
 
 def _hand(row: Sequence[Any]) -> LoggedHand:
