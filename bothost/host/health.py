@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import time
 
-from bothost import __version__, children
+from bothost import __version__
 from bothost.host.latency import Latency
 from bothost.host.supervisor import Host
 from bothost.messages import Json
@@ -57,8 +56,3 @@ def health(host: Host) -> Json:
         "waiting": waiting,
         "tables": len(host.seated),
     }
-
-
-def rss_bytes() -> int | None:
-    """Resident memory of this process; None if the system has no /proc."""
-    return children.resident_bytes(os.getpid()) or None

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping
 
+from bothost import children
 from bothost.host.account import Account
-from bothost.host.health import health, rss_bytes, stages
+from bothost.host.health import health, stages
 from bothost.host.supervisor import Host
 from bothost.messages import Json
 
@@ -80,7 +82,7 @@ def _observed(host: Host) -> Json:
     """Latency, memory, the log's health, the models in use."""
     stats = host.log.stats
     return {
-        "rss_bytes": rss_bytes(),
+        "rss_bytes": children.resident_bytes(os.getpid()) or None,  # None: there is no /proc
         "health": health(host)["problems"],
         "outages": stats.outages,
         "rejected_rows": stats.rejected,

@@ -57,10 +57,6 @@ class Lobby:
         self.tables: Mapping[str, ServerTable] = self.playing.by_name
         self.waiting = WaitingList(settings, GameShelf(games), self._ids, self._players, self.playing, self.timers)
 
-    @property
-    def hands_played(self) -> int:
-        return self.playing.hands_played
-
     def dismiss(self, name: str) -> None:
         """Remove an account: its token opens no connection any more. Its tables continue."""
         self.accounts.remove(name)

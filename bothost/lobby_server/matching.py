@@ -45,11 +45,6 @@ class WaitingList:
         """player → seek → table."""
         self._invitations: dict[str, WaitingTable] = {}
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether no table waits, and nothing is kept of those that did."""
-        return not (self.tables or self._open or self._seeks or self._invitations)
-
     def public(self) -> Iterator[WaitingTable]:
         """Waiting tables that are public."""
         return (table for table in self.tables.values() if not table.private)

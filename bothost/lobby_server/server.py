@@ -224,7 +224,7 @@ class LobbyServer:
                 "connections": len(lobby.connections),
                 "waiting": len(lobby.waiting.tables),
                 "tables": len(lobby.tables),
-                "hands": lobby.hands_played,
+                "hands": lobby.playing.hands_played,
                 "frames": lobby.frames_in,
             }
         )
@@ -270,4 +270,4 @@ async def serve(settings: ServerSettings, *, games: Iterable[str] | None = None)
             yield server
     finally:
         server.stop()
-        log.info("lobby is closed", hands=server.lobby.hands_played)
+        log.info("lobby is closed", hands=server.lobby.playing.hands_played)

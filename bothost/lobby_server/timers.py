@@ -25,11 +25,6 @@ class Timers:
     def __len__(self) -> int:
         return len(self._by_key)
 
-    @property
-    def heap_size(self) -> int:
-        """Entries in the heap: at least one for each deadline."""
-        return len(self._deadlines)
-
     def set(self, key: str, when: float) -> None:
         """Fire ``key`` at ``when``, instead of when it was to fire."""
         timer = self._by_key.get(key)

@@ -14,7 +14,7 @@ async def test_whole_hands(kit, name):
     wishes = (f"openspiel:{name}",)
     async with kit.lobby() as server, kit.running(kit.settings(wishes=wishes, accounts=2)) as host:
         await kit.until(lambda: host.runner.counters.hands >= 2)
-        assert server.lobby.hands_played >= 1
+        assert server.lobby.playing.hands_played >= 1
     assert host.runner.counters.fallbacks == {}
     decisions = kit.count("decisions")
     assert decisions == host.runner.counters.decisions > 0

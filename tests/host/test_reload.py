@@ -55,7 +55,7 @@ async def test_new_tables_have_the_new_route_and_the_new_wishes_and_live_hands_e
             assert host.capacity.cap == 2 and {account.slots.cap for account in host.accounts} == {2}
             await kit.until(lambda: kit.count("games WHERE strategy = 'test-first' AND game = 'pairing'") >= 2)
             assert host.config_hash == config.config_hash(new) != before
-        assert server.lobby.hands_played >= 1
+        assert server.lobby.playing.hands_played >= 1
     for game_id, strategy in playing.items():
         found = kit.rows(f"SELECT DISTINCT strategy FROM decisions WHERE game_id = x'{game_id.hex()}'")
         assert found in ([(strategy,)], [])

@@ -11,7 +11,7 @@ from bothost.messages import ActionRequest
 async def play(kit, hands, **settings):
     async with kit.lobby() as server, kit.running(kit.settings(**settings)) as host:
         await kit.until(lambda: host.runner.counters.hands >= hands)
-        assert server.lobby.hands_played >= 1
+        assert server.lobby.playing.hands_played >= 1
     return host
 
 

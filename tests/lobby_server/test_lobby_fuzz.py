@@ -73,7 +73,8 @@ def test_no_sequence_of_frames_breaks_the_lobby(steps):
         core.closed(conn, now)
     core.tick(now + 10**6)
     core.tick(now + 2 * 10**6)
-    assert not core.tables and core.waiting.is_empty
+    waiting = core.waiting
+    assert not (core.tables or waiting.tables or waiting._open or waiting._seeks or waiting._invitations)
     assert len(core.timers) == 0
 
 
