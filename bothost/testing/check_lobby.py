@@ -36,7 +36,7 @@ from bothost.errors import ANY_FAILURE, BothostError, PluginError, UsageError, d
 from bothost.lobbies.base import Account, Capabilities, LobbyAdapter
 from bothost.testing import hostile
 from bothost.testing.adapter_driver import fed
-from bothost.testing.check_strategy import Finding
+from bothost.testing.check_strategy import Finding, Judged
 from bothost.testing.lobby_player import LobbyPlayer
 
 OBSERVED = frozenset(
@@ -71,7 +71,7 @@ class LobbyKit:
     """Limit for each step of the kit, such as a whole hand."""
 
 
-class LobbyReport(msgspec.Struct, frozen=True):
+class LobbyReport(Judged, msgspec.Struct, frozen=True):
     """The result of a check."""
 
     adapter: str
@@ -79,15 +79,6 @@ class LobbyReport(msgspec.Struct, frozen=True):
     requests: int
     hostile: int
     """Number of hostile inputs."""
-
-    @property
-    def ok(self) -> bool:
-        return all(finding.ok for finding in self.findings)
-
-    def require(self) -> None:
-        """Raise AssertionError with the failed findings, if there are any. For tests."""
-        if not self.ok:
-            raise AssertionError("\n".join(str(finding) for finding in self.findings if not finding.ok))
 
 
 def find_kit(adapter: type[LobbyAdapter], name: str | None = None) -> LobbyKit:

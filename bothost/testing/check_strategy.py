@@ -53,16 +53,10 @@ class Finding(msgspec.Struct, frozen=True):
         return f"{text}\n      fix: {self.advice}" if self.advice and not self.ok else text
 
 
-class Report(msgspec.Struct, frozen=True):
-    """The result of all checks."""
+class Judged:
+    """Base of the reports of kits."""
 
-    address: str
     findings: tuple[Finding, ...]
-    hands: int
-    decisions: int
-    mean_us: float
-    """Mean time of ``decide``, microseconds."""
-    max_ms: float
 
     @property
     def ok(self) -> bool:
@@ -72,6 +66,18 @@ class Report(msgspec.Struct, frozen=True):
         """Raise AssertionError with the failed findings, if there are any. For tests."""
         if not self.ok:
             raise AssertionError("\n".join(str(finding) for finding in self.findings if not finding.ok))
+
+
+class Report(Judged, msgspec.Struct, frozen=True):
+    """The result of all checks."""
+
+    address: str
+    findings: tuple[Finding, ...]
+    hands: int
+    decisions: int
+    mean_us: float
+    """Mean time of ``decide``, microseconds."""
+    max_ms: float
 
 
 def check_strategy(
