@@ -204,6 +204,19 @@ def test_enter_plays_the_chosen_cards_and_presses_the_button_that_has_the_focus(
     assert page.evaluate("window.chosen") == ["3", "pass"]
 
 
+def test_cards_that_make_several_plays_are_played_as_the_player_says(page, served):
+    """Their notation says which of them are kickers."""
+    page.goto(f"{served}/")
+    plays = ["444555666+333", "333444555+666"]
+    view = {"history": [[2, plays[0]]], "counts": [12, 2, 2], "hand": "666555444333", "bottom": "", "turn": 0}
+    page.evaluate(DRAW, {"module": "doudizhu", "view": view, "legal": ["pass", *plays]})
+    assert page.locator(".left .played .card").count() == 12
+    for card in page.locator("button.card").all():
+        card.click()
+    page.get_by_role("button", name="Play 3 3 3 4 4 4 5 5 5 + 6 6 6").click()
+    assert page.evaluate("window.chosen") == plays[1:]
+
+
 @pytest.mark.parametrize("key", ["Enter", "Space"])
 def test_a_key_that_opens_how_to_play_plays_nothing(page, served, key):
     page.goto(f"{served}/")

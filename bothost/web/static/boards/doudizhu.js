@@ -8,15 +8,13 @@ const NAMES = { T: "10", B: "☆", R: "★" };
 const WORDS = /^(pass|bid|call|grab)/; // what is no play of cards
 const LABELS = { T: "10", B: "black joker", R: "red joker" };
 
-/** "3334" → cards, the highest first. */
-export function cardsOf(text, t) {
-  return [...text].map((rank) => ({
-    id: rank, rank: NAMES[rank] ?? rank, label: t(LABELS[rank] ?? rank),
-    colour: rank === "R" ? "red" : "black",
-  })).sort((a, b) => RANKS.indexOf(b.id) - RANKS.indexOf(a.id));
-}
+/** The ranks of a play, the highest first. Cards that make several plays stand in "444555666+333" with a "+" before the kickers. */
+const sorted = (text) => [...text].filter((rank) => rank !== "+").sort((a, b) => RANKS.indexOf(b) - RANKS.indexOf(a));
 
-const sorted = (text) => [...text].sort((a, b) => RANKS.indexOf(a) - RANKS.indexOf(b)).join("");
+/** "3334" → cards, the highest first. */
+export const cardsOf = (text, t) => sorted(text).map((rank) => ({
+  id: rank, rank: NAMES[rank] ?? rank, label: t(LABELS[rank] ?? rank), colour: rank === "R" ? "red" : "black",
+}));
 
 /** The last play of each seat since it last had the turn, or its last bid before the first play: seat → notation. */
 function lastPlays(view) {
@@ -57,8 +55,8 @@ function Chooser({ hand, legal, onAct, t }) {
   if (state.current.hand !== hand) state.current = { hand, chosen: new Set() };
   const { chosen } = state.current;
   const matching = () => {
-    const text = sorted([...chosen].map((i) => cards[i].id).join(""));
-    return legal.filter(({ notation }) => notation !== "pass" && sorted(notation) === text);
+    const ranks = sorted([...chosen].map((i) => cards[i].id).join("")).join();
+    return legal.filter(({ notation }) => notation !== "pass" && sorted(notation).join() === ranks);
   };
   const matches = matching();
   const pass = legal.find(({ notation }) => notation === "pass");
@@ -88,7 +86,7 @@ function Chooser({ hand, legal, onAct, t }) {
       ${others.map((action) => html`<button type="button" class="act" onClick=${() => onAct(action)}>${capital(t(action.notation))}</button>`)}
       ${!others.length && html`
         ${matches.length > 1
-          ? matches.map((action) => html`<button type="button" class="act primary" onClick=${() => onAct(action)}>${t("Play")} ${action.notation}</button>`)
+          ? matches.map((action) => html`<button type="button" class="act primary" onClick=${() => onAct(action)}>${t("Play")} ${describe(action.notation, t)}</button>`)
           : html`<button type="button" class="act primary" disabled=${!matches.length} onClick=${() => onAct(matches[0])}>${t("Play")}</button>`}
         ${pass && html`<button type="button" class="act" onClick=${() => onAct(pass)}>${t("Pass")}</button>`}`}
     </div>
