@@ -237,9 +237,10 @@ class Matches:
         match = self._matches.get(number)
         return match if match is not None and match.viewer is viewer else None
 
-    def running(self, viewer: Viewer) -> list[str]:
-        """The unfinished games of a viewer."""
-        return [m.id for m in self._matches.values() if m.viewer is viewer and m.id in self._names]
+    def running(self, viewer: Viewer) -> dict[str, str]:
+        """The unfinished games of a viewer: match → name of the game."""
+        ours = (m for m in self._matches.values() if m.viewer is viewer and m.id in self._names)
+        return {m.id: m.seat.game.name for m in ours}
 
     async def begin(self, viewer: Viewer, browser: Browser, wanted: Wanted) -> tuple[Match, Browser]:
         """Start a game; returns it, and the browser with the name. Raises UsageError where something about it is wrong,

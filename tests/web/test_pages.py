@@ -268,6 +268,16 @@ def test_an_operator_logs_in_where_spectators_may_watch(visitor, served):
     visitor.wait_for_selector("text=No training is here yet.")
 
 
+@pytest.mark.parametrize("web_settings", [WebSettings(port=0, password=Secret("s3cret", "a test"), spectators=True)])
+@pytest.mark.parametrize("path", ["/", "/hands"])
+def test_a_visitor_who_finds_nothing_is_led_to_a_game(visitor, served, path):
+    """They cannot type a command."""
+    opened(visitor, served + path)
+    notice = visitor.locator(".notice:has-text('yet.'), .notice:has-text('live.')")
+    assert notice.get_by_role("link").get_attribute("href") == "/play"
+    assert notice.locator("code").count() == 0
+
+
 def test_the_title_names_the_game_and_its_players(page, served, hands):
     opened(page, f"{served}/hand/{hands[0]}")
     page.wait_for_function("() => document.title === 'Dou Dizhu: player-0, player-1, player-2 · bothost'")

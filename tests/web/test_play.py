@@ -84,7 +84,7 @@ def test_bothosts_own_games_are_offered_before_those_of_plugins(client):
 
 def test_a_game_belongs_to_the_session_that_began_it(client, site):
     number = begin(client).json()["id"]
-    assert client.get("/api/play").json()["running"] == [number]
+    assert client.get("/api/play").json()["running"] == {number: "othello"}
     client.cookies.clear()
     client.get("/api/session")
     assert client.get(f"/api/play/{number}").status_code == 404
@@ -428,6 +428,15 @@ def test_a_game_that_ended_early_asks_nothing_any_more(page, served, game):
     assert page.locator(asks).count() == page.get_by_role("timer").count() == 0
 
 
+def test_a_link_to_an_open_game_names_it(page, served):
+    running = {"1": "othello", "2": "openspiel:chess"}
+    page.route("**/api/play", lambda route: route.fulfill(json={**route.fetch().json(), "running": running}))
+    page.goto(f"{served}/play")
+    for number, name in (("1", "Othello"), ("2", "Chess (OpenSpiel)")):
+        link = page.get_by_role("link", name=f"Go on with your game of {name}.")
+        assert link.get_attribute("href") == f"/play/{number}"
+
+
 def test_the_rules_of_our_games_are_chosen_by_words(page, served):
     """Every preset and every option has a label in both languages; every list of words is the game's own."""
     page.goto(f"{served}/play")
@@ -513,7 +522,7 @@ def test_who_leaves_can_play_again_at_once_and_the_lobby_plays_their_hand(page, 
     page.wait_for_selector(".turn-note:has-text('Your turn.')", timeout=60_000)
     page.get_by_role("button", name="leave").click()
     page.wait_for_selector("text=You left the table.")
-    assert page.evaluate("() => fetch('/api/play').then((answer) => answer.json())")["running"] == []
+    assert page.evaluate("() => fetch('/api/play').then((answer) => answer.json())")["running"] == {}
     page.get_by_role("link", name="review this hand").wait_for(timeout=120_000)
     page.get_by_role("link", name="play again").click()
     page.wait_for_function("() => document.querySelector('select[name=game]')?.value === 'othello'")  # as before

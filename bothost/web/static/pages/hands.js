@@ -2,7 +2,7 @@
 import { html, useEffect, useRef, useState } from "../html.js";
 import { explained, get } from "../api.js";
 import { PREFERRED, gameName, playerNames } from "../names.js";
-import { Problem } from "../problem.js";
+import { Empty, Problem } from "../problem.js";
 import { Score } from "../scores.js";
 
 const PAGE = 50;
@@ -87,7 +87,7 @@ function Row({ hand, onOpen, t }) {
     <td class="number" data-label=${t("Score")}>${hand.score === null ? t(hand.state) : html`<${Score} score=${hand.score} />`}</td></tr>`;
 }
 
-export function Page({ here, t, go }) {
+export function Page({ here, session, t, go }) {
   const query = Object.fromEntries(new URLSearchParams(here.split("?")[1] ?? ""));
   const found = useSearch(query, here);
   useReturn(found.searching);
@@ -115,8 +115,8 @@ export function Page({ here, t, go }) {
       <label class="check"><input type="checkbox" name="fallbacks" value="1" defaultChecked=${Boolean(query.fallbacks)} /> ${t("Only with fallbacks")}</label>
       <button class="act">${t("Search")}</button></form>
     <${Problem} text=${found.problem} />
-    ${!found.searching && !found.problem && !found.next && !found.hands.length && html`<p class="notice">${Object.keys(query).length ? t("No hand matches.")
-      : html`${t("No hand is logged yet.")} <code>bothost demo</code> ${t("starts some.")}`}</p>`}
+    ${!found.searching && !found.problem && !found.next && !found.hands.length && (Object.keys(query).length ? html`<p class="notice">${t("No hand matches.")}</p>`
+      : html`<${Empty} text=${t("No hand is logged yet.")} session=${session} t=${t} />`)}
     ${found.hands.length ? html`<div class="panel scroll"><table class="list stack">
       <thead><tr><th>${t("Started")}</th><th>${t("Game")}</th><th>${t("Players")}</th><th>${t("Strategy")}</th>
         <th class="number">${t("Decisions")}</th><th class="number">${t("Fallbacks")}</th><th class="number">${t("Score")}</th></tr></thead>

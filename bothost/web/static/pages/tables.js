@@ -3,6 +3,7 @@ import { html, useEffect, useState } from "../html.js";
 import { explained, stream } from "../api.js";
 import { boardOf } from "../boards/index.js";
 import { gameName, playerNames } from "../names.js";
+import { Empty } from "../problem.js";
 
 /** A table without a move for so many seconds is shown as silent. */
 const SILENT_S = 600;
@@ -69,7 +70,7 @@ export function Page({ session, t }) {
     <p class="dim">${t("Every table at which a bot of this host plays now. Choose one to watch it, or a player to see the table from that seat.")}</p>
     ${!connected && html`<p class="notice bad" role="status">${refusal || t("The connection is lost. Trying again.")}</p>`}
     ${list === null ? !refusal && html`<p class="dim">…</p>` : list.tables.length === 0
-      ? html`<p class="notice">${t("No table is live.")} <code>bothost demo</code> ${t("starts some.")}</p>`
+      ? html`<${Empty} text=${t("No table is live.")} session=${session} t=${t} />`
       : html`<div class="panel scroll"><table class="list stack">
         <thead><tr><th>${t("Game")}</th><th>${t("Players")}</th><th>${t("Strategy")}</th><th>${t("Clock")}</th><th>${t("Last move")}</th></tr></thead>
         <tbody>${tables.map((seats) => html`<${Row} key=${seats[0].name} seats=${seats} now=${now} knows=${session.viewer === "operator" || !SECRET_CLOCKS.includes(seats[0].game)} describe=${boards[seats[0].game]?.describe ?? ((notation) => notation)} t=${t} />`)}</tbody></table></div>`}`;
