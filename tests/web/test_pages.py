@@ -316,6 +316,20 @@ def test_hands_are_found_by_game_day_and_fallback(page, served, hands):
         page.wait_for_selector("text=no hand matches")
 
 
+def test_a_chinese_word_at_the_head_of_a_column_is_not_broken(page, served, hands):
+    page.add_init_script("localStorage.setItem('language', 'zh')")
+    opened(page, f"{served}/hands")
+    page.set_viewport_size({"width": 780, "height": 700})
+    for head in page.locator("thead th").all():
+        lines = head.evaluate("""head => {
+            const range = document.createRange();
+            range.selectNodeContents(head);
+            return range.getClientRects().length;
+        }""")
+        assert lines == 1, head.inner_text()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 780
+
+
 def test_the_same_search_again_finds_newer_hands(page, served, hands, logged, played):
     opened(page, f"{served}/hands")
     page.wait_for_function("() => document.querySelectorAll('tbody tr').length === 4")
