@@ -127,9 +127,11 @@ class Live:
             del self.hands[name]
         for name in fresh:
             self.hands[name] = self._begun(found[name])
-        moved = self._fold()
-        asked, said = self._read_clocks(), self._read_chat()
-        changed = bool(gone or fresh or moved or asked or said)
+        before = sum(live.version for live in self.hands.values())
+        self._fold()
+        self._read_clocks()
+        self._read_chat()
+        changed = bool(gone or fresh or sum(live.version for live in self.hands.values()) > before)
         if changed:
             listed = [self.hands[name] for name in sorted(self.hands, reverse=True)]
             self.lines = [line(live, knows_seat=True) for live in listed]
@@ -164,27 +166,24 @@ class Live:
         self._newest_us = max((hand.game.started_us for hand in found.values()), default=self._newest_us)
         return known | found
 
-    def _fold(self) -> bool:
+    def _fold(self) -> None:
         """Fold the events that came since."""
         by_key: dict[Key, LiveHand] = {live.hand.key: live for live in self.hands.values() if live.view is not None}
         if not by_key:
-            return False
+            return
         e = events.c
         later = [
             sa.and_(e.game_id == game_id, e.seat == seat, e.seq >= live.seq) for (game_id, seat), live in by_key.items()
         ]
         statement = sa.select(e.game_id, e.seat, e.seq, e.events).where(sa.or_(*later))
-        moved = False
         with self._site.store.begin() as connection:
             # What came while nobody watched came with our seat's last decision. Whatever else is new came just now.
             decided = {} if self._current else _decided(connection, by_key)
             for game_id, seat, seq, text in connection.execute(statement.order_by(e.game_id, e.seat, e.seq)).all():
                 live = by_key[game_id, seat]
                 if live.view is not None:
-                    moved = True
                     at = decided.get(live.hand.key, time.time())
                     self._observe(connection, live, live.view, seq, text.split("\n"), at)
-        return moved
 
     def _observe(
         self, connection: sa.Connection, live: LiveHand, view: View, seq: int, lines: list[str], at: float
@@ -208,42 +207,37 @@ class Live:
         live.view, live.seq = view, seq + len(lines)
         live.moved_at = at
 
-    def _read_chat(self) -> bool:
-        """Read what was said; whether anything was since."""
+    def _read_chat(self) -> None:
+        """Read what was said."""
         by_key = {live.hand.key: live for live in self.hands.values()}
         if not by_key:
-            return False
+            return
         c = chat.c
         statement = sa.select(c.game_id, c.seat, c.player, c.text).where(c.game_id.in_({key[0] for key in by_key}))
         said: dict[Key, list[Json]] = defaultdict(list)
         with self._site.store.begin() as connection:
             for game_id, seat, player, text in connection.execute(statement.order_by(c.at_us, c.id)):
                 said[game_id, seat].append({"player": player, "text": text})
-        changed = False
         for key, live in by_key.items():
             lines = said[key][-MOST_CHAT:]
             if lines != live.chat:
                 live.chat = lines
                 live.version += 1
-                changed = True
-        return changed
 
-    def _read_clocks(self) -> bool:
-        """Ask the running host for its open decisions; whether other tables have one than before."""
+    def _read_clocks(self) -> None:
+        """Ask the running host for its open decisions. A hand has changed if it has one now, or none any more."""
         try:
             open_tables = ask(self._site.settings.host.data_dir, "tables", HOST_S)["tables"]
         except UsageError:  # no host runs here: others may write the log
             open_tables = []
         clocks = {(lobby, account, table): left_ms for lobby, account, table, left_ms in open_tables}
-        now, changed = time.time(), False
+        now = time.time()
         for live in self.hands.values():
             record = live.hand.game
             left_ms = clocks.get((record.lobby, record.account, record.table))
             if (left_ms is None) != (live.left_ms is None):
                 live.version += 1
-                changed = True
             live.left_ms, live.clock_at = left_ms, now
-        return changed
 
 
 def _decided(connection: sa.Connection, keys: Iterable[Key]) -> dict[Key, float]:
