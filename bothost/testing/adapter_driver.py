@@ -49,8 +49,6 @@ class AdapterDriver:
         """What the adapter asked to remember."""
         self.events: list[m.Event] = []
         """Every event, oldest first."""
-        self.frames: list[tuple[str, str | bytes]] = []
-        """Every frame, oldest first: ("in" | "out", data)."""
         self._events: asyncio.Queue[m.Event | PluginError] = asyncio.Queue()
         self._effects = Effects(self.do, FRAME_BYTES, open_timeout_s)
 
@@ -63,8 +61,6 @@ class AdapterDriver:
     def do(self, item: m.Input) -> None:
         """Feed one input or command, and perform the outputs. Raises PluginError."""
         self.inputs.append(item)
-        if isinstance(item, m.Frame):
-            self.frames.append(("in", item.data))
         try:
             outputs = fed(self.adapter, item)
         except PluginError as error:
@@ -103,8 +99,6 @@ class AdapterDriver:
         self._effects.sockets.drop("dropped")
 
     def _perform(self, output: m.Output) -> None:
-        if isinstance(output, m.SendFrame):
-            self.frames.append(("out", output.data))
         if (perform := self._effects.performers.get(type(output))) is not None:
             perform(output)
         elif isinstance(output, m.Remember):

@@ -118,22 +118,21 @@ async def check_lobby(kit: LobbyKit, *, seed: int = 0) -> LobbyReport:
     return LobbyReport(kit.adapter.name, tuple(run.findings), len(run.requests), run.fed)
 
 
-class _Run:
+class _Run(msgspec.Struct):
     """One run of the kit, and what it recorded."""
 
-    def __init__(self, kit: LobbyKit, seed: int) -> None:
-        self.kit = kit
-        self.seed = seed
-        self.findings: list[Finding] = []
-        self.inputs: list[m.Input] = []
-        """Inputs of the first player's adapter during a hand."""
-        self.outputs: list[m.Output] = []
-        self.resumed: list[m.Output] = []
-        """Outputs of the adapter after a resume."""
-        self.memo: m.Json = {}
-        self.account: Account | None = None
-        self.fed = 0
-        self._breaches: list[str] = []
+    kit: LobbyKit
+    seed: int
+    findings: list[Finding] = []
+    inputs: list[m.Input] = []
+    """Inputs of the first player's adapter during a hand."""
+    outputs: list[m.Output] = []
+    resumed: list[m.Output] = []
+    """Outputs of the adapter after a resume."""
+    memo: m.Json = {}
+    account: Account | None = None
+    fed: int = 0
+    breaches: list[str] = []
 
     @property
     def requests(self) -> list[m.ActionRequest]:
@@ -141,7 +140,7 @@ class _Run:
 
     def conclude(self, check: str, detail: str | None) -> None:
         """Add the finding of a check, with the laws that were broken meanwhile."""
-        broken, self._breaches = self._breaches, []
+        broken, self.breaches = self.breaches, []
         problems = ([detail] if detail else []) + list(dict.fromkeys(broken))[:5]
         self.findings.append(Finding(check, self.kit.wish.game, not problems, "; ".join(problems)))
 
@@ -150,7 +149,7 @@ class _Run:
         return kind(account, msgspec.convert(dict(self.kit.options), kind.Options))
 
     def player(self, account: Account, number: int, memo: m.Json | None = None) -> LobbyPlayer:
-        breach = lambda law, detail: self._breaches.append(f"{law}: {detail}")  # noqa: E731
+        breach = lambda law, detail: self.breaches.append(f"{law}: {detail}")  # noqa: E731
         return LobbyPlayer(self.adapter(account), self.kit.wish, breach, seed=self.seed + number, memo=memo)
 
     @asynccontextmanager

@@ -48,25 +48,24 @@ class Broken(Exception):
         self.advice = advice
 
 
-class Run:
+class Run(msgspec.Struct):
     """Calls the strategy, and keeps the figures."""
 
-    def __init__(self, budget_ms: float) -> None:
-        self.budget_ms = budget_ms
-        self.hands = 0
-        self.decisions = 0
-        self.seconds = 0.0
-        self.slowest = 0.0
-        self.late = 0
-        self.quick_ms: list[tuple[float, float]] = []
-        """Processor time of the thread and time by the clock of each call that gave an answer."""
-        self.call_started: float | None = None
-        """Monotonic time at which the call in progress started. A watchdog reads it."""
-        self.calling = ""
-        self.module = ""
-        """Module of the strategy."""
-        self.given_up = False
-        """Set by the watchdog: a call that comes back after all is the last."""
+    budget_ms: float
+    hands: int = 0
+    decisions: int = 0
+    seconds: float = 0.0
+    slowest: float = 0.0
+    late: int = 0
+    quick_ms: list[tuple[float, float]] = []
+    """Processor time of the thread and time by the clock of each call that gave an answer."""
+    call_started: float | None = None
+    """Monotonic time at which the call in progress started. A watchdog reads it."""
+    calling: str = ""
+    module: str = ""
+    """Module of the strategy."""
+    given_up: bool = False
+    """Set by the watchdog: a call that comes back after all is the last."""
 
     def add(self, other: Run) -> None:
         self.hands += other.hands

@@ -8,8 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bothost.lobbies.open_mahjong import protocol as wire
-from bothost.testing.fake_open_mahjong.board import Board
-from bothost.testing.fake_open_mahjong.position import CHOWS
+from bothost.testing.fake_open_mahjong.board import CHOWS, Board
 from bothost.testing.fake_open_mahjong.questions import Questions
 from bothost.testing.fake_open_mahjong.seat import ALL_TILES, Seat
 
@@ -60,7 +59,7 @@ class Match(Board):
             if any(map(wire.is_flower, self.seats[i].tiles)):
                 return self.questions.ask_hand(["buhua", "pass"])
         self.current, self.status = 0, "hand"
-        self.questions.ask_hand(self.position.options(0), opening_buhua_complete=True)
+        self.questions.ask_hand(self.options(0), opening_buhua_complete=True)
 
     def hand_action(self, index: int, action: str, tile: int, place: int | None) -> None:
         seat = self.seats[index]
@@ -101,7 +100,7 @@ class Match(Board):
         seat.masks[place] = [*mask[:at], 3, tile, *mask[at:]]
         self.do(["jiagang"], index, combination_target=f"k{tile}", combination_mask=seat.masks[place])
         self.cut = tile
-        claims = self.position.claims(tile, robbing=True)
+        claims = self.claims(tile, robbing=True)
         if claims:
             return self.questions.ask_claims(claims, "robbing", tile)
         self.draw(index, "deal_gang_tile", self.wall.pop())
@@ -115,7 +114,7 @@ class Match(Board):
         if self.over:
             return
         self.do([kind], index, deal_tile=self.seats[index].tiles[-1])
-        self.questions.ask_hand(self.position.options(index, kong=kind == "deal_gang_tile"), deal_tile_type=kind)
+        self.questions.ask_hand(self.options(index, kong=kind == "deal_gang_tile"), deal_tile_type=kind)
 
     def cut_tile(self, index: int, tile: int, drawn: bool, place: int | None, *, timeout: bool = False) -> None:
         seat = self.seats[index]
@@ -127,7 +126,7 @@ class Match(Board):
         seat.slot, self.cut = False, tile
         late = {"is_timeout_action": True} if timeout else {"cut_tile_index": place}
         self.do(["cut"], index, cut_tile=tile, cut_class=drawn, **late)
-        claims = self.position.claims(tile)
+        claims = self.claims(tile)
         if claims:
             return self.questions.ask_claims(claims, "claims", tile)
         self.nobody_claims()
@@ -176,7 +175,7 @@ class Match(Board):
             seat, drawn = self.seats[winner], how == "hu_self"
             kong = self.status == "robbing" or (drawn and self.ask.get("deal_tile_type") == "deal_gang_tile")
             tiles = seat.tiles if drawn else [*seat.tiles, tile]
-            fans = self.position.win(winner, tile, tiles, drawn=drawn, kong=kong)
+            fans = self.win(winner, tile, tiles, drawn=drawn, kong=kong)
             assert fans is not None
             points, names = fans
             for i in range(4):
