@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import signal
 import time
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -34,21 +34,16 @@ from bothost.lobbies.base import Account as Login
 from bothost.messages import Json
 from bothost.plugins import Plugins, check_options, require
 from bothost.store import DecisionLog
-from bothost.tables.actor import Loaded
 from bothost.tables.games import Games
 from bothost.tables.router import Router
 from bothost.tables.slots import Capacity
 
+if TYPE_CHECKING:
+    from bothost.host.models import ModelWatch
+
 _log = structlog.get_logger("bothost.host")
 
 TICK_S = 1.0
-
-
-class Models(Protocol):
-    """Keeps the strategies' models as the registry has them."""
-
-    def status(self) -> Json: ...
-    def retire(self, loaded: Loaded) -> None: ...
 
 
 class Host:
@@ -81,7 +76,7 @@ class Host:
         self.accounts: list[Account] = []
         self.draining = False
         self.plugins = plugins
-        self.models: Models | None = None
+        self.models: ModelWatch | None = None
         """The watch on the registry; None: the registry is not followed."""
         self._takeover = Takeover(leases, self) if leases is not None else None
         """None: there are no leases, because no other host connects these accounts."""
