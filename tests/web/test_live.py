@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import time
 
 import httpx
@@ -431,7 +432,8 @@ def test_a_table_without_a_move_for_long_is_silent(page, served):
     page.route("**/api/tables", lambda route: route.fulfill(content_type="text/event-stream", body=body))
     page.goto(f"{served}/")
     page.wait_for_selector("tbody tr:nth-child(2)")
-    assert page.locator("tbody tr:has(.badge:text-is('silent'))").count() == 1
+    silent = page.locator("tbody tr:has(.badge:text-is('silent'))")
+    assert silent.count() == 1 and re.search(r"11 min 4\d s ago", silent.inner_text())
 
 
 def test_a_table_says_when_no_move_is_in_the_log(page, served, logged, played):

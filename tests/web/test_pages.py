@@ -131,11 +131,13 @@ def test_the_language_can_be_changed(page, served):
     assert page.evaluate("document.documentElement.lang") == "zh"
     opened(page, f"{served}/health")
     page.wait_for_selector("main:has-text('中没有宿主在运行。')")
-    shown = page.evaluate("""async () => {
-        const { explained } = await import("/static/api.js");
-        return explained({ message: "eve is playing already", advice: "choose another name" });
-    }""")
-    assert shown.startswith("eve 已在对局中") and shown.endswith("请换一个名字")
+    for message, advice, words in (
+        ("eve is playing already", "choose another name", ["eve 已在对局中", "请换一个名字"]),
+        ("clone eve is running already", "wait until it has ended", ["clone eve 已在运行", "请等它结束"]),
+        ("3 commands are running", "wait until one of them has ended", ["已有 3 个任务在运行", "请等其中一个结束"]),
+    ):
+        explained = "async (error) => (await import('/static/api.js')).explained(error)"
+        assert page.evaluate(explained, {"message": message, "advice": advice}).split("\uff1a") == words
 
 
 CHINESE_JOB = """async (id) => {

@@ -416,6 +416,12 @@ def test_what_is_wrong_is_in_view_on_a_phone(page, served):
         assert page.evaluate("scrollY") > 0 <= box["y"] and box["y"] + box["height"] <= 500
 
 
+def test_a_long_clock_counts_minutes(page, served):
+    streamed(page, asked(rules.game("othello").new_state(1), "othello") | {"left_ms": 300_000})
+    page.goto(f"{served}/play/1")
+    assert re.fullmatch(r"5:00|4:5\d", page.get_by_role("timer").inner_text())
+
+
 @pytest.mark.parametrize("game", ["othello", "doudizhu"])
 def test_a_game_that_ended_early_asks_nothing_any_more(page, served, game):
     """Its last question stays open, as nobody answered it."""

@@ -4,7 +4,7 @@ import { keep, kept } from "./storage.js";
 const ZH = {
   // Punctuation: between sentences, and of lists, labels and additions.
   " ": "", ".": "。", ", ": "、", ": ": "：", "{text} ({more})": "{text}（{more}）",
-  "{n} s": "{n} 秒", "{n} s ago": "{n} 秒前", d: "天", h: "小时", min: "分", s: "秒",
+  "{time} ago": "{time}前", d: "天", h: "小时", min: "分", s: "秒",
   Tables: "牌桌", Play: "出牌", Hands: "牌局", Models: "模型", Training: "训练", Health: "运行状态", "Play a game": "玩一局",
   landlord: "地主", peasant: "农民", cards: "张", card: "张", point: "分", pass: "不要", Pass: "不要", "pass claim": "过", "pass turn": "停一手", "Pass turn": "停一手", hand: "手牌", Hand: "牌局", "Your hand": "你的手牌", "Bottom cards": "底牌", bombs: "炸弹",
   bid0: "不叫", bid1: "1 分", bid2: "2 分", bid3: "3 分", call: "叫地主", grab: "抢地主", no: "不叫",
@@ -125,6 +125,8 @@ const ZH = {
   "play more against bots of this host, or leave out the option tempo": "请多与本宿主的机器人对局，或不选“出牌快慢也像我”",
   "another hint is being worked out": "正在计算另一个提示",
   "wait until it is there": "请稍候",
+  "wait until it has ended": "请等它结束",
+  "wait until one of them has ended": "请等其中一个结束",
   "there is nothing to decide now": "现在没有要决定的",
   "too late: this turn is over": "这一手已经过去",
   "the game is over": "本局已经结束",
@@ -341,6 +343,8 @@ const ZH_SAID = [
   [/^(.+) is playing already$/, "$1 已在对局中"],
   [/^finish that game, or choose another name$/, "请先打完那一局，或换一个名字"],
   [/^(\d+) games are being played here$/, "这里已有 $1 局在进行"],
+  [/^(.+) is running already$/, "$1 已在运行"],
+  [/^(\d+) commands are running$/, "已有 $1 个任务在运行"],
   [/^(\d+) of your games are being played here$/, "这里已有你的 $1 局在进行"],
   [/^wait until one of them is over$/, "请等其中一局结束"],
   [/^the game ended early: the opponents did not come: .+ `(.+)` .+$/, "牌局提前结束：对手没有入座，见 host.data_dir 中 $1 目录的日志"],

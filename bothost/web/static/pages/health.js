@@ -1,18 +1,12 @@
 // Health of the running host: rates, latency, fallbacks, accounts. Operators drain it from here.
 import { html, useEffect, useState } from "../html.js";
 import { explained, get, post } from "../api.js";
+import { duration } from "../clock.js";
 import { capital, said } from "../i18n.js";
 import { Problem } from "../problem.js";
 
 const REFRESH_MS = 2000;
 const STAGES = { fold: "Take in what the lobby says", decide: "Choose a move", durable: "Save the decision", send: "Send the move" };
-
-/** The two largest units of a time: 93784 s → "1 d 2 h". */
-function duration(seconds, t) {
-  const parts = [["d", Math.floor(seconds / 86400)], ["h", Math.floor(seconds / 3600) % 24], ["min", Math.floor(seconds / 60) % 60], ["s", Math.floor(seconds) % 60]];
-  const first = parts.findIndex(([, count]) => count > 0);
-  return parts.slice(first < 0 ? -1 : first).slice(0, 2).map(([unit, count]) => `${count} ${t(unit)}`).join(" ");
-}
 
 function Host({ status, change, t }) {
   const rows = [["Host", status.draining ? t("{text} ({more})", { text: status.host, more: t("draining") }) : status.host], ["Up for", duration(status.uptime_s, t)], ["Tables", status.tables], ["Decisions", status.decisions],

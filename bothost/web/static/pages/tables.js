@@ -2,6 +2,7 @@
 import { html, useEffect, useState } from "../html.js";
 import { explained, stream } from "../api.js";
 import { boardOf } from "../boards/index.js";
+import { duration, left } from "../clock.js";
 import { gameName, playerNames } from "../names.js";
 import { Empty } from "../problem.js";
 
@@ -21,7 +22,7 @@ function LastMove({ table, names, ago, describe, t }) {
   if (ago === null) return null;
   const { seat, notation } = table.last ?? {};
   const player = seat === null || seat === undefined ? "" : `${names[seat] ?? ""}${t(": ")}`;
-  return html`${notation ? `${player}${describe(notation, t)} ` : ""}<span class="count nowrap">${t("{n} s ago", { n: ago })}</span>`;
+  return html`${notation ? `${player}${describe(notation, t)} ` : ""}<span class="count nowrap">${t("{time} ago", { time: duration(ago, t) })}</span>`;
 }
 
 /** The log has a live hand for each seat of ours. Those of one table are one line of the list, in the order of the seats. */
@@ -40,7 +41,7 @@ function Row({ seats, now, knows, describe, t }) {
   const { last, moved_us: moved } = newest(seats);
   const table = { ...seats[0], last };
   const ends = seats.map((seat) => seat.ends_us).filter((us) => us !== null);
-  const left = ends.length ? Math.max(0, Math.round(Math.min(...ends) / 1e6 - now)) : null;
+  const seconds = ends.length ? Math.max(0, Math.round(Math.min(...ends) / 1e6 - now)) : null;
   const ago = moved ? Math.max(0, Math.round(now - moved / 1e6)) : null;
   const names = playerNames(table.players, table.lobby, t);
   const ours = (player) => seats.find((seat) => seat.account === player);
@@ -48,7 +49,7 @@ function Row({ seats, now, knows, describe, t }) {
     <td data-label=${t("Game")}><a href=${`/table/${table.name}`}>${gameName(table.game, t)}</a></td>
     <td data-label=${t("Players")}>${table.players.map((player, i) => html`${i ? t(", ") : ""}${ours(player) ? html`<a href=${`/table/${ours(player).name}`}>${names[i]}</a>` : names[i]}`)}</td>
     <td data-label=${t("Strategy")}>${[...new Set(seats.map((seat) => seat.strategy))].join(t(", "))}</td>
-    <td data-label=${t("Clock")}>${left === null ? html`<span class="count">${knows ? t("waits") : ""}</span>` : html`<span class=${`badge${left < 5 ? " bad" : ""}`}>${t("{n} s", { n: left })}</span>`}
+    <td data-label=${t("Clock")}>${seconds === null ? html`<span class="count">${knows ? t("waits") : ""}</span>` : html`<span class=${`badge${seconds < 5 ? " bad" : ""}`}>${left(seconds, t)}</span>`}
       ${ago > SILENT_S && html` <span class="badge bad">${t("silent")}</span>`}</td>
     <td data-label=${t("Last move")}><${LastMove} table=${table} names=${names} ago=${ago} describe=${describe} t=${t} /></td></tr>`;
 }
