@@ -188,6 +188,8 @@ class _Run(msgspec.Struct):
         """The same request comes again after a lost connection, and in a new process."""
         if self.kit.adapter.capabilities.resume == "none":
             return None
+        if not self.inputs:
+            return NOT_PLAYED
         async with self.table() as (accounts, players):
             first = players[0]
             await first.until(lambda: first.answered >= 2, self.kit.timeout_s, "a second request")

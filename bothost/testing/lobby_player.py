@@ -16,6 +16,8 @@ from bothost.testing.adapter_driver import AdapterDriver
 
 Breach = Callable[[str, str], None]
 """Reports a law and what broke it."""
+SILENCE_S = 5.0
+"""After a broken law, a lobby that is silent for so long has nothing more to say: few adapters get further then."""
 
 
 class LobbyPlayer:
@@ -33,7 +35,8 @@ class LobbyPlayer:
         self.hands: list[m.HandEnded] = []
         self.answered = 0
         self._wish = wish
-        self._breach = breach
+        self._report = breach
+        self._broken = False
         self._rng = random.Random(seed)
         self._pause_s = 0.0 if limit is None else 1.5 / limit
         self._games: dict[str, rules.Game] = {}
@@ -66,16 +69,20 @@ class LobbyPlayer:
 
     async def until(self, true: Callable[[], object], timeout_s: float, what: str) -> None:
         """Wait until something is true. Raises TimeoutError, which says what did not come."""
+        now = asyncio.get_running_loop().time
+        began = now()
         try:
-            async with asyncio.timeout(timeout_s):
+            async with asyncio.timeout(timeout_s) as limit:
                 while not true():
                     self._changed.clear()
                     if self.driver.failure is not None:
                         raise self.driver.failure
+                    if self._broken:
+                        limit.reschedule(min(began + timeout_s, now() + SILENCE_S))
                     await self._changed.wait()
         except TimeoutError:
             last = [type(event).__name__ for event in self.driver.events[-6:]]
-            raise TimeoutError(f"{what} did not come within {timeout_s:g} s; last events: {last}") from None
+            raise TimeoutError(f"{what} did not come within {now() - began:.0f} s; last events: {last}") from None
 
     def answer(self) -> None:
         """Answer the open request at random."""
@@ -91,6 +98,10 @@ class LobbyPlayer:
         self.driver.do(m.Act(request.table, request.request_id, (view.notation(action),)))
 
     # --------------------------------------------------------------------------------------------------------- events
+
+    def _breach(self, law: str, detail: str) -> None:
+        self._broken = True
+        self._report(law, detail)
 
     def _received(self, event: m.Event) -> None:
         """Fold one event, and check it."""

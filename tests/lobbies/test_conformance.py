@@ -11,6 +11,7 @@ from bothost import messages as m
 from bothost.errors import UsageError
 from bothost.lobbies import bothost_lobbies
 from bothost.testing import check_lobby as kit_of_lobbies
+from bothost.testing import lobby_player
 from bothost.testing.check_lobby import UNOBSERVED, check_lobby, find_kit
 from bothost.testing.small_lobby.adapter import Frame, SmallLobby
 from bothost.testing.small_lobby.fake import KIT
@@ -150,7 +151,7 @@ def never_refused(self, item):
         (tells(0, "dance 0"), "plays a hand", "events: the game refuses"),
         (raises_for(m.Seek), "plays a hand", "KeyError: 'what the author forgot' (test_conformance.py:"),
         (raises_for(m.Act), "plays a hand", "KeyError: 'what the author forgot' (test_conformance.py:"),
-        (raises_for(m.Act), "comes back", "KeyError: 'what the author forgot' (test_conformance.py:"),
+        (raises_for(m.Act), "plays a hand", "KeyError: 'what the author forgot' (test_conformance.py:"),
         (keeps_every_frame, "bounded memory", "bytes more after"),
         (never_refused, "needs_secret", "AuthFailed did not come"),
     ],
@@ -182,6 +183,14 @@ async def test_what_is_wrong_is_said_even_if_no_hand_ends(feed, said):
     assert said in details["plays a hand"], details
 
 
+async def test_after_a_broken_law_the_kit_does_not_wait_for_a_silent_lobby(monkeypatch):
+    monkeypatch.setattr(lobby_player, "SILENCE_S", 0.0)
+    report = await check_lobby(dataclasses.replace(broken(feed=no_snapshot), timeout_s=20.0))
+    details = {finding.check: finding.detail for finding in report.findings}
+    assert "before the position" in details["plays a hand"] and "within 20 s" not in details["plays a hand"]
+    assert details["comes back"] == "not checked, because no hand was played"
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -208,7 +217,15 @@ async def test_without_a_hand_nothing_is_said_of_what_needs_one():
 
     report = await check_lobby(dataclasses.replace(broken(feed=silent), timeout_s=0.1))
     details = {finding.check: finding.detail for finding in report.findings if not finding.ok}
-    for name in ("hostile input", "bounded memory", "acks_moves", "clock", "resume_delivers", "transport"):
+    for name in (
+        "comes back",
+        "hostile input",
+        "bounded memory",
+        "acks_moves",
+        "clock",
+        "resume_delivers",
+        "transport",
+    ):
         assert details[name] == "not checked, because no hand was played"
     assert "games" not in details
 
