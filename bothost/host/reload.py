@@ -42,10 +42,7 @@ async def apply(host: Host, read: Callable[[], Settings]) -> bool:
     except ANY_FAILURE as error:  # a plugin's bug must not end the host
         _log.error("config_not_reloaded", error=described(error), advice="this is a bug in bothost or a plugin")
         return False
-    for fallback in fallbacks:
-        host.plans.load(*fallback)
-    for strategy in strategies:
-        host.runner.workers.pools.warm(host.plans.load(*strategy))
+    host.load(strategies, fallbacks)
     _retire(host, [(address, options) for address, options, _ in (*strategies, *fallbacks)])
     stays = sorted(needs_restart(host.settings, new))
     host.plans.reload(router, quarantine_after=new.limits.quarantine_after, quarantine_s=new.limits.quarantine_s)

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import signal
 import time
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import structlog
@@ -14,7 +15,7 @@ from bothost.config import AccountSettings, LobbySettings, Settings
 from bothost.errors import AuthError, ConfigError, LobbyUnreachable
 from bothost.host.account import Account, Timeouts
 from bothost.host.account_tables import AccountTables
-from bothost.host.check import SECRET_ADVICE, check_wishes, missing_secrets, resolve_routes
+from bothost.host.check import SECRET_ADVICE, Found, check_wishes, missing_secrets, resolve_routes
 from bothost.host.hooks import HookThread
 from bothost.host.leases import Keeper
 from bothost.host.lost_hands import LostHands
@@ -119,7 +120,7 @@ class Host:
             if missing := missing_secrets(self.settings, self.plugins):  # before models are loaded for nothing
                 raise ConfigError("; ".join(missing), advice=SECRET_ADVICE)
             check_wishes(self.settings, self.plugins)
-            self._warm()
+            self.load(*resolve_routes(self.settings.routes, self.plugins, self.file))
             self._warming = asyncio.create_task(self.runner.workers.processes_ready(), name="warming")
             self._warming.add_done_callback(lambda _: self._changed.set())
             for lobby in self.settings.lobbies:
@@ -264,9 +265,8 @@ class Host:
         self._error = error
         self.quit()
 
-    def _warm(self) -> None:
-        """Make the strategies of the routes, so that no first move waits for a model and missing ones are reported."""
-        strategies, fallbacks = resolve_routes(self.settings.routes, self.plugins, self.file)
+    def load(self, strategies: Iterable[Found], fallbacks: Iterable[Found]) -> None:
+        """Make the strategies of routes, so that no first move waits for a model and missing ones are reported."""
         for fallback in fallbacks:
             self.plans.load(*fallback)
         for strategy in strategies:
