@@ -309,6 +309,18 @@ def test_a_reviewer_that_rates_nothing_lists_the_moves_that_differ(page, served,
     assert page.locator("#where").inner_text().startswith(f"{min(PLANTED)} / ")
 
 
+def test_a_mistake_that_is_chosen_brings_the_board_into_view(page, served, rows):
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{served}/hand/{name_of(rows)}")
+    page.get_by_label("review with").select_option("rating")
+    page.get_by_role("button", name="Review", exact=True).click()
+    last = page.locator(".mistakes li:nth-child(3) a")
+    last.click()
+    page.wait_for_selector(".mistakes li:nth-child(3) [aria-current]")
+    board = page.locator(".board").bounding_box()
+    assert board["y"] > -1 and board["y"] + board["height"] < 845
+
+
 def test_with_large_text_the_candidates_fit_a_phone(page, served):
     page.set_viewport_size({"width": 360, "height": 740})
     page.goto(f"{served}/")

@@ -52,13 +52,14 @@ function Hand({ hand, board, path, search, go, t }) {
   const now = () => within(Number(new URLSearchParams(location.search).get("at"))); // a key may come before the next drawing
   const show = (to, from) => { setCopied(false); go(`${path}?at=${within(to)}${from === hand.seat ? "" : `&seat=${from}`}`, true); };
   const move = (to) => show(to, seat);
+  const moveInView = (to) => { move(to); document.querySelector(".board").scrollIntoView({ block: "nearest" }); }; // from a list far below it
   const decisions = useMemo(() => new Map(hand.decisions.filter((decision) => decision.role === "live").map((decision) => [decision.position, decision])), [hand.decisions]);
   const describe = (notation, number) => board.describe(notation, t, Object.values(hand.positions[number]?.views ?? {}));
   const here = (notation) => describe(notation, at);
   const bad = mistakes(review).map((judged) => judged.position);
   useKeys({
     ArrowLeft: () => move(now() - 1), ArrowRight: () => move(now() + 1), Home: () => move(0), End: () => move(last),
-    n: () => move(bad.find((position) => position > now()) ?? now()), p: () => move(bad.findLast((position) => position < now()) ?? now()),
+    n: () => moveInView(bad.find((position) => position > now()) ?? now()), p: () => moveInView(bad.findLast((position) => position < now()) ?? now()),
   });
   const [decision, judged] = [decisions.get(at), review.judged.get(at)];
   const share = () => navigator.clipboard.writeText(location.href).then(() => setCopied(true), () => {});
@@ -82,7 +83,7 @@ function Hand({ hand, board, path, search, go, t }) {
         ? t("The hand ends here. This is the log of {player}. Step back to one of its moves to see what it considered.", { player: hand.names[hand.seat] })
         : t("No decision is logged here: at this position somebody else moves. This is the log of {player}. Step on to one of its moves to see what it considered.", { player: hand.names[hand.seat] })}</p>`}
       ${judged && html`<${Judgement} judged=${judged} address=${review.address} describe=${here} t=${t} />`}
-      <${ReviewPanel} hand=${hand} review=${review} describe=${describe} at=${at} onMove=${move} t=${t} />
+      <${ReviewPanel} hand=${hand} review=${review} describe=${describe} at=${at} onMove=${moveInView} t=${t} />
       <${Result} hand=${hand} names=${hand.names} t=${t}>${hand.away.length > 0 && html`<p class="count">${t("{players}: away. The lobby may have moved for them.", { players: hand.away.map((seat) => hand.names[seat]).join(t(", ")) })}</p>`}<//>
       <${Said} lines=${hand.chat} t=${t} />
     </aside></div>`;
