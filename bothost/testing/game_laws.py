@@ -110,7 +110,8 @@ def legal_actions_agree(at: Position) -> None:
             asked = seat in at.asked
             hold(view.asked == asked, f"seat {seat}: view.asked is {view.asked}, state.to_act {at.state.to_act}")
             hold(np.array_equal(ids, view.legal()), f"seat {seat}: state {ids}, view {view.legal()}")
-            hold(ids.dtype == np.int32 and view.legal().dtype == np.int32, f"seat {seat}: dtype {ids.dtype}")
+            kinds = ids.dtype, view.legal().dtype
+            hold(kinds == (np.int32, np.int32), f"seat {seat}: state {kinds[0]}, view {kinds[1]}")
             hold((len(ids) > 0) == asked, f"seat {seat}: {len(ids)} actions, asked is {asked}")
             hold(bool(np.all(np.diff(ids) > 0)), f"seat {seat}: not ascending: {ids}")
             if len(ids):
@@ -271,8 +272,8 @@ def blocks_encode(at: Position) -> None:
                     made, values = view.encode_actions(name, legal), again.encode_actions(name, legal)
                     view.encode_actions(name, legal, out)
                 hold(made.shape == shape and made.dtype == np.float32, f"{name}: {made.shape}, {made.dtype}")
-                hold(np.array_equal(made, out), f"{name}: out was not filled with the same values")
                 hold(bool(np.isfinite(made).all()), f"{name}: not finite")
+                hold(np.array_equal(made, out), f"{name}: out was not filled with the same values")
                 hold(np.array_equal(made, values), f"{name}: differs after a round trip through bytes")
 
 

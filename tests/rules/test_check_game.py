@@ -68,6 +68,18 @@ class OverlooksAMove(NimView):
         return super().legal()[:1]
 
 
+class ListsWideNumbers(NimView):
+    def legal(self):
+        return super().legal().astype(np.int64)
+
+
+class EncodesNothing(NimView):
+    def encode(self, block, out=None):
+        values = super().encode(block, out)
+        values[:] = np.nan
+        return values
+
+
 class TakesAnything(NimState):
     def apply(self, seat, action):
         if action in self.legal(seat):
@@ -157,6 +169,8 @@ CASES = [
     (Broken(view=CountsWrong), "Folding the events"),
     (Broken(view=ForgetsMoves), "reads back from its bytes"),
     (Broken(view=OverlooksAMove), r"state.legal\(seat\) and view.legal\(\) are equal"),
+    (Broken(view=ListsWideNumbers), "state int32, view int64"),
+    (Broken(view=EncodesNothing), "pile: not finite"),
     (Broken(state=TakesAnything), "An illegal action raises ValueError"),
     (Broken(state=SharesItsMoves), "neither changes with the other"),
     (Broken(view=PeeksAtTheOther), "a state whose view"),
