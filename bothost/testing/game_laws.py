@@ -110,8 +110,8 @@ def legal_actions_agree(at: Position) -> None:
             asked = seat in at.asked
             hold(view.asked == asked, f"seat {seat}: view.asked is {view.asked}, state.to_act {at.state.to_act}")
             hold(np.array_equal(ids, view.legal()), f"seat {seat}: state {ids}, view {view.legal()}")
-            kinds = ids.dtype, view.legal().dtype
-            hold(kinds == (np.int32, np.int32), f"seat {seat}: state {kinds[0]}, view {kinds[1]}")
+            kinds = f"state {ids.dtype}, view {view.legal().dtype}"
+            hold(kinds == "state int32, view int32", f"seat {seat}: {kinds}")
             hold((len(ids) > 0) == asked, f"seat {seat}: {len(ids)} actions, asked is {asked}")
             hold(bool(np.all(np.diff(ids) > 0)), f"seat {seat}: not ascending: {ids}")
             if len(ids):
