@@ -110,9 +110,8 @@ class Sockets:
                 feed(m.SocketClosed(conn, code, reason))
 
         try:
-            socket = await WebSocket.open(
-                effect.url, effect.headers, self._frame_bytes, message, closed, self._open_timeout_s
-            )
+            socket = WebSocket(effect.url, effect.headers, self._frame_bytes, message, closed)
+            await socket.open(self._open_timeout_s)
         except OpenFailed as error:
             self._opening.pop(conn, None)
             feed(m.SocketFailed(conn, error.status, error.reason))

@@ -12,7 +12,7 @@ import functools
 import ssl as tls
 import time
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, Self, cast
 
 from websockets.client import ClientProtocol
 from websockets.exceptions import InvalidStatus
@@ -41,7 +41,7 @@ class OpenFailed(Exception):
 
 
 class WebSocket(TurnTaking):
-    """An open websocket. ``on_message(data)`` and ``on_close(code, reason)`` are called from the event loop."""
+    """A websocket. ``on_message(data)`` and ``on_close(code, reason)`` are called from the event loop."""
 
     def __init__(
         self,
@@ -51,7 +51,12 @@ class WebSocket(TurnTaking):
         on_message: Callable[[str | bytes], None],
         on_close: Callable[[int, str], None],
     ) -> None:
-        self._protocol = ClientProtocol(parse_uri(url), max_size=max_bytes)
+        """Raises OpenFailed for an invalid URL."""
+        try:
+            self._uri = parse_uri(url)
+        except Exception as error:
+            raise OpenFailed(str(error)) from error
+        self._protocol = ClientProtocol(self._uri, max_size=max_bytes)
         self._headers = headers
         self._on_message = on_message
         self._on_close = on_close
@@ -70,39 +75,25 @@ class WebSocket(TurnTaking):
         self.messages = self.pongs = 0
         """Messages received, and answers to our protocol pings."""
 
-    @classmethod
-    async def open(
-        cls,
-        url: str,
-        headers: tuple[tuple[str, str], ...],
-        max_bytes: int,
-        on_message: Callable[[str | bytes], None],
-        on_close: Callable[[int, str], None],
-        timeout_s: float = OPEN_TIMEOUT_S,
-    ) -> WebSocket:
+    async def open(self, timeout_s: float = OPEN_TIMEOUT_S) -> Self:
         """Connect and perform the handshake. Raises OpenFailed."""
-        try:
-            uri = parse_uri(url)
-        except Exception as error:
-            raise OpenFailed(str(error)) from error
-        loop = asyncio.get_running_loop()
-        socket = cls(url, headers, max_bytes, on_message, on_close)
+        uri = self._uri
         context = _trusted(int(time.monotonic() // TRUST_S)) if uri.secure else None
         try:
             async with asyncio.timeout(timeout_s):
-                await loop.create_connection(lambda: socket, uri.host, uri.port, ssl=context)
-                await socket._opened
+                await self._loop.create_connection(lambda: self, uri.host, uri.port, ssl=context)
+                await self._opened
         except TimeoutError:
-            socket.abort()
+            self.abort()
             raise OpenFailed(f"no answer within {timeout_s:g} s") from None
         except (OSError, UnicodeError) as error:  # UnicodeError: the URL's host is no host name
-            socket.abort()
+            self.abort()
             # uvloop gives no reason if the lobby ends the connection during the handshake of TLS
             raise OpenFailed(str(error) or "the connection was closed; does the lobby speak TLS?") from error
         except BaseException:
-            socket.abort()
+            self.abort()
             raise
-        return socket
+        return self
 
     # --------------------------------------------------------------------------------------------------- transport
 

@@ -37,7 +37,7 @@ class Client:
         self.closed.set_result((code, reason))
 
     async def open(self, url, max_bytes=1 << 16, headers=()):
-        return await WebSocket.open(url, headers, max_bytes, self.hear, self.close)
+        return await WebSocket(url, headers, max_bytes, self.hear, self.close).open()
 
 
 @contextlib.asynccontextmanager
@@ -146,7 +146,7 @@ async def test_a_message_may_be_answered_though_a_close_frame_came_with_it(answe
         heard.append(data)
 
     async with server(last_words) as url:
-        socket = await WebSocket.open(url, (), 1 << 16, on_message, lambda *said: closed.set_result(said))
+        socket = await WebSocket(url, (), 1 << 16, on_message, lambda *said: closed.set_result(said)).open()
         socket.send("hello")
         assert await closed == (4001, "refused")
         assert heard == ["refused"]
