@@ -191,7 +191,7 @@ class OthelloPlatform(OneTableLobby):
     # ---------------------------------------------------------------------------------------------- rooms and games
 
     def _room_state(self, frame: wire.RoomState) -> list[m.Output]:
-        mine = self._session.me in (frame.black_id, frame.white_id)
+        mine = self._session.me in frame.ids
         table = self._table
         if not mine or isinstance(table, Game) or frame.room_id in self._session.rest.left:
             return []
@@ -203,7 +203,7 @@ class OthelloPlatform(OneTableLobby):
         return out
 
     def _game_start(self, frame: wire.GameStart, raw: str | bytes) -> list[m.Output]:
-        if self._session.me not in (frame.black_id, frame.white_id):
+        if self._session.me not in frame.ids:
             return []
         out: list[m.Output] = []
         before = self._table
@@ -215,7 +215,7 @@ class OthelloPlatform(OneTableLobby):
         seek = self._seeker.take()
         number = room.id if room is not None else (seek.room if seek is not None else "")
         attributes = room.attributes if room is not None else public(seek.attributes if seek is not None else {})
-        seat = 0 if frame.black_id == self._session.me else 1
+        seat = frame.ids.index(self._session.me)
         name = f"room-{number}" if number else frame.game_id
         game = self._table = Game(self._session, frame.game_id, name, seat, attributes)
         out += [m.CancelTimer(timer) for timer in (ROOM, LOOK, QUEUE)]

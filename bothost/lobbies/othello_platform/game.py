@@ -167,9 +167,9 @@ class Game:
 
     def state_sync(self, frame: wire.StateSync, raw: str | bytes) -> list[m.Output]:
         """Handle the whole position."""
-        if self._session.me not in (frame.black_id, frame.white_id):
+        if self._session.me not in frame.ids:
             return self.end(m.TableEnded(self.name, "aborted", detail="other players play this game"))
-        self.seat = 0 if frame.black_id == self._session.me else 1
+        self.seat = frame.ids.index(self._session.me)
         self._players = players(frame) or self._players
         if frame.status != "playing":
             hand, table = ended_unseen(self.name, self.id, self.seat, frame)

@@ -41,29 +41,35 @@ class Pong(Body, frozen=True, gc=False):
     pass
 
 
-class RoomState(Body, frozen=True, gc=False):
+class Players(Body, frozen=True, gc=False, kw_only=True):
+    """Who plays black and white, as far as it is known. The lobby's own player has no id."""
+
+    black_id: Id | None = None
+    white_id: Id | None = None
+    black_name: str | None = None
+    white_name: str | None = None
+
+    @property
+    def ids(self) -> tuple[Id | None, Id | None]:
+        """By seat."""
+        return self.black_id, self.white_id
+
+
+class RoomState(Players, frozen=True, gc=False):
     """Who sits in a room. Sent after every change, and also after the game."""
 
     room_id: Id
     game_id: str | None = None
-    black_id: Id | None = None
-    white_id: Id | None = None
     status: str = "waiting"
     black_ready: bool = False
     white_ready: bool = False
-    black_name: str | None = None
-    white_name: str | None = None
     owner_id: Id | None = None
 
 
-class GameStart(Body, frozen=True, gc=False):
+class GameStart(Players, frozen=True, gc=False):
     game_id: str
     turn: Color
     board: Board
-    black_id: Id | None = None
-    white_id: Id | None = None
-    black_name: str | None = None
-    white_name: str | None = None
     remaining_ms: float | None = None
 
 
@@ -90,16 +96,12 @@ class SyncMove(Body, frozen=True, gc=False):
     is_pass: bool = False
 
 
-class StateSync(Body, frozen=True, gc=False):
+class StateSync(Players, frozen=True, gc=False):
     """The answer to ``reconnect``: the position, and the moves since the number in our message."""
 
     game_id: str
     board: Board
     turn: Color | None = None
-    black_id: Id | None = None
-    white_id: Id | None = None
-    black_name: str | None = None
-    white_name: str | None = None
     remaining_ms: float | None = None
     status: str = "playing"
     moves: tuple[SyncMove, ...] = ()

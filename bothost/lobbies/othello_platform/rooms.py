@@ -127,7 +127,7 @@ def public(wish: m.Json) -> m.Json:
     return {key: value for key, value in wish.items() if key != "password"}
 
 
-def players(frame: wire.RoomState | wire.GameStart | wire.StateSync) -> tuple[m.PlayerInfo, ...]:
+def players(frame: wire.Players) -> tuple[m.PlayerInfo, ...]:
     """Black and white, if they are known. The lobby's own player has no id and is left out."""
     seats = ((frame.black_id, frame.black_name), (frame.white_id, frame.white_name))
     return tuple(m.PlayerInfo(who, seat, name or "") for seat, (who, name) in enumerate(seats) if who is not None)
