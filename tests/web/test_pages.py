@@ -219,6 +219,7 @@ def test_a_wrong_address_says_so_and_leads_on(visitor, served):
         visitor.goto(f"{served}{path}")
         visitor.wait_for_selector(f"main:has-text({json.dumps(words)})")
         assert visitor.locator(f"main a[href='{link}']").count() == 1 and visitor.locator("h1").count() == 1, path
+        assert visitor.title() == f"{visitor.locator('h1').inner_text()} · bothost", path
 
 
 def test_addresses_of_no_page_answer_that_they_are_not_found(visitor, served, hands):

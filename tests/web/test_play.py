@@ -434,6 +434,13 @@ def test_a_game_that_ended_early_asks_nothing_any_more(page, served, game):
     assert page.locator(asks).count() == page.get_by_role("timer").count() == 0
 
 
+def test_players_find_their_hands(page, served):
+    page.route("**/api/play", lambda route: route.fulfill(json={**route.fetch().json(), "name": "eve"}))
+    page.goto(f"{served}/play")
+    page.get_by_role("link", name="Your hands").click()
+    page.wait_for_url("**/hands?players=eve")
+
+
 def test_a_link_to_an_open_game_names_it(page, served):
     running = {"1": "othello", "2": "openspiel:chess"}
     page.route("**/api/play", lambda route: route.fulfill(json={**route.fetch().json(), "running": running}))

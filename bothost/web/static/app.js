@@ -17,7 +17,7 @@ const HIDDEN = [
   { path: "/clone", module: "./pages/clone.js", title: "Clone me" },
   { path: "/hand/*", module: "./pages/hand.js", title: "Hand" },
   { path: "/play/*", module: "./pages/play.js", title: "Play a game" },
-  { path: "/table/*", module: "./pages/table.js", title: "Live" },
+  { path: "/table/*", module: "./pages/table.js", title: "Table" },
 ];
 
 function pageOf(path) {

@@ -64,7 +64,7 @@ function Setup({ t, go }) {
       <div class="actions"><button class="act primary" disabled=${busy}>${t(busy ? "One moment" : "Start")}</button></div>
       <${Problem} text=${problem} />
     </form>
-    ${offer.name && html`<p><a href="/clone">${t("Clone me")}</a>${t(": ")}${t("train a bot that plays as you do, from your own hands.")}</p>`}`;
+    ${offer.name && html`<p><a href=${`/hands?${new URLSearchParams({ players: offer.name })}`}>${t("Your hands")}</a> · <a href="/clone">${t("Clone me")}</a>${t(": ")}${t("train a bot that plays as you do, from your own hands.")}</p>`}`;
 }
 
 function Hint({ id, game, ask, describe, t }) {

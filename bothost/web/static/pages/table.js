@@ -31,7 +31,7 @@ export function Page({ here, onTitle, t }) {
   if (gone) return html`<${Gone} title=${t("Table")} text=${gone} href="/" link=${t("Go to the tables.")} />`;
   if (!table) return html`<p class="dim">…</p>`;
   const over = table.over && html`<p class="notice" role="status">${t("The hand is over.")}${t(" ")}<a href=${`/hand/${name}`}>${t("Replay it.")}</a> · <a href="/">${t("Go to the tables.")}</a></p>`;
-  if (!shown.game) return html`<h1>${t("Live")}</h1>${over}`;
+  if (!shown.game) return html`<h1>${t("Table")}</h1>${over}`;
   const Board = board?.Board;
   const last = ended?.positions.at(-1);
   const position = last ? { seat: ended.seat, view: last.views[ended.seat], views: last.views } : table.moved_us ? table : {};
