@@ -117,7 +117,7 @@ def game(name: str, /, **options: Any) -> Game:
     """A game with fixed rules: ``game("doudizhu", preset="rlcard", bidding="none")``.
 
     ``game(g.name, **g.rules)`` returns an equal game. Raises UsageError for an unknown game, ValueError for an unknown
-    option or a value out of range, PluginError if a plugin's factory returns no game.
+    option or a value out of range, PluginError if a plugin's factory returns no game, or one that has another name.
     """
     if factory := _factory(name):
         if not factory.presets and options.get("preset") == "default":
@@ -126,6 +126,9 @@ def game(name: str, /, **options: Any) -> Game:
         made = factory.make(member, **options) if colon else factory.make(**options)
         if not hasattr(made, "new_state"):
             raise PluginError(name, f"its factory returned {made!r}, no game", advice="return a bothost.rules.Game")
+        known = str(getattr(made, "name", ""))
+        if _factory(known) is None and known not in _native.games(testing=True):  # a log with this name is unreadable
+            raise PluginError(name, f"its game is named {known!r}, but is not found so", advice=f"name it {name!r}")
         return made
     _require_native(name)
     return _native.make_game(name, options)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bothost import rules
-from bothost.errors import UsageError
+from bothost.errors import PluginError, UsageError
 from bothost.testing.check_game import check_game
 from bothost.testing.game_laws import Broken as BrokenLaw
 from bothost.testing.game_laws import Position, the_record_is_the_hand
@@ -256,6 +256,20 @@ def test_a_registered_game_is_found_by_name(registered: None):
         rules.register_game(rules.GameFactory("nim", lambda: Nim()))
     with pytest.raises(UsageError, match="already has the name 'othello'"):
         rules.register_game(rules.GameFactory("othello", lambda: Nim()))
+
+
+def test_a_game_has_the_name_of_its_factory(registered: None):
+    """Or that of another game. The log names it so: nobody could read the hands of a game of an unknown name."""
+    rules.register_game(rules.GameFactory("nim-of-12", lambda: Nim(stones=12)))
+    rules.register_game(rules.GameFactory("renamed", lambda: Nim(name="min")))
+    try:
+        assert rules.game("nim-of-12") == Nim(stones=12)
+        with pytest.raises(PluginError, match="renamed: its game is named 'min'") as caught:
+            rules.game("renamed")
+        assert caught.value.advice == "name it 'renamed'"
+    finally:
+        rules.forget_game("nim-of-12")
+        rules.forget_game("renamed")
 
 
 def test_an_unknown_game_names_the_nearest():
