@@ -307,6 +307,14 @@ def test_an_account_is_paused_and_a_quarantine_released_from_the_health_page(pag
     assert audited(site)[0][1].items() >= {"account": "home/ada", "from": "127.0.0.1"}.items()
 
 
+def test_the_health_of_a_host_fits_a_small_phone_with_large_text(page, served, host):
+    page.set_viewport_size({"width": 320, "height": 640})
+    page.goto(f"{served}/health")
+    page.wait_for_selector("text=Rows that wait for the database")
+    page.evaluate("document.documentElement.style.fontSize = '200%'")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320
+
+
 def test_the_accounts_scroll_within_their_panel(page, served, host):
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f"{served}/health")

@@ -60,9 +60,9 @@ def test_every_page_fits_the_screen_with_large_text_too_and_axe_has_no_serious_f
         page.emulate_media(color_scheme="dark")
         assert page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
         assert serious(page, {"runOnly": ["color-contrast"]}) == [], (path, "dark")
-        page.set_viewport_size({"width": 390, "height": 844})
+        page.set_viewport_size({"width": 320, "height": 844})
         page.evaluate("document.documentElement.style.fontSize = '200%'")
-        assert page.evaluate("document.documentElement.scrollWidth") <= 390, path
+        assert page.evaluate("document.documentElement.scrollWidth") <= 320, path
         assert page.evaluate("""[...document.querySelectorAll(".card")].every((card) => {
             const bottom = card.getBoundingClientRect().bottom;
             return [...card.children].every((part) => part.getBoundingClientRect().bottom <= bottom);

@@ -14,7 +14,7 @@ function Host({ status, change, t }) {
     ["Fallbacks", Object.entries(status.fallbacks).map(([reason, count]) => `${t(`because ${reason}`)}${t(": ")}${count}`).join(t(", ")) || "0"],
     ["Rows that wait for the database", t("{queue} in memory, {spool} on the disk", status.log)], ["Memory", status.rss_bytes === null ? "" : `${Math.round(status.rss_bytes / 2 ** 20)} MiB`]];
   return html`${status.health.map((problem) => html`<${Problem} text=${said(problem)} />`)}
-    <section class="panel"><table class="list"><tbody>${rows.map(([label, value]) => html`<tr><th scope="row">${t(label)}</th><td>${value}</td></tr>`)}</tbody></table></section>
+    <section class="panel scroll"><table class="list"><tbody>${rows.map(([label, value]) => html`<tr><th scope="row">${t(label)}</th><td>${value}</td></tr>`)}</tbody></table></section>
     <section class="panel scroll"><h2>${t("Latency")}</h2><p class="count">${t("From the lobby's question to our answer, by stage. Half of all take less than p50, 99 of 100 less than p99.")}</p><table class="list"><thead><tr><th>${t("Stage")}</th><th class="number">p50 ms</th><th class="number">p99 ms</th></tr></thead><tbody>
       ${Object.entries(status.stages).map(([name, stage]) => html`<tr><td>${t(STAGES[name] ?? name)}</td><td class="number">${stage.p50_ms ?? ""}</td><td class="number">${stage.p99_ms ?? ""}</td></tr>`)}</tbody></table></section>
     <section class="panel scroll"><h2>${t("Accounts")}</h2><table class="list"><thead><tr><th>${t("Account")}</th><th>${t("State")}</th><th class="number">${t("Tables")}</th><th><span class="visually-hidden">${t("Change")}</span></th></tr></thead><tbody>
