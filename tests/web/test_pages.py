@@ -67,6 +67,8 @@ def test_every_page_fits_the_screen_with_large_text_too_and_axe_has_no_serious_f
             const bottom = card.getBoundingClientRect().bottom;
             return [...card.children].every((part) => part.getBoundingClientRect().bottom <= bottom);
         })"""), path
+        assert page.evaluate("""[...document.querySelectorAll(".badge")].every((badge) =>
+            badge.clientHeight >= 1.2 * parseFloat(getComputedStyle(badge).fontSize))"""), path
 
 
 def test_a_name_without_a_place_to_break_fits_the_screen(page, served, logged, played):
