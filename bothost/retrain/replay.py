@@ -283,7 +283,7 @@ class _Seated:
                 policy=_floats(decision.policy),
                 values=_floats(decision.values),
                 value=None if decision.value is None else float(decision.value),
-                reasons=(decision.stats or {}).get("reasons"),
+                reasons=decision.stats.get("reasons") if isinstance(decision.stats, Mapping) else None,
             )
 
     def _decided(self, view: View, legal: ActionArray, row: DecisionRecord) -> Decision:

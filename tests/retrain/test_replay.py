@@ -133,6 +133,26 @@ def test_a_player_receives_the_events_and_the_level_of_its_table(tools):
     replayer.close()
 
 
+class ListsItsStats(Strategy):
+    name, version, games = "lists-its-stats", "1", ("*",)
+
+    def player(self, table):
+        made = ListeningPlayer(table)
+        made.decide = lambda view, legal, budget: Decision(action=int(legal[0]), stats=["no mapping"])
+        return made
+
+
+@pytest.mark.parametrize("any_settings", ["sqlite"], indirect=True)
+def test_stats_that_are_no_mapping_have_no_reasons(tools):
+    """The log takes them as they are, so they are read as they are."""
+    module = types.ModuleType("lists_its_stats")
+    module.bothost_strategies = hookimpl(specname="bothost_strategies")(lambda: [ListsItsStats])
+    replayer = Replayer(Plugins.load(modules=[module]), None)
+    found = list(replayer.hand(next(iter(timelines(tools))), "lists-its-stats"))
+    assert len(found) > 10 and all(item.again.reasons is None for item in found)
+    replayer.close()
+
+
 @pytest.mark.parametrize("any_settings", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("name", ["crash", "exit", "player", "no-decision", "fraction", "close"])
 def test_a_strategy_that_fails_is_named(tools, name):
