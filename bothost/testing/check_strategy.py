@@ -20,7 +20,7 @@ import contextlib
 import io
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -99,27 +99,27 @@ def check_strategy(
     resolved = _resolved(strategy, options, plugins)
     findings = [_finding("options schema", "", laws.options_schema, resolved.strategy)]
     not_played: list[Finding] = []
-    total = Run(budget_ms)
+    runs: list[Run] = []
     for game in _games(resolved.strategy, games, findings):
-        run = Run(budget_ms)
+        run = Run(resolved, game, seed, budget_ms)
         try:
-            findings += _check_game(resolved, game, hands, seed, run)
+            findings += _check_game(run, hands)
         except GameNotPlayed as error:
             not_played.append(Finding("plays the game", game.name, False, str(error), error.advice))
         else:
             if not games and run.calling == "prepare" and resolved.strategy.games == ("*",):
                 break  # a program that does not start for one game starts for none
-        total.add(run)
-    if games or not total.decisions:
+        runs.append(run)
+    decisions = sum(run.decisions for run in runs)
+    if games or not decisions:
         findings += not_played
-    mean_us = total.seconds / total.decisions * 1e6 if total.decisions else 0.0
     return Report(
         resolved.address,
         tuple(findings),
-        total.hands,
-        total.decisions,
-        round(mean_us, 2),
-        round(total.slowest * 1e3, 3),
+        hands=sum(run.hands for run in runs),
+        decisions=decisions,
+        mean_us=round(sum(run.seconds for run in runs) / max(decisions, 1) * 1e6, 2),
+        max_ms=round(max((run.slowest for run in runs), default=0.0) * 1e3, 3),
     )
 
 
@@ -156,9 +156,10 @@ def _games(strategy: type[Strategy], wanted: Sequence[str | Game], findings: lis
         yield game
 
 
-def _check_game(resolved: Resolved, game: Game, hands: int, seed: int, run: Run) -> list[Finding]:
+def _check_game(run: Run, hands: int) -> list[Finding]:
     """Run all checks of one game. If the strategy cannot play or hangs, skip the rest."""
     found: list[Finding] = []
+    game = run.game.name
     checks = (
         ("legal", laws.plays_legally, hands),
         ("rebuilt view", laws.survives_resync, min(hands, 20)),
@@ -171,30 +172,28 @@ def _check_game(resolved: Resolved, game: Game, hands: int, seed: int, run: Run)
     printed = _Counter()
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(_Counter()):
         for name, check, count in checks:
-            finding, hung = _guarded(name, game, run, check, resolved, count, seed)
+            finding, hung = _guarded(name, run, check, count)
             found.append(finding)
             if hung or (name == "legal" and not finding.ok):
                 break
-    found.append(_finding("inside its budget", game.name, laws.in_budget, run))
-    found.append(_finding("quick is quick", game.name, laws.quick_is_quick, run))
-    found.append(_finding("prints nothing", game.name, laws.prints_nothing, printed.written))
+    found.append(_finding("inside its budget", game, laws.in_budget, run))
+    found.append(_finding("quick is quick", game, laws.quick_is_quick, run))
+    found.append(_finding("prints nothing", game, laws.prints_nothing, printed.written))
     return found
 
 
-def _guarded(
-    name: str, game: Game, run: Run, check: Any, resolved: Resolved, hands: int, seed: int
-) -> tuple[Finding, bool]:
+def _guarded(name: str, run: Run, check: Callable[[Run, int], str], hands: int) -> tuple[Finding, bool]:
     """Run a check in a separate thread, and stop waiting if a call hangs. Returns (finding, whether it hung)."""
     result: list[Finding] = []
     failed: list[BaseException] = []
 
     def work() -> None:
         try:
-            result.append(_finding(name, game.name, check, resolved, game, hands, seed, run))
+            result.append(_finding(name, run.game.name, check, run, hands))
         except BaseException as error:
             failed.append(error)
 
-    thread = threading.Thread(target=work, name=f"check {resolved.address}", daemon=True)
+    thread = threading.Thread(target=work, name=f"check {run.resolved.address}", daemon=True)
     thread.start()
     while thread.is_alive():
         thread.join(0.05)
@@ -203,7 +202,7 @@ def _guarded(
             run.given_up = True
             detail = f"{run.calling} has not returned after {limit:.0f} s"
             advice = "watch budget.left_ms(); a host quarantines such a strategy"
-            return Finding(name, game.name, False, detail, advice), True
+            return Finding(name, run.game.name, False, detail, advice), True
     if failed:
         raise failed[0]
     return result[0], False

@@ -49,8 +49,11 @@ class Broken(Exception):
 
 
 class Run(msgspec.Struct):
-    """Calls the strategy, and keeps the figures."""
+    """Calls the strategy in hands of one game, and keeps the figures."""
 
+    resolved: Resolved
+    game: Game
+    seed: int
     budget_ms: float
     hands: int = 0
     decisions: int = 0
@@ -62,16 +65,8 @@ class Run(msgspec.Struct):
     call_started: float | None = None
     """Monotonic time at which the call in progress started. A watchdog reads it."""
     calling: str = ""
-    module: str = ""
-    """Module of the strategy."""
     given_up: bool = False
     """Set by the watchdog: a call that comes back after all is the last."""
-
-    def add(self, other: Run) -> None:
-        self.hands += other.hands
-        self.decisions += other.decisions
-        self.seconds += other.seconds
-        self.slowest = max(self.slowest, other.slowest)
 
     def call(self, what: str, function: Callable[..., Any], *arguments: Any) -> Any:
         """``function(*arguments)``; an exception is a broken law, with the line that raised it, or GameNotPlayed."""
@@ -83,15 +78,21 @@ class Run(msgspec.Struct):
         except BothostError as error:  # it says what is wrong, and where
             raise Broken(f"{what}: {error}", error.advice or _GIVEN_UP) from error
         except BaseException as error:  # also what a panic of a Rust extension raises
-            at = raised_at(error, self.module)
+            at = raised_at(error, self.resolved.strategy.__module__)
             raise Broken(f"{what} raised {described(error)}{f' ({at})' if at else ''}", _GIVEN_UP) from error
         finally:
             self.call_started = None
             if self.given_up:
                 raise Broken(f"{what} came back too late")
 
-    def player(self, strategy: Strategy, table: Table) -> Player:
-        """Make a player for a seat and hand."""
+    def make(self) -> Strategy:
+        strategy: Strategy = self.call("the constructor", self.resolved.make)
+        return strategy
+
+    def player(self, strategy: Strategy, seat: int, hand: int, name: str) -> Player:
+        """Make a player for a seat and hand. ``name``: of the table."""
+        seed = (self.seed + hand) * 16 + seat
+        table = Table(lobby="check", table=name, game=self.game, seat=seat, seed=seed)
         made = self.call("player", strategy.player, table)
         if not isinstance(made, Player):
             what = f"the class {made.__name__}" if isinstance(made, type) else type(made).__name__
@@ -182,19 +183,14 @@ def _check_numbers(value: Any, shape: tuple[int, ...], what: str) -> None:
         raise Broken(f"{what} is not finite", "look for NaN in the model's output")
 
 
-def make(run: Run, resolved: Resolved) -> Strategy:
-    run.module = resolved.strategy.__module__
-    strategy: Strategy = run.call("the constructor", resolved.make)
-    return strategy
+def play(run: Run, strategy: Strategy, hand: int) -> Iterator[tuple[Any, int, Decision]]:
+    """Play a hand: the strategy in all seats of every other hand, else in one, with random moves elsewhere.
 
-
-def table(game: Game, seat: int, seed: int, name: str = "check") -> Table:
-    return Table(lobby="check", table=name, game=game, seat=seat, seed=seed * 16 + seat)
-
-
-def play(run: Run, strategy: Strategy, game: Game, seed: int, seats: set[int]) -> Iterator[tuple[Any, int, Decision]]:
-    """Play a hand: the strategy in ``seats``, random moves elsewhere. Yields (state, seat, decision)."""
-    state, others = game.new_state(seed), random.Random(seed)
+    Yields (state, seat, decision).
+    """
+    seed, count = run.seed + hand, run.game.num_seats
+    seats = range(count) if hand % 2 == 0 else {hand // 2 % count}
+    state, others = run.game.new_state(seed), random.Random(seed)
     players: dict[int, Player] = {}
     received: dict[int, int] = {}
     try:
@@ -207,7 +203,7 @@ def play(run: Run, strategy: Strategy, game: Game, seed: int, seats: set[int]) -
                 state.apply(seat, int(legal[others.randrange(len(legal))]))
                 continue
             if seat not in players:
-                players[seat] = run.player(strategy, table(game, seat, seed, str(seed)))
+                players[seat] = run.player(strategy, seat, hand, str(seed))
             if strategy.wants_events:
                 events = state.events(seat, received.get(seat, 0))
                 received[seat] = received.get(seat, 0) + len(events)
@@ -221,19 +217,25 @@ def play(run: Run, strategy: Strategy, game: Game, seed: int, seats: set[int]) -
             run.call("close", player.close)
 
 
-def some_seats(game: Game, hand: int) -> set[int]:
-    """All seats in every other hand, else one."""
-    return set(range(game.num_seats)) if hand % 2 == 0 else {hand // 2 % game.num_seats}
+def _opening(run: Run, strategy: Strategy, hand: int) -> tuple[View, Player]:
+    """The view and a player of the seat that begins a hand."""
+    state = run.game.new_state(run.seed + hand)
+    seat = state.to_act[0]
+    return state.view(seat), run.player(strategy, seat, hand, str(hand))
 
 
-def plays_legally(resolved: Resolved, game: Game, hands: int, seed: int, run: Run) -> str:
+def _actions(run: Run, strategy: Strategy, hand: int) -> _Path:
+    return [(seat, decision.action) for _, seat, decision in play(run, strategy, hand)]
+
+
+def plays_legally(run: Run, hands: int) -> str:
     """Legal, well-formed decisions in all hands, without growing for ever."""
-    strategy = make(run, resolved)
+    strategy = run.make()
     resident = 0
     for hand in range(hands):
         if hand == hands // 4:
             resident = resident_bytes(os.getpid())
-        for _ in play(run, strategy, game, seed + hand, some_seats(game, hand)):
+        for _ in play(run, strategy, hand):
             pass
         run.hands += 1
     grown = (resident_bytes(os.getpid()) - resident) / 1e6
@@ -244,26 +246,26 @@ def plays_legally(resolved: Resolved, game: Game, hands: int, seed: int, run: Ru
     return f"{hands} hands, {run.decisions} decisions"
 
 
-def survives_resync(resolved: Resolved, game: Game, hands: int, seed: int, run: Run) -> str:
+def survives_resync(run: Run, hands: int) -> str:
     """A new player decides as well in the middle of a hand, on views rebuilt from bytes, JSON and a snapshot."""
-    strategy = make(run, resolved)
+    strategy = run.make()
     rebuilt = 0
     for hand in range(hands):
-        pick = random.Random(seed + hand)
-        for state, seat, _ in play(run, strategy, game, seed + hand, some_seats(game, hand)):
+        pick = random.Random(run.seed + hand)
+        for state, seat, _ in play(run, strategy, hand):
             if pick.random() < 0.8:
                 continue
             view = state.view(seat)
             for how, again in (
-                ("bytes", game.view_from_bytes(view.to_bytes())),
-                ("JSON", game.view_from_json(view.to_json())),
-                ("a snapshot", game.view_from_snapshot(view.to_json())),
+                ("bytes", run.game.view_from_bytes(view.to_bytes())),
+                ("JSON", run.game.view_from_json(view.to_json())),
+                ("a snapshot", run.game.view_from_snapshot(view.to_json())),
             ):
                 if not np.array_equal(again.legal(), view.legal()):
                     raise Broken(
-                        f"a view rebuilt from {how} has other legal actions", f"a fault of the game {game.name}"
+                        f"a view rebuilt from {how} has other legal actions", f"a fault of the game {run.game.name}"
                     )
-                player = run.player(strategy, table(game, seat, seed + hand, "again"))
+                player = run.player(strategy, seat, hand, "again")
                 try:
                     run.decide(player, again)
                 except Broken as broken:
@@ -275,26 +277,21 @@ def survives_resync(resolved: Resolved, game: Game, hands: int, seed: int, run: 
     return f"{rebuilt} views"
 
 
-def _actions(run: Run, strategy: Strategy, game: Game, seed: int, hand: int) -> _Path:
-    steps = play(run, strategy, game, seed + hand, some_seats(game, hand))
-    return [(seat, decision.action) for _, seat, decision in steps]
-
-
-def is_deterministic(resolved: Resolved, game: Game, hands: int, seed: int, run: Run) -> str:
+def is_deterministic(run: Run, hands: int) -> str:
     """Equal seeds and events give equal decisions, in another instance and whatever the global generators do."""
-    if not resolved.strategy.deterministic:
+    if not run.resolved.strategy.deterministic:
         return "not claimed"
-    first, second = make(run, resolved), make(run, resolved)
+    first, second = run.make(), run.make()
     for hand in range(hands):
         random.seed(hand)
         np.random.seed(hand)
-        expected = _actions(run, first, game, seed, hand)
+        expected = _actions(run, first, hand)
         random.seed(hand + 1_000_003)
         np.random.seed(hand + 1_000_003)
-        actual = _actions(run, second, game, seed, hand)
+        actual = _actions(run, second, hand)
         if expected != actual:
             at = next((i for i, (a, b) in enumerate(zip(expected, actual, strict=False)) if a != b), len(actual))
-            message = f"the same hand ({seed + hand}) went another way at decision {at + 1}"
+            message = f"the same hand ({run.seed + hand}) went another way at decision {at + 1}"
             advice = "draw from a generator seeded by table.seed, not from clocks or global generators; "
             raise Broken(message, advice + "or declare deterministic = False")
     first.close()
@@ -302,14 +299,14 @@ def is_deterministic(resolved: Resolved, game: Game, hands: int, seed: int, run:
     return f"{hands} hands twice"
 
 
-def keeps_tables_apart(resolved: Resolved, game: Game, hands: int, seed: int, run: Run) -> str:
+def keeps_tables_apart(run: Run, hands: int) -> str:
     """Hands that are played interleaved go as they go one after another: players share no state."""
-    if not resolved.strategy.deterministic:
+    if not run.resolved.strategy.deterministic:
         return "not claimed"
-    alone, together = make(run, resolved), make(run, resolved)
-    expected = [_actions(run, alone, game, seed, hand) for hand in range(hands)]
+    alone, together = run.make(), run.make()
+    expected = [_actions(run, alone, hand) for hand in range(hands)]
     actual: list[_Path] = [[] for _ in range(hands)]
-    live = {hand: play(run, together, game, seed + hand, some_seats(game, hand)) for hand in range(hands)}
+    live = {hand: play(run, together, hand) for hand in range(hands)}
     while live:
         for hand in list(live):
             step = next(live[hand], None)
@@ -325,15 +322,12 @@ def keeps_tables_apart(resolved: Resolved, game: Game, hands: int, seed: int, ru
     return f"{hands} hands at once"
 
 
-def batches(resolved: Resolved, game: Game, hands: int, seed: int, run: Run) -> str:
+def batches(run: Run, hands: int) -> str:
     """``decide_many`` gives one good decision per request."""
-    strategy = make(run, resolved)
+    strategy = run.make()
     requests: list[Request] = []
     for hand in range(hands):
-        state = game.new_state(seed + hand)
-        seat = state.to_act[0]
-        player = run.player(strategy, table(game, seat, seed + hand, str(hand)))
-        view = state.view(seat)
+        view, player = _opening(run, strategy, hand)
         budget = Budget(time.monotonic() + run.budget_ms / 1000.0 * hands)
         requests.append(Request(player, view, view.legal(), budget))
     decisions = run.call("decide_many", decide_all, strategy, requests)
@@ -344,14 +338,14 @@ def batches(resolved: Resolved, game: Game, hands: int, seed: int, run: Run) -> 
     return f"{len(requests)} requests"
 
 
-def evaluates(resolved: Resolved, game: Game, hands: int, seed: int, run: Run) -> str:
+def evaluates(run: Run, hands: int) -> str:
     """An evaluator values every legal action, within [-1, 1], whatever other actions it is asked about."""
-    strategy = make(run, resolved)
+    strategy = run.make()
     if not isinstance(strategy, Evaluator):
         return "no evaluator"
     views = []
     for hand in range(hands):
-        state, pick = game.new_state(seed + hand), random.Random(seed + hand)
+        state, pick = run.game.new_state(run.seed + hand), random.Random(run.seed + hand)
         for _ in range(LONGEST_HAND):
             if state.terminal:
                 break
@@ -383,15 +377,13 @@ def _action_values(strategy: Evaluator, views: list[View], legal: list[ActionArr
     return [np.asarray(values[nth], np.float64) for nth in range(len(values))]
 
 
-def lets_go(resolved: Resolved, game: Game, hands: int, seed: int, run: Run) -> str:
+def lets_go(run: Run, hands: int) -> str:
     """Players can be collected once they are closed."""
-    strategy = make(run, resolved)
+    strategy = run.make()
     references = []
     for hand in range(hands):
-        state = game.new_state(seed + hand)
-        seat = state.to_act[0]
-        player = run.player(strategy, table(game, seat, seed + hand, str(hand)))
-        run.decide(player, state.view(seat))
+        view, player = _opening(run, strategy, hand)
+        run.decide(player, view)
         run.call("close", player.close)
         references.append(weakref.ref(player))
     del player

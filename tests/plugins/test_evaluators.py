@@ -145,13 +145,13 @@ class Skewed(LastIsBest):
 def test_the_conformance_kit_tells_an_evaluators_faults(fault: str, words: str) -> None:
     resolved = Resolved("skewed", Skewed, fault)
     with pytest.raises(Broken, match=words):
-        evaluates(resolved, rules.game("claims"), 2, 0, Run(1000.0))
+        evaluates(Run(resolved, rules.game("claims"), 0, 1000.0), 2)
 
 
 def test_evaluators_conform() -> None:
     for name, game in (("deep-mc", "doudizhu"), ("last-is-best", "claims")):
         resolved = Plugins.load(modules=[MODULE]).resolve(name)
-        assert evaluates(resolved, rules.game(game), 2, 0, Run(1000.0)).endswith("views")
+        assert evaluates(Run(resolved, rules.game(game), 0, 1000.0), 2).endswith("views")
 
 
 def test_a_host_takes_up_what_the_evaluators_alias_comes_to_stand_for() -> None:
