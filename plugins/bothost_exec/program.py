@@ -119,7 +119,8 @@ class Program:
         except TimeoutError:
             reason = f"it sent no hello within {self.options.start_ms:.0f} ms"
             process.end(reason)
-            raise PluginError("exec", f"{self.name}: {reason}", advice="see docs/reference/exec-protocol.md") from None
+            advice = "flush stdout after every line; see docs/reference/exec-protocol.md"
+            raise PluginError("exec", f"{self.name}: {reason}", advice=advice) from None
         except BaseException:
             process.end("", quiet=True)
             raise

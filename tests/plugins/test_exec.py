@@ -251,8 +251,9 @@ def test_a_program_that_hangs_is_killed_and_started_again(start: Callable[..., E
 def test_a_program_that_never_says_hello(tmp_path: Path) -> None:
     strategy = Exec(Options(command=("sleep", "60"), start_ms=200.0))
     try:
-        with pytest.raises(PluginError, match="sent no hello"):
+        with pytest.raises(PluginError, match="sent no hello") as caught:
             decide(request(strategy))
+        assert "flush stdout" in caught.value.advice, "most often it was said, and waits in a buffer"
     finally:
         strategy.close()
 
