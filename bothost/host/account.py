@@ -99,13 +99,25 @@ class Account:
         self._timeouts = timeouts
         self._moved = False
         """Whether another host has the account. An account that waits for its lease replaces this one."""
-        self.lines = lobby_lines(lobby.name, settings.name)
+        self._lines = lobby_lines(lobby.name, settings.name)
         self.slots = Slots(0, host.capacity)
         self.connection = Connection(adapter, self, connection_settings)
-        self.seeking = Seeking(settings, self.slots, self.connection, host.busy, timeouts.seek_s, manners, self.lines)
+        self.seeking = Seeking(settings, self.slots, self.connection, host.busy, timeouts.seek_s, manners, self._lines)
         alone = adapter.capabilities.connections_per_identity == 1
         self.roll_call = RollCall((lobby.name, settings.name), host.lost_hands if alone else None, timeouts.confirm_s)
-        self.tables = AccountTables(self, host, settings)
+        self.tables = AccountTables(
+            lobby,
+            settings,
+            adapter.capabilities,
+            self.connection,
+            self.seeking,
+            self.roll_call,
+            host.runner,
+            host.games,
+            host.seated,
+            lambda: host.account_changed(self),
+            self._lines,
+        )
         self._handlers = self._by_type()
 
     def reload(self, lobby: LobbySettings, settings: AccountSettings) -> None:
@@ -125,8 +137,10 @@ class Account:
             m.Disconnected: lambda event, now: self._lost(event.reason),
             m.AuthFailed: self._auth_failed,
             m.Superseded: self._was_superseded,
-            m.Notice: lambda event, now: self.lines.log(now, event.level, "lobby_notice", text=event.text),
-            m.Unknown: lambda event, now: self.lines.log(now, "warning", "frame_not_understood", frame=event.raw[:200]),
+            m.Notice: lambda event, now: self._lines.log(now, event.level, "lobby_notice", text=event.text),
+            m.Unknown: lambda event, now: self._lines.log(
+                now, "warning", "frame_not_understood", frame=event.raw[:200]
+            ),
             m.Chat: self.tables.talk.heard,
             **dict.fromkeys((m.Throttled, m.Alive, m.Tables), lambda event, now: None),
         }
@@ -208,7 +222,7 @@ class Account:
         self.roll_call.stop()
         self.connection.close()
         self.tables.disconnected()  # a move that is decided now could not be sent
-        self.lines.report()
+        self._lines.report()
 
     @property
     def finished(self) -> bool:

@@ -5,24 +5,24 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Collection
-from functools import partial
-from typing import TYPE_CHECKING
 
 import structlog
 
 from bothost.config import AccountSettings, LobbySettings
 from bothost.errors import ANY_FAILURE
 from bothost.host.chat import TableTalk
-from bothost.lobbies.base import out_of_range
+from bothost.host.connection import Connection
+from bothost.host.limited_lines import LimitedLines
+from bothost.host.roll_call import RollCall
+from bothost.host.seeking import Seeking
+from bothost.host.session_runner import SessionRunner
+from bothost.lobbies.base import Capabilities, out_of_range
 from bothost.messages import Act, HandStarted, Leave, Resync, Seated, Snapshot, TableEnded, TableEvent
 from bothost.tables.clock import ClockPolicy
 from bothost.tables.conduct import Conduct, TableKey
+from bothost.tables.games import Games
 from bothost.tables.hand import GaveUp
 from bothost.tables.session import Session
-
-if TYPE_CHECKING:
-    from bothost.host.account import Account
-    from bothost.host.supervisor import Host
 
 _log = structlog.get_logger("bothost.host")
 
@@ -36,27 +36,39 @@ COMPLETE = frozenset({"normal", "resigned", "timeout"})
 class AccountTables:
     """Opens, feeds and closes the sessions of one account."""
 
-    def __init__(self, account: Account, host: Host, settings: AccountSettings) -> None:
-        """``account``: with its connection, its seeks and its roll call."""
+    def __init__(
+        self,
+        lobby: LobbySettings,
+        settings: AccountSettings,
+        capabilities: Capabilities,
+        connection: Connection,
+        seeking: Seeking,
+        roll_call: RollCall,
+        runner: SessionRunner,
+        games: Games,
+        seated: dict[tuple[str, str], AccountTables],
+        changed: Callable[[], None],
+        lines: LimitedLines,
+    ) -> None:
+        """``seated``: (lobby, table) → which of our accounts sits there. ``changed`` is called when a table closes."""
         self.sessions: dict[str, Session] = {}
         self.dropped = 0
         """Events about tables that are not ours."""
-        self._connection = account.connection
-        self._capabilities = account.connection.adapter.capabilities
-        self._seeking = account.seeking
-        self._roll_call = account.roll_call
-        self._slots = account.slots
-        self._manners = account.seeking.manners
-        self._lines = account.lines
+        self._capabilities = capabilities
+        self._connection = connection
+        self._seeking = seeking
+        self._roll_call = roll_call
+        self._slots = seeking.slots
+        self._manners = seeking.manners
         self._without_people: set[str] = set()
-        say = account.connection.feed if self._capabilities.chat else None
-        self.talk = TableTalk(account.name, self._manners, say, host.runner.recorder.chat)
-        self._runner = host.runner
-        self._games = host.games
-        self._seated = host.seated
-        """(lobby, table) → which of our accounts sits there."""
-        self._changed = partial(host.account_changed, account)
-        self.reload(account.lobby, settings)
+        say = connection.feed if capabilities.chat else None
+        self.talk = TableTalk(settings.name, seeking.manners, say, runner.recorder.chat)
+        self._runner = runner
+        self._games = games
+        self._seated = seated
+        self._changed = changed
+        self._lines = lines
+        self.reload(lobby, settings)
 
     def reload(self, lobby: LobbySettings, settings: AccountSettings) -> None:
         """Apply settings to tables that open from now on."""
