@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import msgspec
 import structlog
@@ -15,15 +15,15 @@ from bothost.config import AccountSettings, LobbySettings
 from bothost.host.account_tables import AccountTables
 from bothost.host.connection import Connection
 from bothost.host.limited_lines import lobby_lines
+from bothost.host.lost_hands import LostHands
 from bothost.host.manners import Manners
 from bothost.host.reconnect import ConnectionSettings
 from bothost.host.roll_call import RollCall
 from bothost.host.seeking import Seeking
+from bothost.host.session_runner import SessionRunner
 from bothost.lobbies.base import LobbyAdapter
-from bothost.tables.slots import Slots
-
-if TYPE_CHECKING:
-    from bothost.host.supervisor import Host
+from bothost.tables.games import Games
+from bothost.tables.slots import Capacity, Slots
 
 _log = structlog.get_logger("bothost.host")
 
@@ -72,12 +72,27 @@ class Place:
         return not self.first
 
 
+class AccountHost(Protocol):
+    """The host, as its accounts use it."""
+
+    capacity: Capacity
+    games: Games
+    runner: SessionRunner
+    lost_hands: LostHands
+    seated: dict[tuple[str, str], AccountTables]
+
+    def busy(self) -> bool: ...
+    def account_changed(self, account: Account) -> None: ...
+    def contested(self, account: Account) -> None: ...
+    def remember(self, account: Account, memo: m.Json) -> None: ...
+
+
 class Account:
     """Runs one account until it is drained, refused or superseded."""
 
     def __init__(
         self,
-        host: Host,
+        host: AccountHost,
         lobby: LobbySettings,
         settings: AccountSettings,
         adapter: LobbyAdapter,

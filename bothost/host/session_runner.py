@@ -12,7 +12,7 @@ import random
 import time
 from collections import Counter, deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from bothost.errors import ANY_FAILURE
 from bothost.hookspecs import TableClosed
@@ -44,9 +44,24 @@ from bothost.tables.hand import (
 )
 from bothost.tables.session import Session
 
-if TYPE_CHECKING:
-    from bothost.host.account_tables import AccountTables
-    from bothost.host.models import ModelWatch
+
+class TableOwner(Protocol):
+    """The tables of an account, as the runner uses them."""
+
+    def act(self, command: Act, sent: Callable[[], None]) -> None: ...
+    def resync(self, table: str, reason: str = "") -> None: ...
+    def hand_over(self, session: Session, *, aborted: bool) -> None: ...
+    def fail(self, session: Session) -> None: ...
+    def no_strategy(self, session: Session) -> None: ...
+    def given_up(self, event: GaveUp) -> None: ...
+    def close_table(self, table: str, reason: str) -> None: ...
+
+
+class Observer(Protocol):
+    """Watches every decision and every end of a hand."""
+
+    def answered(self, hand: Hand, job: Job) -> None: ...
+    def closed(self, hand: Hand, score: float | None) -> None: ...
 
 
 class Counters:
@@ -76,7 +91,7 @@ class SessionRunner:
         self.recorder = recorder
         self.hooks = hooks
         self.workers: Workers
-        self.observer: ModelWatch | None = None
+        self.observer: Observer | None = None
         """Watches decisions and the ends of hands."""
         self.counters = Counters()
         self._failures = Failures(plans)
@@ -89,7 +104,7 @@ class SessionRunner:
         self._random = random.Random()  # seeded once, because asking the system costs a system call per hand
         self._deadlines = DeadlineTimer(self._expire)
         self._lookup = Lookup(find, self._looked_up, lambda error: self.fatal(error))
-        self._owners: dict[Session, AccountTables] = {}
+        self._owners: dict[Session, TableOwner] = {}
         self._sessions: dict[Hand, Session] = {}
         """The session of each open hand."""
         self._early: dict[Hand, list[SnapshotTaken]] = {}
@@ -108,7 +123,7 @@ class SessionRunner:
 
     # ----------------------------------------------------------------------------------------------------- sessions
 
-    def add(self, session: Session, owner: AccountTables) -> None:
+    def add(self, session: Session, owner: TableOwner) -> None:
         """Add a session. ``owner``: of the account at its table."""
         self._owners[session] = owner
 

@@ -7,7 +7,7 @@ import contextlib
 import signal
 import time
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import structlog
 
@@ -35,16 +35,21 @@ from bothost.lobbies.base import Account as Login
 from bothost.messages import Json
 from bothost.plugins import Plugins, check_options, require
 from bothost.store import DecisionLog
+from bothost.tables.actor import Loaded
 from bothost.tables.games import Games
 from bothost.tables.router import Router
 from bothost.tables.slots import Capacity
 
-if TYPE_CHECKING:
-    from bothost.host.models import ModelWatch
-
 _log = structlog.get_logger("bothost.host")
 
 TICK_S = 1.0
+
+
+class Models(Protocol):
+    """Keeps the strategies' models as the registry has them."""
+
+    def status(self) -> Json: ...
+    def retire(self, loaded: Loaded) -> None: ...
 
 
 class Host:
@@ -77,7 +82,7 @@ class Host:
         self.accounts: list[Account] = []
         self.draining = False
         self.plugins = plugins
-        self.models: ModelWatch | None = None
+        self.models: Models | None = None
         """The watch on the registry; None: the registry is not followed."""
         self._takeover = Takeover(leases, self) if leases is not None else None
         """None: there are no leases, because no other host connects these accounts."""

@@ -4,27 +4,36 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import structlog
 
+from bothost.config import AccountSettings, LobbySettings
 from bothost.errors import ANY_FAILURE, StoreUnavailable
 from bothost.host.account import Account
 from bothost.host.backoff import Backoff
 from bothost.host.leases import Keeper
+from bothost.host.memory import StoreMemory
 from bothost.messages import Json
 from bothost.store.leases import AccountKey
 
-if TYPE_CHECKING:
-    from bothost.host.supervisor import Host
-
 _log = structlog.get_logger("bothost.host")
+
+
+class LeasingHost(Protocol):
+    """The host, as the takeover uses it."""
+
+    accounts: list[Account]
+    draining: bool
+    memory: StoreMemory
+
+    async def make_account(self, lobby: LobbySettings, settings: AccountSettings) -> Account: ...
 
 
 class Takeover:
     """Starts accounts when we get their leases, and stops them when another host takes these."""
 
-    def __init__(self, leases: Keeper, host: Host) -> None:
+    def __init__(self, leases: Keeper, host: LeasingHost) -> None:
         self.leases = leases
         self._host = host
 
