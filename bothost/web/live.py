@@ -17,7 +17,7 @@ import msgspec
 import sqlalchemy as sa
 import structlog
 
-from bothost.errors import BothostError, StoreError, UsageError
+from bothost.errors import StoreError, UsageError
 from bothost.host.control import ask
 from bothost.rules.game import Game, Json, View
 from bothost.store.models import chat, decisions, events, snapshots
@@ -93,7 +93,7 @@ class Live:
                 if self._watchers:
                     await self._read_and_tell()
                     problem = ""
-            except BothostError as error:  # a database that is away may come back
+            except Exception as error:  # a database that is away may come back; a full disk may have room again
                 if str(error) != problem:
                     problem = str(error)
                     log.warning("live tables cannot be read", error=problem)

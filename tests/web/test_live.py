@@ -258,20 +258,21 @@ def test_a_table_that_its_game_does_not_understand_hides_no_other(site, logged, 
     assert sorted(hand.view is not None for hand in live.hands.values()) == [False, True]
 
 
-async def test_live_tables_come_back_with_the_database(site, logged, played, monkeypatch):
+@pytest.mark.parametrize("error", [StoreUnavailable("the database is away"), OSError("no usable temporary folder")])
+async def test_live_tables_come_back_with_what_they_are_read_from(site, logged, played, monkeypatch, error):
     monkeypatch.setattr("bothost.web.live.PERIOD_S", 0.01)
     live, begin, failed = Live(site), site.store.begin, asyncio.Event()
 
     def away(**_):
         failed.set()
-        raise StoreUnavailable("the database is away")
+        raise error
 
     reading = asyncio.create_task(live.run())
     try:
         versions = live.watch()
         await anext(versions)
         monkeypatch.setattr(site.store, "begin", away)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(20):
             await failed.wait()
             monkeypatch.setattr(site.store, "begin", begin)
             logged(played("othello", lambda n, legal: legal[0], started_us=now_us())[:-1])
