@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import asyncio
+import random
+from collections.abc import Callable
+from typing import Any, Protocol
 
 from bothost import rules
 from bothost.lobbies.mailgyc import protocol as wire
 from bothost.rules import doudizhu
-from bothost.testing.fake_mailgyc.parts import OVER, FakePlayer, Room
+from bothost.testing.fake_mailgyc.parts import OVER, FakePlayer, Room, Traps
 
-if TYPE_CHECKING:
-    from bothost.testing.fake_mailgyc.server import MailgycFake
+
+class Lobby(Protocol):
+    """The server, as its hands use it."""
+
+    rng: random.Random
+    traps: Traps
+    rooms: dict[int, Room]
+
+    def sit(self, player: FakePlayer, room: Room) -> None: ...
+    def remove(self, player: FakePlayer, room: Room) -> None: ...
+    def say(self, player: FakePlayer, code: int, /, **body: Any) -> None: ...
+    def broadcast(self, room: Room, code: int, /, **body: Any) -> None: ...
+    def fail(self, player: FakePlayer, reason: str) -> None: ...
+    def later(self, after_s: float, call: Callable[..., object], *args: object) -> asyncio.TimerHandle: ...
 
 
 class Hands:
     """Plays hands at tables with three players."""
 
-    def __init__(self, lobby: MailgycFake) -> None:
+    def __init__(self, lobby: Lobby) -> None:
         self.game = rules.game("doudizhu", preset="mailgyc")
         self.played = 0
         self.moves = 0

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    from bothost.testing.fake_open_mahjong.game import Match
+from bothost.testing.fake_open_mahjong.board import Board
 
 OFFLINE_S = 0.5
 """The lobby discards for a player who is offline after this time."""
@@ -14,54 +13,63 @@ PRIORITY = {"hu_first": 5, "hu_second": 4, "hu_third": 3, "peng": 2, "gang": 2, 
 """Priorities of claims. A chow has 1."""
 
 
+class Moves(Protocol):
+    """The match, which carries answers out."""
+
+    def hand_action(self, index: int, action: str, tile: int, place: int | None) -> None: ...
+    def claim(self, index: int, action: str) -> None: ...
+    def cut_tile(self, index: int, tile: int, drawn: bool, place: int | None, *, timeout: bool = False) -> None: ...
+
+
 class Questions:
     """Asks the player who has drawn, or all who may claim a tile, and decides whose answer counts."""
 
-    def __init__(self, match: Match) -> None:
-        self.match = match
-        self.owner = match.owner
+    def __init__(self, board: Board, moves: Moves) -> None:
+        self.board = board
+        self.moves = moves
+        self.owner = board.owner
         self.alarm: asyncio.TimerHandle | None = None
 
     def ask_hand(self, actions: list[str], **members: Any) -> None:
-        match = self.match
-        match.tick += 1
-        match.asked, match.answers = {match.current: actions}, {}
-        match.ask = {"kind": "hand", **members}
+        board = self.board
+        board.tick += 1
+        board.asked, board.answers = {board.current: actions}, {}
+        board.ask = {"kind": "hand", **members}
         for i in range(4):
-            match.tell_asked(i)
+            board.tell_asked(i)
         self.start_clock()
 
     def ask_claims(self, claims: dict[int, list[str]], status: str, tile: int) -> None:
-        match = self.match
-        match.tick += 1
-        match.status, match.asked, match.answers = status, claims, {}
-        match.ask = {"kind": "claims", "tile": tile}
+        board = self.board
+        board.tick += 1
+        board.status, board.asked, board.answers = status, claims, {}
+        board.ask = {"kind": "claims", "tile": tile}
         for i in claims:
-            match.tell_asked(i)
+            board.tell_asked(i)
         self.start_clock()
 
     def start_clock(self) -> None:
-        match = self.match
+        board = self.board
         if self.alarm is not None:
             self.alarm.cancel()
-        patience = max(match.seats[i].bank for i in match.asked) + match.room["step_timer"]
-        self.alarm = self.owner.later(patience * self.owner.second, self.time_is_up, match.round, match.tick)
-        for i in match.asked:
-            if match.seats[i].robot or match.seats[i].offline:
+        patience = max(board.seats[i].bank for i in board.asked) + board.room["step_timer"]
+        self.alarm = self.owner.later(patience * self.owner.second, self.time_is_up, board.round, board.tick)
+        for i in board.asked:
+            if board.seats[i].robot or board.seats[i].offline:
                 self.move_for(i)
 
     def move_for(self, index: int) -> None:
         """Move for a robot or a player who is offline, unless the player moves before."""
-        match = self.match
-        slow = not match.seats[index].robot and match.ask["kind"] == "hand"
-        self.owner.later(OFFLINE_S * self.owner.second if slow else 0.0, self.auto, match.round, match.tick, index)
+        board = self.board
+        slow = not board.seats[index].robot and board.ask["kind"] == "hand"
+        self.owner.later(OFFLINE_S * self.owner.second if slow else 0.0, self.auto, board.round, board.tick, index)
 
     def auto(self, hand: int, tick: int, index: int) -> None:
         """Discard the drawn tile. A player who is offline passes at flowers, and the clock makes the first discard."""
-        match = self.match
-        if match.over or (hand, tick) != (match.round, match.tick) or index not in match.asked:
+        board = self.board
+        if board.over or (hand, tick) != (board.round, board.tick) or index not in board.asked:
             return
-        actions, seat = match.asked[index], match.seats[index]
+        actions, seat = board.asked[index], board.seats[index]
         if seat.robot and "buhua" in actions:
             self.take(index, "buhua", 0)
         elif "pass" in actions:
@@ -72,29 +80,29 @@ class Questions:
             self.take(index, "cut", seat.tiles[-1])
 
     def time_is_up(self, hand: int, tick: int) -> None:
-        match = self.match
-        if match.over or (hand, tick) != (match.round, match.tick) or not match.asked:
+        board = self.board
+        if board.over or (hand, tick) != (board.round, board.tick) or not board.asked:
             return
-        for i in list(match.asked):
-            if i in match.answers:
+        for i in list(board.asked):
+            if i in board.answers:
                 continue
-            match.seats[i].bank = 0
-            if "pass" in match.asked[i]:
+            board.seats[i].bank = 0
+            if "pass" in board.asked[i]:
                 self.take(i, "pass", 0)
-            elif "cut" in match.asked[i]:
-                match.asked = {}
-                self.match.cut_tile(i, match.seats[i].tiles[-1], True, None, timeout=True)
+            elif "cut" in board.asked[i]:
+                board.asked = {}
+                self.moves.cut_tile(i, board.seats[i].tiles[-1], True, None, timeout=True)
             return self.time_is_up(hand, tick)
 
     def heard(self, index: int, action: str, frame: dict[str, Any]) -> None:
         """Handle a player's answer. An invalid one is ignored, and recorded as a silence."""
-        match = self.match
-        user = match.seats[index].user
+        board = self.board
+        user = board.seats[index].user
         tile: Any = frame.get("TileId") if action == "cut" else frame.get("targetTile")
-        if frame.get("action_tick") != match.tick:
+        if frame.get("action_tick") != board.tick:
             return self.owner.stale.append((user, str(action)))
-        fits = action in match.asked.get(index, ())
-        seat = match.seats[index]
+        fits = action in board.asked.get(index, ())
+        seat = board.seats[index]
         if action == "cut":
             fits = fits and tile in seat.tiles
         elif action == "angang":
@@ -102,26 +110,26 @@ class Questions:
         elif action == "jiagang":
             fits = fits and f"k{tile}" in seat.combos
         choice = action == "cut" and len(set(seat.tiles)) > 3
-        if not fits or index in match.answers or (choice and self.owner.chance(self.owner.traps.ignore, "ignore")):
-            return self.owner.silence(user, match.place, f"{action} {tile}")
+        if not fits or index in board.answers or (choice and self.owner.chance(self.owner.traps.ignore, "ignore")):
+            return self.owner.silence(user, board.place, f"{action} {tile}")
         self.take(index, action, tile or 0, frame.get("cutIndex"))
         self.owner.moved(user)
 
     def take(self, index: int, action: str, tile: int, place: int | None = None) -> None:
-        match = self.match
-        if match.ask["kind"] == "hand":
-            match.asked = {}
-            return self.match.hand_action(index, action, tile, place)
-        match.answers[index] = (action, tile)
-        waiting = [i for i in match.asked if i not in match.answers]
-        best = max(match.answers, key=lambda i: PRIORITY.get(match.answers[i][0], 1))
-        most = PRIORITY.get(match.answers[best][0], 1)
-        if any(PRIORITY.get(action, 1) > most for i in waiting for action in match.asked[i]):
+        board = self.board
+        if board.ask["kind"] == "hand":
+            board.asked = {}
+            return self.moves.hand_action(index, action, tile, place)
+        board.answers[index] = (action, tile)
+        waiting = [i for i in board.asked if i not in board.answers]
+        best = max(board.answers, key=lambda i: PRIORITY.get(board.answers[i][0], 1))
+        most = PRIORITY.get(board.answers[best][0], 1)
+        if any(PRIORITY.get(action, 1) > most for i in waiting for action in board.asked[i]):
             return
         if most == 0 and waiting:
             return
-        match.asked = {}
-        self.match.claim(best, match.answers[best][0])
+        board.asked = {}
+        self.moves.claim(best, board.answers[best][0])
 
     def stop(self) -> None:
         if self.alarm is not None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from bothost.lobbies.open_mahjong import protocol as wire
+from bothost.testing.fake_open_mahjong.game import Match
 from bothost.testing.fake_server import Line as BaseLine
-
-if TYPE_CHECKING:
-    from bothost.testing.fake_open_mahjong.server import FakeOpenMahjong
 
 ROOM_MEMBERS = (
     "roomname",
@@ -31,10 +29,22 @@ class Line(BaseLine):
     """Whether the server ignores the socket. It stays open, and answers protocol pings."""
 
 
+class Lobby(Protocol):
+    """The server, as its rooms use it."""
+
+    playing: dict[int, Match]
+
+    def tell(self, user: int, kind: str, /, **members: Any) -> None: ...
+    def say(self, line: Line, kind: str, message: str = "-", /, *, success: bool = True, **members: Any) -> None: ...
+    def tips(self, line: Line, text: str, kind: str = "tips") -> None: ...
+    def start_match(self, room: dict[str, Any]) -> None: ...
+    def delete(self, match: Match) -> None: ...
+
+
 class Rooms:
     """Where players wait for a game."""
 
-    def __init__(self, lobby: FakeOpenMahjong) -> None:
+    def __init__(self, lobby: Lobby) -> None:
         self.by_id: dict[str, dict[str, Any]] = {}
         self._lobby = lobby
         self._opened = 0
@@ -136,7 +146,7 @@ class Rooms:
         people = [u for u in room["player_list"] if u >= wire.ROBOTS_BELOW]
         if not people:
             self.by_id.pop(room["room_id"], None)
-            match = next((m for m in self._lobby.playing.values() if m.room["room_id"] == room["room_id"]), None)
+            match = next((m for m in self._lobby.playing.values() if m.board.room["room_id"] == room["room_id"]), None)
             if match is not None:
                 self._lobby.delete(match)  # even if all are online, as the real lobby does
             return

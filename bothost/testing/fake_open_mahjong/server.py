@@ -20,6 +20,7 @@ from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket
 
 from bothost.lobbies.open_mahjong import protocol as wire
+from bothost.testing.fake_open_mahjong.board import Board
 from bothost.testing.fake_open_mahjong.chat import ChatLine, ChatServer, key_of
 from bothost.testing.fake_open_mahjong.game import Match
 from bothost.testing.fake_open_mahjong.rooms import Line, Rooms
@@ -117,7 +118,7 @@ class FakeOpenMahjong(FakeServer):
     def delete(self, match: Match) -> None:
         match.stop()
         self.deleted += 1
-        self._forget(match)
+        self._forget(match.board)
 
     def break_line(self, user: int) -> None:
         """Break a player's connection without a close frame."""
@@ -179,7 +180,7 @@ class FakeOpenMahjong(FakeServer):
             match = self.playing.get(line.user)
             if frame.get("gamestate_id") in self._finished:
                 return self.stale.append((line.user, str(frame.get("action"))))
-            if match is None or match.id != frame.get("gamestate_id"):
+            if match is None or match.board.id != frame.get("gamestate_id"):
                 return self.silence(line.user, "no game", str(frame))
             match.heard(line.user, frame)
         # Unknown types are ignored.
@@ -253,12 +254,12 @@ class FakeOpenMahjong(FakeServer):
         if not self.rooms.last_in_room(user) and self.every(self.traps.drop_every, self._moves, "drop"):
             self.break_line(user)
 
-    def finished(self, match: Match) -> None:
+    def finished(self, board: Board) -> None:
         self.matches += 1
-        self.hands += match.round
-        self._forget(match)
-        self.rooms.match_ended(match.room["room_id"])
+        self.hands += board.round
+        self._forget(board)
+        self.rooms.match_ended(board.room["room_id"])
 
-    def _forget(self, ended: Match) -> None:
-        self._finished.add(ended.id)
-        self.playing = {user: match for user, match in self.playing.items() if match is not ended}
+    def _forget(self, board: Board) -> None:
+        self._finished.add(board.id)
+        self.playing = {user: match for user, match in self.playing.items() if match.board is not board}

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING
 
-from bothost.testing.fake_othello_platform.parts import COLORS, Game, Json, Line, Room
-
-if TYPE_CHECKING:
-    from bothost.testing.fake_othello_platform.server import FakeOthelloPlatform
+from bothost.testing.fake_othello_platform.parts import COLORS, Game, Json, Line, Lobby, Room
 
 PASS = 64
 RECONNECT_S = 30.0
@@ -19,7 +15,7 @@ RECONNECT_S = 30.0
 class Games:
     """All running games."""
 
-    def __init__(self, owner: FakeOthelloPlatform) -> None:
+    def __init__(self, owner: Lobby) -> None:
         self.running: dict[str, Game] = {}
         self.ended: list[tuple[str, str, str]] = []
         self.moves = 0

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
 
 from bothost.testing.fake_othello_platform.games import Games
-from bothost.testing.fake_othello_platform.parts import Json, Line, Room
-
-if TYPE_CHECKING:
-    from bothost.testing.fake_othello_platform.server import FakeOthelloPlatform
+from bothost.testing.fake_othello_platform.parts import Json, Line, Lobby, Room
 
 MATCH_S = 0.02
 """How long after a player joins the queue the players there are matched."""
@@ -18,7 +14,7 @@ MATCH_S = 0.02
 class Rooms:
     """All rooms, and the players who wait for any opponent."""
 
-    def __init__(self, owner: FakeOthelloPlatform, games: Games) -> None:
+    def __init__(self, owner: Lobby, games: Games) -> None:
         self.by_id: dict[int, Room] = {}
         self.queue: dict[int, float] = {}
         self._owner = owner

@@ -157,7 +157,7 @@ async def test_a_fresh_process_comes_back_to_its_game(tmp_path):
             await until(lambda: host.runner.counters.decisions > 10)
             host.accounts[0].connection.adapter.feed = lambda item: []  # deaf and mute from here on, as if killed
             lobby.break_line(10_000_001)
-            board = lobby.playing[10_000_001]  # the others play on
+            board = lobby.playing[10_000_001].board  # the others play on
         before = one.rows("SELECT count(*) FROM decisions")[0][0]
         async with one.hosting(lobby, names=("ada",)) as host:
             await until(lambda: host.runner.counters.decisions > 0)
@@ -170,7 +170,7 @@ async def test_a_fresh_process_comes_back_to_its_game(tmp_path):
 async def test_who_was_away_while_the_seats_were_switched_plays_on(kit):
     async with opened(seed=2) as lobby, kit.hosting(lobby, game_round=2) as host:
         await until(lambda: lobby.playing)
-        board = lobby.playing[10_000_001]
+        board = lobby.playing[10_000_001].board
         board.round = 4  # the next hand begins a round
         await until(lambda: board.round == 5)
         lobby.break_line(10_000_001)
