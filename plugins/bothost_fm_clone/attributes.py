@@ -282,13 +282,18 @@ def othello_relations(
 
 def othello_judgements(samples: Samples, judged: Iterable[Judgement]) -> IntArray:
     """int32, shape (candidates, judgements): each candidate's place among the ``BEHIND`` of each of ``judged``."""
-    row, found = samples.legal.row_of, []
-    for begin, (plies, weights) in enumerate(judged):
-        values = othello.judgements(samples.features.arrays, samples.legal.arrays, depth=plies, weights=weights)
-        best = np.full(len(samples), -np.inf, np.float32)
-        np.maximum.at(best, row, values)
-        found.append(_nearest(best[row] - values, DISCS_BEHIND) + begin * len(BEHIND))
-    return np.stack(found, axis=1)
+    legal = samples.legal
+    values = np.stack(
+        [
+            othello.judgements(samples.features.arrays, legal.arrays, depth=plies, weights=weights)
+            for plies, weights in judged
+        ],
+        axis=1,
+    )
+    best = np.maximum.reduceat(values, legal.offsets[:-1])
+    nearest = _nearest(best[legal.row_of] - values, DISCS_BEHIND)
+    found: IntArray = nearest + len(BEHIND) * np.arange(values.shape[1], dtype=np.int32)
+    return found
 
 
 def _ranks(row: npt.NDArray[np.int64], values: npt.NDArray[np.integer]) -> tuple[IntArray, IntArray]:

@@ -19,14 +19,14 @@ import numpy.typing as npt
 import safetensors.numpy
 
 from bothost.training.conditional import ConditionalMachine, Shape, extended
-from bothost.training.factorization import FloatArray, IntArray, Samples, SparseRows
+from bothost.training.factorization import FloatArray, IntArray, OffsetArray, Samples, SparseRows
 from bothost_fm_clone.combinations import base_features
 from bothost_fm_clone.directions import Directions
 from bothost_fm_clone.encode import Encoding, encoding
 from bothost_fm_clone.fit import softmax
 from bothost_fm_clone.model import in_order, opened
 from bothost_fm_clone.sight import REVISION, Sight, sight
-from bothost_fm_clone.symmetries import Symmetry, shuffled, symmetries
+from bothost_fm_clone.symmetries import Symmetry, renamed, shuffled, symmetries
 
 VERSION = 2
 """Encoder version of these models."""
@@ -95,11 +95,10 @@ class SharedClone:
         known = self.sight
         return replace(seen, alternatives=extended(seen, self.pairs, len(known.positions), len(known.choices)))
 
-    def _renamed(self, samples: Samples) -> tuple[Samples, list[npt.NDArray[np.int64]]]:
+    def _renamed(self, samples: Samples) -> tuple[Samples, OffsetArray]:
         """Samples with all features of the machine, under each symmetry, and where their legal classes are then."""
-        seen = self.sight.seen(samples)
-        renamed, places = zip(*(symmetry.of(seen) for symmetry in self.symmetries), strict=True)
-        return self._combined(Samples.joined(renamed)), list(places)
+        made, places = renamed(self.sight.seen(samples), self.symmetries)
+        return self._combined(made), places
 
     def machine(self) -> ConditionalMachine:
         """A new machine with these parameters."""
@@ -125,7 +124,7 @@ class SharedClone:
         """All orientations at once: for one position calls take longer than computing."""
         seen, places = self._renamed(samples)
         odds = self._odds_of(seen).reshape(len(places), -1)
-        logs = np.take_along_axis(np.log(np.maximum(odds, 1e-12)), np.stack(places), axis=1)
+        logs = np.take_along_axis(np.log(np.maximum(odds, 1e-12)), places, axis=1)
         return softmax(logs.mean(axis=0), np.diff(samples.legal.offsets)).astype(np.float32)
 
     def _odds_of(self, seen: Samples) -> FloatArray:

@@ -30,23 +30,6 @@ class Symmetry:
     """Features of candidates."""
     classes: IntArray
 
-    def of(self, samples: Samples) -> tuple[Samples, OffsetArray]:
-        """The same decisions with the new names, and where each of ``samples.legal.items`` is now.
-
-        ``samples``: of base features or of all.
-        """
-        features, legal, own = samples.features, samples.legal, samples.alternatives
-        assert own is not None
-        classes = self.classes[legal.items]
-        order = np.lexsort((classes, legal.row_of))
-        renamed = Samples(
-            SparseRows.of_items(len(features), features.row_of, self.positions[features.items]),
-            SparseRows(legal.offsets, classes[order]),
-            self.classes[samples.labels],
-            SparseRows.of_items(len(own), own.row_of, self.choices[own.items]).take(order),
-        )
-        return renamed, np.argsort(order)
-
     @cached_property
     def inputs(self) -> IntArray:
         """Features of positions, then of candidates, counted on."""
@@ -67,13 +50,45 @@ def symmetries(game: str) -> tuple[Symmetry, ...]:
     return tuple(Symmetry(*(_indices(names, rename) for names in named)) for rename in renamings)
 
 
+def renamed(samples: Samples, known: Sequence[Symmetry]) -> tuple[Samples, OffsetArray]:
+    """The decisions under each of these symmetries, one symmetry after another.
+
+    Also returns where each of ``samples.legal.items`` is then: int64, shape (symmetries, items). ``samples``: of base
+    features or of all.
+    """
+    own = samples.alternatives
+    assert own is not None
+    names = ((each.positions, each.choices, each.classes) for each in known)
+    positions, choices, classes = (np.stack(each) for each in zip(*names, strict=True))
+    legal, count = samples.legal, len(samples.legal.items)
+    order = np.lexsort((classes[:, legal.items].ravel(), _repeated(legal, len(known))))
+    made = Samples(
+        _under(positions, samples.features),
+        _under(classes, legal),
+        classes[:, samples.labels].ravel(),
+        _under(choices, own).take(order),
+    )
+    return made, np.argsort(order).reshape(len(known), count) - count * np.arange(len(known))[:, None]
+
+
 def shuffled(samples: Samples, known: Sequence[Symmetry], rng: np.random.Generator) -> Samples:
     """The decisions in their order, each with a random one of these symmetries."""
     if len(known) == 1:
         return samples
     drawn = rng.integers(len(known), size=len(samples))
-    parts = [symmetry.of(samples.take(np.flatnonzero(drawn == n)))[0] for n, symmetry in enumerate(known)]
+    parts = [renamed(samples.take(np.flatnonzero(drawn == n)), [symmetry])[0] for n, symmetry in enumerate(known)]
     return Samples.joined(parts).take(np.argsort(np.argsort(drawn, kind="stable")))
+
+
+def _under(names: IntArray, rows: SparseRows) -> SparseRows:
+    """Rows whose indices are renamed by each of ``names`` (symmetries, indices), one after another."""
+    return SparseRows.of_items(len(rows) * len(names), _repeated(rows, len(names)), names[:, rows.items].ravel())
+
+
+def _repeated(rows: SparseRows, count: int) -> OffsetArray:
+    """The row of each item where the rows stand ``count`` times."""
+    found: OffsetArray = (rows.row_of + len(rows) * np.arange(count)[:, None]).ravel()
+    return found
 
 
 def _indices(names: Sequence[str], rename: Callable[[str], str]) -> IntArray:

@@ -12,7 +12,7 @@ from bothost_fm_clone import shared
 from bothost_fm_clone.encode import encoding
 from bothost_fm_clone.shared import SharedClone
 from bothost_fm_clone.sight import sight
-from bothost_fm_clone.symmetries import shuffled, symmetries
+from bothost_fm_clone.symmetries import renamed, shuffled, symmetries
 
 OTHELLO = rules.game("othello")
 BOARDS = symmetries("othello")
@@ -67,13 +67,13 @@ def test_kinds_of_squares_stay_and_corners_go_to_corners():
 def test_rules_and_features_are_the_same_on_a_renamed_board(number):
     """Afterstates and all derived features of renamed positions are those of the positions, renamed."""
     samples, board = positions(), BOARDS[number]
-    renamed, places = board.of(samples)
-    np.testing.assert_array_equal(renamed.legal.items[places], board.classes[samples.legal.items])
-    np.testing.assert_array_equal(renamed.chosen[places], samples.chosen)
-    after = OWN.afterstates(renamed.features, renamed.legal)
-    np.testing.assert_array_equal(after.items, renamed.alternatives.items)
+    turned, (places,) = renamed(samples, [board])
+    np.testing.assert_array_equal(turned.legal.items[places], board.classes[samples.legal.items])
+    np.testing.assert_array_equal(turned.chosen[places], samples.chosen)
+    after = OWN.afterstates(turned.features, turned.legal)
+    np.testing.assert_array_equal(after.items, turned.alternatives.items)
     known = sight("othello")
-    before, seen = known.seen(samples), known.seen(renamed)
+    before, seen = known.seen(samples), known.seen(turned)
     of_positions, first = len(known.positions), board.inputs[: len(known.positions)]
     np.testing.assert_array_equal(
         seen.features.dense(of_positions)[:, first], before.features.dense(of_positions), "position"
@@ -93,8 +93,8 @@ def test_the_clone_gives_moves_and_their_mirror_images_the_same_odds(clone):
     plain = replace(clone, symmetric=False).probabilities_of(samples)
     assert np.abs(odds - plain).max() > 0.05
     for board in BOARDS:
-        renamed, places = board.of(samples)
-        np.testing.assert_allclose(clone.probabilities_of(renamed)[places], odds, atol=2e-6)
+        turned, (places,) = renamed(samples, [board])
+        np.testing.assert_allclose(clone.probabilities_of(turned)[places], odds, atol=2e-6)
 
 
 def test_reasons_name_the_squares_of_the_board_that_was_seen(clone):
@@ -106,8 +106,8 @@ def test_reasons_name_the_squares_of_the_board_that_was_seen(clone):
     names = {name for reason in told for name in reason["features"] if re.match(r"(holds|the opponent holds) ", name)}
     assert names and names <= held, "what is said of the position is so"
     board = BOARDS[5]
-    renamed, _ = board.of(one)
-    mirrored = clone.reasons(renamed, int(board.classes[chosen]), count=400)
+    turned, _ = renamed(one, [board])
+    mirrored = clone.reasons(turned, int(board.classes[chosen]), count=400)
     assert [reason["weight"] for reason in mirrored] == pytest.approx([reason["weight"] for reason in told], abs=2e-3)
 
 
