@@ -114,6 +114,6 @@ def test_a_hand_of_connect_four_by_clicking_and_its_review(page, served, site, m
     page.goto(f"{served}/hands?games=openspiel%3Aconnect_four")
     page.locator(f"a[href*='{name_of(hand)}']").first.wait_for(timeout=30_000)
     assert page.get_by_label("Game", exact=True).input_value() == "Connect four (OpenSpiel)"
-    with page.expect_event("framenavigated"):
+    with page.expect_response("**/api/hands?games=openspiel%3Aconnect_four*"):
         page.get_by_role("button", name="search").click()
     assert page.url.endswith("/hands?games=openspiel%3Aconnect_four")
