@@ -255,7 +255,7 @@ class LeadEncoder:
         mine, other = hand.scores[hand.seat], hand.scores[1 - hand.seat]
         final = mine if mine + other == 0.0 else mine - other  # some lobbies send leads, others points of each seat
         counts = float(task.final(np.array([final], np.float32))[0])
-        leads = scores[:, 0] - scores[:, 1]
+        leads = task.lead_weight * (scores[:, 0] - scores[:, 1])
         return Encoded(observations, rewards_of(leads, observations[:, task.turns], counts, task.reward_scale))
 
 

@@ -58,9 +58,11 @@ class RolloutTask(msgspec.Struct, frozen=True):
     scores: str = "scores"
     """The view block with two numbers: own score and the opponent's."""
     reward_scale: float = 1.0
-    """Reward per point of the score lead."""
+    """Reward per reward point."""
+    lead_weight: float = 1.0
+    """Reward points per point of the score lead."""
     win_points: float = 0.0
-    """Points added to the final lead of a hand that was won, and taken from one that was lost."""
+    """Reward points added for a hand that was won, and taken for one that was lost."""
     rule_share: float = 0.0
     """Share of the environments in which the game's rule player replaces the opponent."""
     skip_forced: bool = False
@@ -74,7 +76,7 @@ class RolloutTask(msgspec.Struct, frozen=True):
 
     def final(self, leads: Float) -> Float:
         """Final leads (n,) in points, as rewards count them."""
-        return (leads + self.win_points * np.sign(leads)).astype(np.float32)
+        return (self.lead_weight * leads + self.win_points * np.sign(leads)).astype(np.float32)
 
 
 class Rollout(NamedTuple):
@@ -156,7 +158,8 @@ class SelfPlay:
             env.legal_mask(masks)
             learners, choosing = env.seat == seats, self._choosing(masks)
             asked = learners & choosing
-            ledger.asked(np.flatnonzero(asked), scores[:, 0] - scores[:, 1], observations[:, task.turns])
+            leads = task.lead_weight * (scores[:, 0] - scores[:, 1])
+            ledger.asked(np.flatnonzero(asked), leads, observations[:, task.turns])
             own = np.flatnonzero(asked & (ledger.taken < self.horizon))
             other, forced = np.flatnonzero(~learners & choosing), np.flatnonzero(~choosing)
             if not len(own) and not len(other) and not len(forced):

@@ -116,9 +116,9 @@ class HandsAtOnce:
         return found
 
     def leads(self, rows: Rows) -> Floats:
-        """Leads of the asked seats in hands ``rows``."""
+        """Leads of the asked seats in hands ``rows``, as rewards count them."""
         scores = self.arrays["scores"][rows]
-        found: Floats = scores[:, 0] - scores[:, 1]
+        found: Floats = np.float32(self.task.lead_weight) * (scores[:, 0] - scores[:, 1])
         return found
 
     def _look(self, env: VecEnv, part: slice) -> None:

@@ -74,6 +74,8 @@ class Options(fleet.FleetOptions, frozen=True, kw_only=True, forbid_unknown_fiel
     """Version to begin with, such as ``level-5``. None: fresh parameters. A retraining begins with the champion."""
     rule_share: Share = 0.0
     """Share of the hands against the rule player. The others are against past versions."""
+    lead_weight: NotNegative = 1.0
+    """Reward points per point of the score lead. 0: only ``win_points`` count."""
     win_points: float = 0.0
     """Points added to the final lead of a hand that was won, and taken from one that was lost."""
     skip_forced: bool = True
@@ -125,6 +127,7 @@ class Options(fleet.FleetOptions, frozen=True, kw_only=True, forbid_unknown_fiel
             BLOCKS[self.version],
             TURNS,
             reward_scale=REWARD_SCALE,
+            lead_weight=self.lead_weight,
             win_points=self.win_points,
             rule_share=self.rule_share,
             skip_forced=self.skip_forced,

@@ -107,6 +107,14 @@ def test_a_win_counts_for_its_points_beside_the_lead():
     assert {-1.0, 1.0} <= set(results)
 
 
+def test_without_weight_of_the_lead_only_a_win_counts():
+    task = msgspec.structs.replace(TASK, lead_weight=0.0, win_points=10.0)
+    played = collect(task=task)
+    ends = played.dones
+    assert not played.rewards[~ends].any()
+    assert sorted(played.rewards[ends]) == sorted(5.0 * np.sign(played.final_leads))
+
+
 @pytest.mark.parametrize(("share", "others"), [(0.0, 6), (0.5, 3), (1.0, 0)])
 def test_the_rule_player_has_the_other_seat_of_its_share(share, others):
     asked = []
