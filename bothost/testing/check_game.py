@@ -140,7 +140,24 @@ def _batches_equal_hands(game: Game, seed: int) -> None:
         _compare_with_states(game, env, random.Random(seed), hold)
 
 
+def _holds_arrays(game: Game, env: VecEnv, hold: Hold) -> None:
+    """Check the types and shapes that VecEnv promises."""
+    n, ids = env.n, len(env.legal_ids)
+    promised: dict[str, tuple[type[np.generic], tuple[int, ...]]] = {
+        "seat": (np.int8, (n,)),
+        "legal_offsets": (np.int64, (n + 1,)),
+        "legal_ids": (np.int32, (ids,)),
+        "returns": (np.float32, (n, game.num_seats)),
+        "done": (np.bool_, (n,)),
+    }
+    for name, (dtype, shape) in promised.items():
+        array = getattr(env, name)
+        found = f"{array.dtype} {array.shape}" if isinstance(array, np.ndarray) else f"a {type(array).__name__}"
+        hold(found == f"{np.dtype(dtype)} {shape}", f"{name} is {found}, not {np.dtype(dtype)} {shape}")
+
+
 def _compare_with_states(game: Game, env: VecEnv, rng: random.Random, hold: Hold, steps: int = 300) -> None:
+    _holds_arrays(game, env, hold)
     states = [game.state_from_deal(env.deal(i)) for i in range(env.n)]
     for _ in range(steps):
         actions = np.zeros(env.n, np.int32)
@@ -151,6 +168,7 @@ def _compare_with_states(game: Game, env: VecEnv, rng: random.Random, hold: Hold
             actions[i] = rng.choice(ids)
             state.apply(seat, int(actions[i]))
         env.step(actions)
+        _holds_arrays(game, env, hold)
         for i, state in enumerate(states):
             returns = state.returns if state.terminal else [0.0] * game.num_seats
             hold(bool(env.done[i]) == state.terminal, f"environment {i}: done is {env.done[i]}")

@@ -374,11 +374,12 @@ def _mutated(tree: Any, rng: random.Random, junk: list[Any]) -> Any:
 
 
 def returns_come_at_the_end(at: Position) -> None:
-    with law("returns holds one finite float per seat at the end, not numpy's, and raises ValueError before.") as hold:
+    with law("returns is a tuple of finite Python floats, one per seat, and raises ValueError before the end.") as hold:
         if not at.state.terminal:
             hold(refused(lambda: at.state.returns), "returns were given before the end")
             return
         returns = at.state.returns
+        hold(type(returns) is tuple, f"returns is of type {type(returns).__name__}")
         hold(len(returns) == at.game.num_seats, f"returns {returns} for {at.game.num_seats} seats")
         hold(all(type(r) in (float, int) and math.isfinite(r) for r in returns), f"returns {returns!r}")
 

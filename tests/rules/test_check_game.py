@@ -111,6 +111,12 @@ class PaysInNumpy(NimState):
         return tuple(np.array(super().returns))
 
 
+class PaysInAList(NimState):
+    @property
+    def returns(self):
+        return list(super().returns)
+
+
 class CountsInNumpy(NimView):
     @property
     def seq(self):
@@ -174,8 +180,9 @@ CASES = [
     (Broken(state=TakesAnything), "An illegal action raises ValueError"),
     (Broken(state=SharesItsMoves), "neither changes with the other"),
     (Broken(view=PeeksAtTheOther), "a state whose view"),
-    (Broken(state=PaysBeforeTheEnd), "raises ValueError before"),
+    (Broken(state=PaysBeforeTheEnd), "raises ValueError before the end"),
     (Broken(state=PaysInNumpy), r"returns \(np.float64"),
+    (Broken(state=PaysInAList), "returns is of type list"),
     (Broken(view=CountsInNumpy), r"seq is np.int64\(1\)"),
     (ListsASet(), r"rules reads back from its JSON"),
     (Broken(view=KeepsTheRecord), "record"),
@@ -192,6 +199,54 @@ def test_a_breach_is_named(game: Nim, law: str):
     assert breaches
     assert any(re.search(law, str(b)) for b in breaches), breaches
     assert all(b.law in str(b) and "seed" in b.where for b in breaches)
+
+
+class Batch:
+    """A sound VecEnv of Nim, one state for each environment."""
+
+    def __init__(self, game, n, seed):
+        self.game, self.n, self._seeds = game, n, iter(range(seed, seed + 1000))
+        self._states = [game.new_state(next(self._seeds)) for _ in range(n)]
+        self._returns, self.done = np.zeros((n, game.num_seats), np.float32), np.zeros(n, np.bool_)
+        self._list()
+
+    returns = property(lambda self: self._returns)
+
+    def _list(self):
+        self.seat = np.array([min(state.to_act) for state in self._states], np.int8)
+        ids = [state.legal(seat) for state, seat in zip(self._states, self.seat.tolist(), strict=True)]
+        self.legal_offsets = np.cumsum([0, *map(len, ids)]).astype(np.int64)
+        self.legal_ids = np.concatenate(ids)
+
+    def deal(self, index):
+        return self._states[index].deal
+
+    def step(self, actions):
+        self._returns[:], self.done[:] = 0.0, False
+        for i, state in enumerate(self._states):
+            state.apply(int(self.seat[i]), int(actions[i]))
+            if state.terminal:
+                self._returns[i], self.done[i] = state.returns, True
+                self._states[i] = self.game.new_state(next(self._seeds))
+        self._list()
+
+
+class BatchOfLists(Batch):
+    returns = property(lambda self: self._returns.tolist())
+
+
+@dataclass(frozen=True)
+class NimInBatches(Nim):
+    kind: type[Batch] = Batch
+
+    def vec_env(self, n, seed):
+        return self.kind(self, n, seed)
+
+
+def test_a_batch_holds_arrays():
+    assert check_game(NimInBatches(), n=2) == []
+    breaches = check_game(NimInBatches(kind=BatchOfLists), n=2)
+    assert [b.detail for b in breaches] == ["returns is a list, not float32 (3, 2)"]
 
 
 class Pennies:
