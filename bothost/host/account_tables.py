@@ -134,7 +134,7 @@ class AccountTables:
             slots.release(table)
             self._decline(event, f"game {event.game}: {error}", now)
             return
-        people = self._manners.people(event.players)
+        people = self._manners.people(event.players, event.seat)
         others = len(self._without_people)
         if new and (reason := self._manners.table(event, now, without_people=others, slots=slots.cap)) is not None:
             slots.release(table)
@@ -214,11 +214,12 @@ class AccountTables:
         if not aborted:
             self._seeking.succeeded()
             self._connection.progress()
-        self._manners.played(session.players)
+        self._manners.played(session.players, session.seat)
         if session.hand is not None or session.key.table not in self.sessions:
             return
         reason = "draining" if self._seeking.stopped else self._manners.pauses()
-        reason = reason or self._manners.company(session.game.name, session.players, time.monotonic())
+        company = session.game.name, session.players, session.seat
+        reason = reason or self._manners.company(*company, time.monotonic())
         if reason is not None:
             asyncio.get_running_loop().call_soon(self.leave_table, session.key.table, reason)
 

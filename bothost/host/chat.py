@@ -90,14 +90,14 @@ class TableTalk:
         self._keep(game_id, seat, player, text)
 
     def _speak(self, template: str, game: str, hand: Hand, now: float) -> None:
-        if not template or self._say is None or not self._manners.people(hand.players):
+        if not template or self._say is None or not self._manners.people(hand.players, hand.seat):
             return
         rate = self._manners.settings.chat_per_minute / 60.0
         if self._speech is None or self._speech.rate != rate:
             self._speech = TokenBucket(rate, max(1.0, 60.0 * rate), now)
         if not self._speech.take(now):
             return
-        text = fill(template, self._account, self._manners.others(hand.players), game)
+        text = fill(template, self._account, self._manners.others(hand.players, hand.seat), game)
         self._say(Say(hand.key.table, text))
         self._keep(hand.game_id, hand.seat, self._account, text)
 

@@ -63,10 +63,10 @@ class Manners:
         """Record that the account stays at a table. The rating window is narrow again."""
         self._waiting_since = None
 
-    def played(self, players: Sequence[PlayerInfo]) -> None:
-        """Record the end of a hand with these players."""
+    def played(self, players: Sequence[PlayerInfo], seat: int | None) -> None:
+        """Record the end of a hand with these players. ``seat``, here and below: ours, if it is known."""
         self._turn_day()
-        self._met.update({player.player for player in self.others(players)})
+        self._met.update({player.player for player in self.others(players, seat)})
 
     def _turn_day(self) -> None:
         if (today := self._clock().date()) != self._day:
@@ -88,19 +88,20 @@ class Manners:
         """Check a challenge. ``players``: the known players at the table."""
         if self.settings.games and game not in self.settings.games:
             return f"game {game}"
-        return self.pauses() or self._table(attributes) or self.company(game, players, now)
+        return self.pauses() or self._table(attributes) or self.company(game, players, None, now)
 
     def table(self, seat: Seated, now: float, *, without_people: int, slots: int) -> str | None:
         """Check a table where the lobby gave us a seat. ``without_people``: number of our other tables without people.
         ``slots``: number of tables that the account may have."""
         reserved = self.settings.slots_for_people
-        if reserved and seat.players and not self.people(seat.players) and without_people >= max(0, slots - reserved):
+        alone = bool(seat.players) and not self.people(seat.players, seat.seat)
+        if reserved and alone and without_people >= max(0, slots - reserved):
             return f"{reserved} of {slots} slots are for people"
-        return self._table(seat.attributes) or self.company(seat.game, seat.players, now)
+        return self._table(seat.attributes) or self.company(seat.game, seat.players, seat.seat, now)
 
-    def people(self, players: Sequence[PlayerInfo]) -> bool:
+    def people(self, players: Sequence[PlayerInfo], seat: int | None) -> bool:
         """Whether a person sits there: a player who is not known as a bot and is not one of our accounts."""
-        return any(not self._is_bot(player) for player in self.others(players))
+        return any(not self._is_bot(player) for player in self.others(players, seat))
 
     def _table(self, attributes: Json) -> str | None:
         settings = self.settings
@@ -112,11 +113,11 @@ class Manners:
             return f"a clock of {grant} ms"
         return None
 
-    def company(self, game: str, players: Sequence[PlayerInfo], now: float) -> str | None:
+    def company(self, game: str, players: Sequence[PlayerInfo], seat: int | None, now: float) -> str | None:
         """Check whether to play, or continue to play, with these players."""
         settings = self.settings
         self._turn_day()
-        others = self.others(players)
+        others = self.others(players, seat)
         for player in others:
             name = player.name or player.player
             ours = player.player in self.own
@@ -133,7 +134,7 @@ class Manners:
                 return unfit
         if settings.opponents == "people" and others and any(self._is_bot(player) for player in others):
             return "a bot sits there"
-        if settings.opponents == "bots" and self.people(players):
+        if settings.opponents == "bots" and self.people(players, seat):
             return "a person sits there"
         return None
 
@@ -160,9 +161,19 @@ class Manners:
             return f"{name} is rated {rating:.1f}, outside {window[0]:.1f} to {window[1]:.1f}"
         return None
 
-    def others(self, players: Sequence[PlayerInfo]) -> list[PlayerInfo]:
-        """The players without ourselves."""
-        return [player for player in players if self._account not in (player.player, player.name)]
+    def others(self, players: Sequence[PlayerInfo], seat: int | None) -> list[PlayerInfo]:
+        """The players without ourselves: who has our seat, else our id, else our name if nobody else has it.
+
+        Where names are free, a blocked player may take ours.
+        """
+        for ours in (
+            [player for player in players if seat is not None and player.seat == seat],
+            [player for player in players if player.player == self._account],
+            [player for player in players if player.name == self._account],
+        ):
+            if len(ours) == 1:
+                return [player for player in players if player is not ours[0]]
+        return list(players)
 
     def _is_bot(self, player: PlayerInfo) -> bool:
         return bool(player.bot) or player.player in self.own or _matches(player, self.settings.bots)

@@ -46,6 +46,7 @@ class Session:
         self.game = game
         self.conduct = conduct
         self.seat = seated.seat
+        """Our seat among ``players``; None: unknown."""
         self.players: tuple[m.PlayerInfo, ...] = seated.players
         self.attendance = Attendance()
         self.attributes = seated.attributes
@@ -70,7 +71,9 @@ class Session:
         return out
 
     def _seated(self, event: m.Seated, now: float, out: list[Output]) -> None:
-        self.seat, self.players, self.attributes = event.seat, event.players or self.players, event.attributes
+        if event.players or event.seat is not None:
+            self.seat = event.seat
+        self.players, self.attributes = event.players or self.players, event.attributes
 
     def _hand_started(self, event: m.HandStarted, now: float, out: list[Output]) -> None:
         if self.hand is not None and self.hand.name == event.hand:
@@ -198,7 +201,8 @@ class Session:
         except ValueError as error:
             out.append(GaveUp(self.key.table, f"hand {name}: {error}"))
             return False
-        self.players = seated = players or self.players
+        self.seat, self.players = seat, players or self.players
+        seated = self.players
         if self.conduct.consents:
             seated = consenting(seated, self.key.account, seat)
         self.hand = Hand(self.key, name, seat, seated, view)

@@ -30,7 +30,7 @@ def manners(clock=lambda: NOON, own=(), **settings):
 
 
 def company(players=(ME, BOB), now=0.0, **settings):
-    return manners(**settings).company("othello", players, now)
+    return manners(**settings).company("othello", players, 0, now)
 
 
 def test_without_settings_everybody_is_welcome_at_any_time():
@@ -67,26 +67,37 @@ def test_block_goes_before_allow_and_never_means_ourselves():
     assert company((ME,), block=("*",)) is None
 
 
+def test_a_blocked_player_who_takes_our_name_is_not_taken_for_us():
+    """At lobbies with free display names. Where our seat is not known, either of the two may be the other."""
+    me, named = PlayerInfo("17", 0, "ada"), PlayerInfo("666", 1, "ada")
+    made = manners(block=("666",))
+    assert made.company("othello", (me, named), 0, 0.0) == "ada is on the block list"
+    assert made.company("othello", (me, named), None, 0.0) == "ada is on the block list"
+    assert made.company("othello", (me, BOB), None, 0.0) is None
+    assert made.company("othello", (ME, named), None, 0.0) == "ada is on the block list"
+    assert made.others((me, named), 0) == [named]
+
+
 def test_a_rating_window_widens_while_the_account_waits_and_is_narrow_again_after_it_sat_down():
     made = manners(max_rating=28.0, widen_per_minute=1.0)
     made.waits(100.0)
     made.waits(190.0)  # the second seek of the same wait
-    assert made.company("othello", (ME, BOB), 219.0) is not None
-    assert made.company("othello", (ME, BOB), 220.0) is None
+    assert made.company("othello", (ME, BOB), 0, 219.0) is not None
+    assert made.company("othello", (ME, BOB), 0, 220.0) is None
     made.sat_down()
-    assert made.company("othello", (ME, BOB), 230.0) is not None
+    assert made.company("othello", (ME, BOB), 0, 230.0) is not None
 
 
 def test_hands_with_one_opponent_are_counted_by_day():
     now = [NOON]
     made = manners(lambda: now[0], hands_per_opponent_a_day=2)
     made.remember(Counter({"bob": 1}))
-    assert made.company("othello", (ME, BOB), 0.0) is None
-    made.played((ME, BOB))
-    assert made.company("othello", (ME, BOB), 0.0) == "2 hands with bob today"
-    assert made.company("othello", (ME, CYD), 0.0) is None
+    assert made.company("othello", (ME, BOB), 0, 0.0) is None
+    made.played((ME, BOB), 0)
+    assert made.company("othello", (ME, BOB), 0, 0.0) == "2 hands with bob today"
+    assert made.company("othello", (ME, CYD), 0, 0.0) is None
     now[0] = NOON.replace(day=2)
-    assert made.company("othello", (ME, BOB), 0.0) is None
+    assert made.company("othello", (ME, BOB), 0, 0.0) is None
 
 
 @pytest.mark.parametrize(
@@ -208,6 +219,6 @@ async def test_a_rating_window_that_sighup_adds_is_followed(kit, monkeypatch):
             await kit.until(lambda: host.accounts)
             (account,) = host.accounts
             assert await reload.apply(host, lambda: window)
-            await kit.until(lambda: account.seeking.manners.company("othello", (ME, BOB), 0.0) is not None)
-            reason = account.seeking.manners.company("othello", (ME, BOB), 0.0)
+            await kit.until(lambda: account.seeking.manners.company("othello", (ME, BOB), 0, 0.0) is not None)
+            reason = account.seeking.manners.company("othello", (ME, BOB), 0, 0.0)
     assert reason == "bob is rated 30.0, outside -inf to 20.0"

@@ -78,6 +78,18 @@ def test_scores_that_are_none_are_dropped(scores):
         assert (closed.reason, closed.scores) == ("normal", None)
 
 
+def test_our_seat_is_that_of_the_hand_and_after_it_of_the_last():
+    players = PlayerInfo("17", 0, "ada"), PlayerInfo("666", 1, "ada")
+    session = Session(TableKey("l", "a", "t"), Seated("t", "othello", {}, None), rules.game("othello"), Conduct())
+    assert session.seat is None
+    session.feed(HandStarted("t", "h", 1, players), 0.0)
+    session.feed(HandEnded("t", "h", (1.0, -1.0)), 0.0)
+    session.feed(Seated("t", "othello", {}, None), 0.0)  # a resume that names no one
+    assert (session.seat, session.players) == (1, players)
+    session.feed(Seated("t", "othello", {}, None, players), 0.0)
+    assert session.seat is None
+
+
 def test_what_belongs_to_no_known_hand_is_dropped():
     seat = Seat()
     assert seat.feed(Delta("t", "unknown", 0, ("x",))) == []
