@@ -23,7 +23,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 
 from bothost.config import nearest
-from bothost.errors import ModelError
+from bothost.errors import ModelError, described, raised_at
 from bothost.inference.graph_trial import try_graphs
 from bothost.messages import Json
 from bothost.plugins import settle, weights
@@ -387,7 +387,9 @@ def trial(strategy: type[Strategy], model: Model) -> None:
     except ModelError:
         raise
     except Exception as error:  # a plugin may raise anything
-        raise ModelError(f"{strategy.name} cannot load the model {model.version}: {error!r}") from error
+        at = raised_at(error, strategy.__module__)
+        cause = f"{described(error)} ({at})" if at else described(error)
+        raise ModelError(f"{strategy.name} cannot load the model {model.version}: {cause}") from error
 
 
 def _standing(history: list[Pointer]) -> list[Pointer]:

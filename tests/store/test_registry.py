@@ -415,3 +415,23 @@ def test_a_file_larger_than_a_part_comes_back_whole(registry, tmp_path):
     made = registry.add(Any, tmp_path, files, encoder_version=None, lineage={})
     path = Path(registry.model(made).path) / "big.json"
     assert path.stat().st_size > 2 * (4 << 20) and path.read_bytes() == (tmp_path / "big.json").read_bytes()
+
+
+class Opens(Strategy):
+    """Needs a file that its models may lack."""
+
+    name, version, games = "opens", "1", ("othello",)
+
+    def __init__(self, options, model=None):
+        super().__init__(options, model)
+        Path(model.path, "table.json").read_bytes()
+
+    def player(self, table):
+        raise NotImplementedError
+
+
+def test_a_model_that_its_strategy_cannot_load_is_refused_with_the_cause_and_its_place(sqlite_registry, tmp_path):
+    (tmp_path / "w.json").write_bytes(b"{}")
+    files = {"w.json": hashlib.sha256(b"{}").hexdigest()}
+    with pytest.raises(ModelError, match=r"FileNotFoundError: .*table\.json.*\(test_registry\.py:\d+\)"):
+        sqlite_registry.add(Opens, tmp_path, files, encoder_version=1, lineage={})
