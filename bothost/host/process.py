@@ -183,7 +183,9 @@ class ProcessStrategy(Strategy):
             raise
         if answer.decision is None:
             raise ProcessFailed(answer.error or "no decision")
-        return msgspec.convert(answer.decision, Decision)
+        decision = msgspec.convert(answer.decision, Decision)
+        stats = None if answer.stats is None else msgspec.json.decode(answer.stats)
+        return msgspec.structs.replace(decision, stats=stats)
 
     def _await_ready(self, deadline: float) -> None:
         if self._ready:

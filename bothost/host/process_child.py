@@ -17,6 +17,7 @@ import numpy as np
 
 from bothost import children
 from bothost.errors import described, raised_at
+from bothost.host.decision_stats import written
 from bothost.host.process_messages import (
     LENGTH,
     Ask,
@@ -84,7 +85,8 @@ class Child:
             view = game.view_from_bytes(ask.view)
             legal = np.frombuffer(ask.legal, dtype="<i4").astype(np.int32)
             decision = player.decide(view, legal, Budget(ask.deadline, ask.bank_ms))
-            return frame(Reply(plain(checked(decision))))
+            stats = None if checked(decision).stats is None else written(decision.stats)
+            return frame(Reply(plain(decision), stats=stats))
         except BaseException as error:
             return frame(Reply(None, _in_words(error, type(self._strategy).__module__)))
 
@@ -114,18 +116,25 @@ def _instance(making: StrategySpec) -> Strategy:
 
 
 def plain(decision: Decision) -> dict[str, Any]:
-    """A decision as plain data. Arrays become lists of floats."""
+    """A decision as plain data, without its statistics. Arrays become lists of floats, None if they are none."""
     return {
         "action": int(decision.action),
-        "policy": None if decision.policy is None else np.asarray(decision.policy, dtype=float).tolist(),
-        "values": None if decision.values is None else np.asarray(decision.values, dtype=float).tolist(),
-        "value": None if decision.value is None else float(decision.value),
+        "policy": _floats(decision.policy),
+        "values": _floats(decision.values),
+        "value": None if isinstance(value := _floats(decision.value), list) else value,
         "phase": decision.phase,
-        "stats": decision.stats,
         "model_sha256": decision.model_sha256,
         "encoder_version": decision.encoder_version,
         "wait_ms": None if decision.wait_ms is None else float(decision.wait_ms),
     }
+
+
+def _floats(values: Any) -> Any:
+    """A float, or lists of them; None if the plugin's value has no numbers."""
+    try:
+        return None if values is None else np.asarray(values, dtype=float).tolist()
+    except Exception:  # a plugin's objects may raise anything
+        return None
 
 
 def main() -> None:

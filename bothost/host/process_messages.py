@@ -57,6 +57,8 @@ class Reply(msgspec.Struct, frozen=True, tag=True):
 
     decision: dict[str, Any] | None
     error: str | None = None
+    stats: bytes | None = None
+    """JSON."""
 
 
 encode = msgspec.msgpack.Encoder(enc_hook=repr).encode

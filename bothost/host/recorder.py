@@ -10,6 +10,7 @@ import numpy as np
 import uuid_utils
 
 from bothost.host.batches import Batches
+from bothost.host.decision_stats import written
 from bothost.rules.game import View
 from bothost.store import DecisionLog
 from bothost.store.records import (
@@ -22,7 +23,7 @@ from bothost.store.records import (
     Role,
     SnapshotRecord,
 )
-from bothost.strategy import MAX_STATS_BYTES, Decision
+from bothost.strategy import Decision
 from bothost.tables.actor import Loaded
 from bothost.tables.hand import Answer, Hand, HandClosed, Job, Outcome, SnapshotTaken
 
@@ -209,7 +210,7 @@ class Recorder:
             by.version if by is not None else "1",
             decision.model_sha256 or (by.sha256 if by is not None else None),
             decision.encoder_version,
-            None if decision.stats is None else _stats(decision.stats),
+            None if decision.stats is None else written(decision.stats).decode(),
             fallback,
             (window.answer - window.arrival) * 1000.0,
             elapsed_s * 1000.0,
@@ -222,17 +223,6 @@ class Recorder:
 
 def _text(value: Any) -> str:
     return _json(value).decode()
-
-
-def _stats(stats: Any) -> str:
-    """A plugin's statistics as JSON, or why they are none."""
-    try:
-        written = _text(stats)
-    except Exception as error:  # a plugin's objects may raise anything
-        return _text({"error": f"not written, because they are no JSON: {type(error).__name__}"})
-    if len(written) > MAX_STATS_BYTES:
-        return _text({"error": f"not written, because they have {len(written)} bytes, more than {MAX_STATS_BYTES}"})
-    return written
 
 
 def _floats(values: Any, length: int) -> bytes | None:

@@ -306,9 +306,25 @@ def test_a_process_keeps_the_tempo_of_its_decisions_and_survives_statistics_that
     table, view = position()
     player, deadline = strategy.player(table), time.monotonic() + 60.0
     assert player.decide(view, view.legal(), Budget(deadline)).wait_ms == 150.0
-    with pytest.raises(ProcessFailed, match="RecursionError"):
-        player.decide(view, view.legal(), Budget(deadline, 1.0))
+    endless = player.decide(view, view.legal(), Budget(deadline, 1.0))
+    assert endless.action == view.legal()[-1] and "RecursionError" in endless.stats["error"]
     assert player.decide(view, view.legal(), Budget(deadline)).wait_ms == 150.0 and strategy.starts == 1
+    strategy.close()
+
+
+def test_what_nobody_can_log_costs_no_move_in_a_process_either(tmp_path):
+    stats = "(['x' * 2**27], {1: 2**64}, ['no mapping'])[int(budget.bank_ms)]"
+    wrong = f"stats={stats}, value=10**400, policy='likely', values=[object()]"
+    source = LOOSE.replace("loose-last", "loose-wordy").replace('stats={"why": "the last"}', wrong)
+    (tmp_path / "loose_wordy_plugin.py").write_text(source)
+    strategy = ProcessStrategy(Plugins.load(tmp_path).resolve("loose-wordy", {}), ProcessLimits(plugins_dir=tmp_path))
+    table, view = position()
+    player, deadline = strategy.player(table), time.monotonic() + 60.0
+    for bank_ms, logged in enumerate(("more than 1048576", "{'1': 18446744073709551616}", "['no mapping']")):
+        decision = player.decide(view, view.legal(), Budget(deadline, bank_ms))
+        assert decision.action == view.legal()[-1] and logged in str(decision.stats)
+        assert (decision.policy, decision.values, decision.value) == (None, None, None)
+    assert strategy.starts == 1
     strategy.close()
 
 
