@@ -294,8 +294,8 @@ def is_deterministic(run: Run, hands: int) -> str:
             message = f"the same hand ({run.seed + hand}) went another way at decision {at + 1}"
             advice = "draw from a generator seeded by table.seed, not from clocks or global generators; "
             raise Broken(message, advice + "or declare deterministic = False")
-    first.close()
-    second.close()
+    run.call("Strategy.close", first.close)
+    run.call("Strategy.close", second.close)
     return f"{hands} hands twice"
 
 
@@ -314,8 +314,8 @@ def keeps_tables_apart(run: Run, hands: int) -> str:
                 del live[hand]
             else:
                 actual[hand].append((step[1], step[2].action))
-    alone.close()
-    together.close()
+    run.call("Strategy.close", alone.close)
+    run.call("Strategy.close", together.close)
     if expected != actual:
         message = "a hand goes another way when other tables are played at the same time"
         raise Broken(message, "keep what belongs to a table in its player, not in the strategy")

@@ -153,6 +153,38 @@ def test_a_player_may_prepare_for_longer_than_a_decision_takes(monkeypatch: pyte
     assert not [finding for finding in report.findings if "prepare" in finding.detail]
 
 
+class ClosesBadly(NoPlayer):
+    """Fails to close from the ``after``-th instance on."""
+
+    name = "closes-badly"
+    after: ClassVar[int]
+    made_so_far: ClassVar[int]
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        ClosesBadly.made_so_far += 1
+        self.number = ClosesBadly.made_so_far
+
+    def player(self, table: Table) -> Player:
+        return _AnswersPlayer()
+
+    def close(self) -> None:
+        if self.number >= self.after:
+            raise RuntimeError("it cannot close")
+
+
+@pytest.mark.parametrize("after", range(1, 7))
+def test_a_strategy_that_fails_to_close_is_named_by_whichever_check_closes_it(
+    after: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ClosesBadly, "after", after, raising=False)
+    monkeypatch.setattr(ClosesBadly, "made_so_far", 0, raising=False)
+    monkeypatch.setattr(Answers, "fields", {})
+    with pytest.raises(AssertionError, match="close raised RuntimeError: it cannot close"):
+        check_strategy(ClosesBadly, games=[CLAIMS], hands=2).require()
+    assert ClosesBadly.made_so_far >= after
+
+
 class Answers(Strategy):
     """Answers with ``fields`` beside a legal action."""
 
