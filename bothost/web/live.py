@@ -17,7 +17,7 @@ import msgspec
 import sqlalchemy as sa
 import structlog
 
-from bothost.errors import StoreError, UsageError
+from bothost.errors import BothostError, StoreError, UsageError
 from bothost.host.control import ask
 from bothost.rules.game import Game, Json, View
 from bothost.store.models import chat, decisions, events, snapshots
@@ -86,7 +86,7 @@ class Live:
         """Whether the log was read since the first of the present watchers came."""
 
     async def run(self) -> None:
-        """Read the log as long as a browser watches."""
+        """Read the log as long as a browser watches. An error is logged once, with its place if it may be a bug."""
         problem = ""
         while True:
             try:
@@ -96,7 +96,8 @@ class Live:
             except Exception as error:  # a database that is away may come back; a full disk may have room again
                 if str(error) != problem:
                     problem = str(error)
-                    log.warning("live tables cannot be read", error=problem)
+                    unexpected = not isinstance(error, BothostError | sa.exc.SQLAlchemyError | OSError)
+                    log.warning("live tables cannot be read", error=problem, exc_info=unexpected)
             await asyncio.sleep(PERIOD_S)
 
     async def _read_and_tell(self) -> None:

@@ -7,6 +7,7 @@ import time
 
 import httpx
 import pytest
+from structlog.testing import capture_logs
 
 from bothost import rules
 from bothost.config import Secret, WebSettings
@@ -258,8 +259,15 @@ def test_a_table_that_its_game_does_not_understand_hides_no_other(site, logged, 
     assert sorted(hand.view is not None for hand in live.hands.values()) == [False, True]
 
 
-@pytest.mark.parametrize("error", [StoreUnavailable("the database is away"), OSError("no usable temporary folder")])
-async def test_live_tables_come_back_with_what_they_are_read_from(site, logged, played, monkeypatch, error):
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (StoreUnavailable("the database is away"), True),
+        (OSError("no usable temporary folder"), True),
+        (KeyError("a bug"), False),
+    ],
+)
+async def test_live_tables_come_back_with_what_they_are_read_from(site, logged, played, monkeypatch, error, expected):
     monkeypatch.setattr("bothost.web.live.PERIOD_S", 0.01)
     live, begin, failed = Live(site), site.store.begin, asyncio.Event()
 
@@ -273,7 +281,11 @@ async def test_live_tables_come_back_with_what_they_are_read_from(site, logged, 
         await anext(versions)
         monkeypatch.setattr(site.store, "begin", away)
         async with asyncio.timeout(20):
-            await failed.wait()
+            with capture_logs() as logs:
+                for _ in range(2):
+                    await failed.wait()
+                    failed.clear()
+            assert [(line["error"], line["exc_info"]) for line in logs] == [(str(error), not expected)]
             monkeypatch.setattr(site.store, "begin", begin)
             logged(played("othello", lambda n, legal: legal[0], started_us=now_us())[:-1])
             await anext(versions)
