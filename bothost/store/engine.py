@@ -154,13 +154,18 @@ def bind_without_adapters() -> None:
 def make_engine(settings: StoreSettings, *, create: bool = False, answer_s: float | None = None) -> sa.Engine:
     """Make an engine for small reads and writes and for migrations.
 
-    A missing SQLite file is an error unless ``create``: an empty database would look like lost data. ``answer_s``: how
-    long to wait for a server's answer in seconds; None: no limit. Raises ConfigError and StoreUnavailable.
+    A missing SQLite file is an error unless ``create``: an empty database would look like lost data. Where its
+    write-ahead log is still there, it is one always. ``answer_s``: how long to wait for a server's answer in seconds;
+    None: no limit. Raises ConfigError and StoreUnavailable.
     """
     url = full_url(settings)
     if url.get_backend_name() != "sqlite":
         return _server_engine(url, answer_s)
     path = Path(url.database or "")
+    newest = Path(f"{path}-wal")
+    if newest.exists() and not path.exists():
+        advice = f"move it back; to begin anew, move {newest}, which has its newest rows, to where it is"
+        raise StoreUnavailable(f"no database at {path}", advice=advice)
     if create:
         path.parent.mkdir(parents=True, exist_ok=True)
     elif not path.exists():

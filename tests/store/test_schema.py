@@ -77,6 +77,23 @@ def test_missing_database_is_refused_and_not_made(tmp_path: Path):
     assert not path.exists()
 
 
+def test_no_database_is_made_beside_the_newest_rows_of_one_that_was_moved_away(tmp_path: Path):
+    path, moved = tmp_path / "log.db", tmp_path / "moved.db"
+    settings = StoreSettings(url=f"sqlite:///{path}")
+    schema.upgrade(settings)
+    with closing(sqlite3.connect(path)) as host:
+        host.execute("CREATE TABLE newest (id INTEGER)")
+        path.rename(moved)
+        for use in (schema.upgrade, schema.check_database):
+            with pytest.raises(StoreUnavailable, match="no database at") as caught:
+                use(settings)
+            assert "move it back" in caught.value.advice
+    path.with_name("log.db-wal").rename(f"{moved}-wal")
+    assert schema.upgrade(settings) == (None, schema.REVISIONS[-1])
+    with closing(sqlite3.connect(moved)) as again:
+        assert again.execute("SELECT count(*) FROM newest").fetchone() == (0,)
+
+
 @pytest.mark.parametrize(("revision", "word"), [(None, "no schema"), ("0000", "newer"), ("9999", "newer")])
 def test_foreign_schemas_are_refused_with_the_command_that_mends_them(tmp_path: Path, revision, word):
     path = tmp_path / "odd.db"
