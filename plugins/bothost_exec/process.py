@@ -109,6 +109,8 @@ class Process:
         self._overdue: float | None = None
         """Since when an answer is overdue and it has written nothing."""
         self._stray = 0
+        self._reason = ""
+        """Why it was ended."""
         self._stopping = False
         self._read_of_stderr = background.run(self._read_stderr())
         background.run(self._read())
@@ -145,6 +147,8 @@ class Process:
 
     async def ask(self, question: protocol.Decide) -> protocol.Action:
         """Send a request and wait for the answer. Raises PluginError or ProtocolError."""
+        if self.over:
+            raise self._failed()
         answer: asyncio.Future[protocol.Action] = asyncio.get_running_loop().create_future()
         self._asked[question.id] = answer
         self.send(question)
@@ -164,7 +168,7 @@ class Process:
         """Kill it and its descendants. Every open request fails with ``reason``."""
         if self.over:
             return
-        self.over = True
+        self.over, self._reason = True, reason
         children.end(self._child.pid)
         if self._child.stdin is not None:
             self._child.stdin.close()
@@ -175,9 +179,12 @@ class Process:
         if not quiet and not waiting:  # else the host logs the reason with the decision that failed
             _log.warning("program %s was ended: %s", self.name, reason)
         for answer in waiting:
-            advice = by_hand(self.options) if answer is self.hello else ""
-            answer.set_exception(PluginError("exec", f"{self.name}: {reason or 'it was closed'}", advice=advice))
+            answer.set_exception(self._failed(by_hand(self.options) if answer is self.hello else ""))
             answer.exception()  # mark it as retrieved, because no one may await it
+
+    def _failed(self, advice: str = "") -> PluginError:
+        """The error of a request to a process that was ended."""
+        return PluginError("exec", f"{self.name}: {self._reason or 'it was closed'}", advice=advice)
 
     async def stop(self) -> None:
         """Close its stdin, wait for its exit, then kill it and its descendants."""

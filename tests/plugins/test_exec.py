@@ -350,6 +350,19 @@ async def test_a_request_fails_when_its_process_is_ended_though_the_answer_is_in
     await background.finish()
 
 
+async def test_a_process_that_has_ended_fails_a_request_at_once(tmp_path: Path) -> None:
+    """Its program may end between two requests, while another one starts."""
+    bot = tmp_path / "bot.py"
+    bot.write_text("raise SystemExit('ouch')")
+    background = Background()
+    process = await Process.start(Options(command=(sys.executable, "-S", str(bot))), "bot", StderrLog(), background)
+    for _ in range(2):
+        with pytest.raises(PluginError, match="exit code 1; last on stderr: ouch"):
+            async with asyncio.timeout(60):
+                await process.ask(exec_protocol.Decide(id=1, table="t", seq=0, phase="play", legal=("x",), view={}))
+    await background.finish()
+
+
 def test_a_pool_shares_its_processes_and_they_think_together(start: Callable[..., Exec]) -> None:
     strategy = start("time.sleep(0.2)", pool=2)
     requests = [request(strategy) for _ in range(4)]
