@@ -43,6 +43,7 @@ class Play:
             Route("/api/play", self.offers),
             Route("/api/play", self.begin, methods=["POST"]),
             Route("/api/play/{id}", self.follow),
+            Route("/api/play/{id}/turn", self.turn),
             Route("/api/play/{id}/act", self.act, methods=["POST"]),
             Route("/api/play/{id}/hint", self.hint, methods=["POST"]),
             Route("/api/play/{id}/leave", self.leave, methods=["POST"]),
@@ -75,6 +76,11 @@ class Play:
     async def follow(self, request: Request) -> Response:
         match = self._match(request)
         return stream(match.watch(), match.screens.one())
+
+    async def turn(self, request: Request) -> Response:
+        """Whether the player is asked for a move, for pages that hold no stream. It does not count as looking."""
+        match = self._match(request)
+        return JSONResponse({"asked": match.ended_at is None and match.seat.ask is not None})
 
     async def act(self, request: Request) -> Response:
         move = await body(request, Move)

@@ -291,6 +291,19 @@ def test_the_title_names_the_game_and_its_players(page, served, hands):
     assert page.locator("[role=status]").first.inner_text() == "Hands"  # for who hears the page
 
 
+def test_the_navigation_marks_the_section_of_each_page(visitor, served, hands):
+    current = visitor.locator("nav a[aria-current]")
+    for path, section, kind in (
+        ("/hands", "/hands", "page"),
+        (f"/hand/{hands[0]}", "/hands", "true"),
+        ("/table/gone", "/", "true"),
+        ("/play/gone", "/play", "true"),
+        ("/clone", "/play", "true"),
+    ):
+        opened(visitor, f"{served}{path}")
+        assert [current.get_attribute("href"), current.get_attribute("aria-current")] == [section, kind], path
+
+
 def test_hands_are_found_by_game_day_and_fallback(page, served, hands):
     opened(page, f"{served}/hands")
     page.wait_for_function("() => document.querySelectorAll('tbody tr').length === 4")

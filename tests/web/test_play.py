@@ -65,9 +65,11 @@ def test_bothosts_own_games_are_offered_before_those_of_plugins(client):
 def test_a_game_belongs_to_the_session_that_began_it(client, site):
     number = begin(client).json()["id"]
     assert client.get("/api/play").json()["running"] == {number: "othello"}
+    assert client.get(f"/api/play/{number}/turn").status_code == 200
     client.cookies.clear()
     client.get("/api/session")
     assert client.get(f"/api/play/{number}").status_code == 404
+    assert client.get(f"/api/play/{number}/turn").status_code == 404
     move = {"ask": "1", "action": "d3"}
     assert client.post(f"/api/play/{number}/act", json=move, headers=OURS).status_code == 404
     assert "eve belongs to another browser" in begin(client).json()["error"]

@@ -78,6 +78,34 @@ def test_what_is_wrong_is_in_view_on_a_phone(page, served):
         assert page.evaluate("scrollY") > 0 <= box["y"] and box["y"] + box["height"] <= 500
 
 
+HIDDEN = """hidden => {
+    Object.defineProperty(document, "hidden", { configurable: true, get: () => hidden });
+    document.dispatchEvent(new Event("visibilitychange"));
+}"""
+
+
+def test_the_title_says_whose_turn_it_is_in_a_hidden_tab_too(page, served):
+    """A hidden tab has left its connection to others."""
+    shown, title = asked(rules.game("othello").new_state(1), "othello"), "Othello: eve, bob, ann, cyd · bothost"
+    page.clock.install()
+    page.route("**/api/play/1/turn", lambda route: route.fulfill(json={"asked": True}))
+    streamed(page, shown | {"ask": None, "legal": []})
+    page.goto(f"{served}/play/1")
+    page.wait_for_function("title => document.title === title", arg=title)
+    page.clock.fast_forward(6_000)
+    page.evaluate(HIDDEN, True)
+    page.clock.fast_forward(6_000)
+    page.wait_for_function("title => document.title === title", arg=f"Your turn. {title}")
+    streamed(page, shown)
+    page.evaluate(HIDDEN, False)
+    page.wait_for_selector(".turn-note:has-text('Your turn.')")
+    assert page.title().startswith("Your turn. ")
+    streamed(page, shown | {"state": "over", "ended": True})
+    page.evaluate(HIDDEN, True)
+    page.evaluate(HIDDEN, False)
+    page.wait_for_function("title => document.title === title", arg=title)
+
+
 def test_a_long_clock_counts_minutes(page, served):
     streamed(page, asked(rules.game("othello").new_state(1), "othello") | {"left_ms": 300_000})
     page.goto(f"{served}/play/1")

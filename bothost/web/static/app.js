@@ -13,11 +13,11 @@ const PAGES = [
   { path: "/training", module: "./pages/training.js", title: "Training" },
   { path: "/health", module: "./pages/health.js", title: "Health" },
 ];
-const HIDDEN = [
-  { path: "/clone", module: "./pages/clone.js", title: "Clone me" },
-  { path: "/hand/*", module: "./pages/hand.js", title: "Hand" },
-  { path: "/play/*", module: "./pages/play.js", title: "Play a game" },
-  { path: "/table/*", module: "./pages/table.js", title: "Table" },
+const HIDDEN = [ // `section`: the page of the navigation to which it belongs
+  { path: "/clone", section: "/play", module: "./pages/clone.js", title: "Clone me" },
+  { path: "/hand/*", section: "/hands", module: "./pages/hand.js", title: "Hand" },
+  { path: "/play/*", section: "/play", module: "./pages/play.js", title: "Play a game" },
+  { path: "/table/*", section: "/", module: "./pages/table.js", title: "Table" },
 ];
 
 function pageOf(path) {
@@ -95,7 +95,7 @@ function App() {
   const here = useLocation();
   const [session, setSession] = useState(null);
   const [language, setLanguageShown] = useState(currentLanguage());
-  const [about, setAbout] = useState({}); // the title that a page gives an address: a game, its players
+  const [about, setAbout] = useState({}); // what a page gives an address: a title, such as a game and its players, and a note before it
   const load = () => get("/api/session").then(setSession, (error) => setSession((old) => old ?? { problem: explained(error) }));
   useEffect(() => {
     load();
@@ -107,7 +107,8 @@ function App() {
   const page = pageOf(path);
   const login = session && session.viewer !== "operator" && path === "/login";
   const title = about.path === path ? about.title : t(login ? "Log in" : page?.title ?? "Not found");
-  useEffect(() => { document.title = `${title} · bothost`; }, [title, language]);
+  const note = about.path === path && about.note ? `${about.note}${t(" ")}` : "";
+  useEffect(() => { document.title = `${note}${title} · bothost`; }, [note, title, language]);
   if (!session) return html`<main><p class="dim">…</p></main>`;
   if (session.problem) return html`<main id="main"><${Problem} text=${session.problem}>${t(" ")}<a href="" target="_self">${t("Try again.")}</a><//></main>`;
   if (!session.viewer) return html`<main id="main"><${Login} onDone=${load} /></main>`;
@@ -115,13 +116,13 @@ function App() {
   return html`<a class="skip" href="#main">${t("Skip to the page")}</a>
     <header class="top"><a class="brand" href="/">bothost</a>
       <nav aria-label=${t("Pages")}>${PAGES.filter((item) => session.pages.includes(item.path)).map((item) => html`<a key=${item.path} href=${item.path}
-        aria-current=${path === item.path ? "page" : undefined}>${t(item.title)}</a>`)}
+        aria-current=${path === item.path ? "page" : page?.section === item.path ? "true" : undefined}>${t(item.title)}</a>`)}
         ${session.viewer !== "operator" && html`<a href="/login" aria-current=${login ? "page" : undefined}>${t("Log in")}</a>`}</nav>
       <${Settings} onLanguage=${setLanguageShown} /></header>
     <p class="visually-hidden" role="status">${title}</p>
     <main id="main" tabindex="-1">${hidden || login ? html`<${Login} onDone=${load} />` : html`
       <${Page} page=${page} here=${here} session=${session} key=${page?.path}
-      onTitle=${(text) => setAbout((old) => (old.path === path && old.title === text ? old : { path, title: text }))} />`}</main>`;
+      onTitle=${(text, note = "") => setAbout((old) => (old.path === path && old.title === text && old.note === note ? old : { path, title: text, note }))} />`}</main>`;
 }
 
 if (kept("theme")) document.documentElement.dataset.theme = kept("theme");

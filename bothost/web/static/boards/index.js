@@ -40,13 +40,13 @@ export function boardOf(game) {
   return loaded.get(game);
 }
 
-/** The board of a table, once it is loaded, and the names of its players. The page's title names game and players. */
-export function useTable(table, onTitle, t) {
+/** The board of a table, once it is loaded, and the names of its players. The page's title has a note, game and players. */
+export function useTable(table, onTitle, t, note = "") {
   const [board, setBoard] = useState(null);
   const game = table?.game;
   useEffect(() => { if (game) boardOf(game).then((module) => setBoard(() => module)); }, [game]);
   const names = playerNames(table?.names ?? [], table?.lobby, t);
   const title = game && [gameName(game, t), names.join(t(", "))].filter(Boolean).join(t(": "));
-  useEffect(() => { if (title) onTitle(title); }, [title]);
+  useEffect(() => { if (title) onTitle(title, note); }, [title, note]);
   return { board, names };
 }

@@ -12,6 +12,8 @@ import { HowToPlay, Preset, Rule, rulesOf } from "../rules.js";
 import { Scores } from "../scores.js";
 import { keep, kept } from "../storage.js";
 
+/** How often a hidden page asks whether it is our turn. Browsers let pages that are hidden for long ask once a minute. */
+const LOOK_MS = 5000;
 const CLOCKS = [[0, "No clock"], [20_000, "20 s a move"], [60_000, "1 minute a move"], [300_000, "5 minutes a move"]];
 
 /** What was chosen for the last game: {game, preset, opponents, grant_ms}. */
@@ -117,11 +119,23 @@ function Over({ shown, names, t }) {
       <a class="act" href="/play">${t("Play again")}</a> ${shown.clonable && html`<a class="act" href="/clone">${t("Clone me")}</a>`}</div></section>`;
 }
 
+/** Whether it is our turn, asked for while the page is hidden and leaves its connection to others; null: ask the stream. */
+function useLook(id) {
+  const [asked, setAsked] = useState(null);
+  useEffect(() => {
+    const look = () => { if (document.hidden) get(`/api/play/${id}/turn`).then((turn) => { if (document.hidden) setAsked(turn.asked); }, () => {}); };
+    const timer = setInterval(look, LOOK_MS);
+    return () => clearInterval(timer);
+  }, [id]);
+  return [asked, setAsked];
+}
+
 function Game({ id, onTitle, t }) {
   const [shown, setShown] = useState(null);
   const [problem, setProblem] = useState("");
   const [sent, setSent] = useState("");
   const [gone, setGone] = useState("");
+  const [looked, setLooked] = useLook(id);
   const place = useRef(null);
   useEffect(() => setProblem(""), [shown?.ask]);
   useEffect(() => { // the control that was pressed may have gone: let the next Tab reach the board
@@ -130,6 +144,7 @@ function Game({ id, onTitle, t }) {
   useEffect(() => {
     const stop = stream(`/api/play/${id}`, (message) => {
       setShown(message);
+      setLooked(null);
       if (message.ended) stop();
     }, (connected, refused) => {
       setProblem(connected ? "" : t("The connection is lost. Trying again."));
@@ -137,7 +152,9 @@ function Game({ id, onTitle, t }) {
     });
     return stop;
   }, [id]);
-  const { board, names } = useTable(shown && { ...shown, lobby: "browser" }, onTitle, t);
+  const over = shown?.scores || shown?.state === "over"; // a game may end with a question open
+  const asked = !over && shown?.ask && sent !== shown.ask;
+  const { board, names } = useTable(shown && { ...shown, lobby: "browser" }, onTitle, t, looked ?? asked ? t("Your turn.") : "");
   if (gone) return html`<${Gone} title=${t("Play a game")} text=${gone} href="/play" link=${t("Play another game.")} />`;
   if (!shown || !board) return html`<p class="dim">${problem || "…"}</p>`;
   const act = (action) => {
@@ -149,8 +166,7 @@ function Game({ id, onTitle, t }) {
     if (confirm(t("Leave the table? The lobby plays the rest of your hand."))) post(`/api/play/${id}/leave`).catch((error) => setProblem(explained(error)));
   };
   const Board = board.Board;
-  const over = shown.scores || shown.state === "over";
-  const legal = over ? undefined : shown.ask && sent !== shown.ask ? shown.legal : []; // a game may end with a question open
+  const legal = over ? undefined : asked ? shown.legal : [];
   const news = over || !shown.view ? [] : board.recent(shown.view).filter(([seat]) => seat !== shown.seat);
   const turn = over ? t(outcome(shown)) : legal.length ? t("Your turn.") : shown.state === "playing" ? t("The others are thinking.") : "";
   return html`<h1>${gameName(shown.game, t)}</h1>
