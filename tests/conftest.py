@@ -31,11 +31,17 @@ settings.register_profile("bothost", deadline=None, suppress_health_check=[Healt
 settings.load_profile("bothost")
 
 
-def pytest_collection_finish() -> None:
-    """What was imported stays: the garbage collector need not look through it again and again."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(20_000, 20, 20)
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """What is imported and collected stays: the garbage collector need not look through it again and again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(20_000, 20, 20)
+        gc.enable()
 
 
 @pytest.fixture(autouse=True)

@@ -12,8 +12,6 @@ from typing import ClassVar
 
 import duckdb
 import numpy as np
-import pandas as pd
-import polars as pl
 import pyarrow.parquet as pq
 import pytest
 
@@ -36,6 +34,13 @@ from bothost.testing.sample_rows import played_hand, write_rows
 SCORED = HandQuery(scored=True)
 
 
+def exported(out: Path):
+    """The exported rows. Pandas is imported by the processes alone that need it: each process collects all tests."""
+    import pandas as pd
+
+    return pd.read_parquet(out / "data")
+
+
 def run(store, out: Path, exporter=None, query=SCORED, **options) -> dict:
     chosen = ExportOptions(**{"hands_per_file": 7, **options})
     return export(store, query, out, exporter or ParquetExporter(), chosen)
@@ -52,7 +57,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 def test_every_decision_of_closed_hands_is_there_once_with_its_values(store, played, tmp_path):
     info = run(store, tmp_path / "out")
     expected = decisions(played[2:])
-    found = pd.read_parquet(tmp_path / "out" / "data")
+    found = exported(tmp_path / "out")
     assert info["rows"] == len(found) == len(expected)
     assert list(found["id"]) == [d.id.hex() for d in expected]
     for row, logged in zip(found.itertuples(), expected, strict=True):
@@ -76,7 +81,7 @@ def test_every_decision_of_closed_hands_is_there_once_with_its_values(store, pla
 
 def test_outcome_and_player_are_those_of_the_seat(store, played, tmp_path):
     run(store, tmp_path / "out")
-    found = pd.read_parquet(tmp_path / "out" / "data").groupby("game_id")
+    found = exported(tmp_path / "out").groupby("game_id")
     for rows in played[2:]:
         game, scores = rows[0], json.loads(next(r.scores for r in rows if hasattr(r, "scores")))
         mine = found.get_group(game.game_id.hex())
@@ -89,6 +94,8 @@ def test_outcome_and_player_are_those_of_the_seat(store, played, tmp_path):
 
 def test_who_was_away_is_told_where_it_was_recorded(store, played, tmp_path):
     run(store, tmp_path / "out")
+    import polars as pl
+
     found = pl.read_parquet(f"{tmp_path}/out/data/*.parquet").group_by("game_id").agg(pl.col("away").unique())
     away = dict(found.iter_rows())
     assert [away[rows[0].game_id.hex()] for rows in played[2:6]] == [[None], [[]], [[0, 2]], [None]]
@@ -98,6 +105,8 @@ def test_who_was_away_is_told_where_it_was_recorded(store, played, tmp_path):
 
 
 def test_polars_duckdb_and_pandas_read_the_same(store, tmp_path):
+    import polars as pl
+
     info = run(store, tmp_path / "out")
     pattern = f"{tmp_path}/out/data/*.parquet"
     frame = pl.read_parquet(pattern)
@@ -107,7 +116,7 @@ def test_polars_duckdb_and_pandas_read_the_same(store, tmp_path):
     by_split = frame.group_by("split").agg(pl.len().alias("n"), pl.col("legal").list.len().sum()).sort("split")
     assert counted.fetchall() == by_split.rows()
     assert dict((row[0], row[1]) for row in counted.fetchall()) == info["splits"]
-    matrix = np.stack(pd.read_parquet(tmp_path / "out" / "data")["view"].map(len).to_numpy())
+    matrix = np.stack(exported(tmp_path / "out")["view"].map(len).to_numpy())
     assert matrix.min() > 0
 
 
@@ -131,7 +140,7 @@ def test_the_manifest_is_in_the_folder_and_in_every_footer(store, tmp_path):
 
 def test_a_hand_is_in_one_split_and_shares_are_kept(store, tmp_path):
     run(store, tmp_path / "out")
-    found = pd.read_parquet(tmp_path / "out" / "data")
+    found = exported(tmp_path / "out")
     assert found.groupby("game_id")["split"].nunique().eq(1).all()
     options = ExportOptions(split=(0.7, 0.2, 0.1))
     drawn = [options.split_of("home", f"table-{i}", "1") for i in range(4000)]
@@ -290,7 +299,7 @@ def test_pseudonyms_hide_every_name_and_keep_who_is_who(store, played, tmp_path)
     names = {p["player"] for rows in played for p in json.loads(rows[0].players)}
     query = HandQuery(scored=True, players=("ada", "bob"), opponents=tuple(sorted(names)))
     run(store, tmp_path / "hidden", pseudonym_key="k", query=query)
-    shown, hidden = (pd.read_parquet(tmp_path / name / "data") for name in ("open", "hidden"))
+    shown, hidden = (exported(tmp_path / name) for name in ("open", "hidden"))
     pairs = defaultdict(set)
     for real, masked in zip(shown.itertuples(), hidden.itertuples(), strict=True):
         pairs[real.player].add(masked.player)
@@ -319,7 +328,7 @@ def test_jsonl_has_one_object_per_decision(store, played, tmp_path):
 
 def test_rllib_columns_are_transitions_of_what_was_played(store, played, tmp_path):
     run(store, tmp_path / "out", rllib=True)
-    found = pd.read_parquet(tmp_path / "out" / "data")
+    found = exported(tmp_path / "out")
     assert found.loc[found["rejected"], "eps_id"].isna().all()
     game = rules.game("doudizhu")
     for _, episode in found[~found["rejected"]].groupby("eps_id"):
@@ -344,7 +353,7 @@ def test_what_a_plugin_logged_as_a_probability_may_be_none(settings, tmp_path, l
     write_rows(settings, tmp_path, [rows])
     with Store.open(settings) as store:
         run(store, tmp_path / "out", rllib=True)
-    found = pd.read_parquet(tmp_path / "out" / "data")
+    found = exported(tmp_path / "out")
     assert found["action_prob"].notna().tolist() == [True] + [False] * (len(found) - 1)
     assert found["action_logp"].notna().tolist() == found["action_prob"].notna().tolist()
 
@@ -364,7 +373,7 @@ def test_a_move_that_was_not_played_is_in_no_transition_and_no_trajectory(settin
     write_rows(settings, tmp_path, [rows])
     with Store.open(settings) as store:
         run(store, tmp_path / "out", rllib=True)
-        found = pd.read_parquet(tmp_path / "out" / "data")
+        found = exported(tmp_path / "out")
         for columns in (found["eps_id"].isna(), ~found["played"]):
             assert found.loc[columns, "id"].tolist() == [dropped.id.hex()]
         assert found["t"].dropna().tolist() == list(range(len(made)))
