@@ -18,7 +18,7 @@ from bothost.plugins import Plugins
 from bothost.store import consent
 from bothost.store.registry import Registry
 from bothost.strategy import Budget, Table
-from bothost.web import opponents
+from bothost.web import cloning, opponents
 from bothost.web.cloning import NEEDED, hands_of
 from bothost.web.matches import LOBBY
 from bothost.web.players import COOKIE, Browser, Names
@@ -27,12 +27,16 @@ OURS = {"Origin": "http://localhost"}
 
 
 @functools.cache
+def rule_player():
+    return Plugins.load().resolve("rule-othello").make()
+
+
+@functools.cache
 def hand_of(played, seed, name):
     """All rows of a hand of Othello at which somebody plays white as rule-othello does, against random moves."""
     game = rules.game("othello")
     rng, state = random.Random(seed), game.new_state(seed)
-    strategy = Plugins.load().resolve("rule-othello").make()
-    player = strategy.player(Table(lobby=LOBBY, table="t", game=game, seat=1, seed=seed))
+    player = rule_player().player(Table(lobby=LOBBY, table="t", game=game, seat=1, seed=seed))
 
     def choose(number, legal):
         action = rng.choice(legal)
@@ -202,12 +206,13 @@ def test_a_training_is_followed_after_a_reload(page, served, hands, eve, held_jo
 
 
 def test_a_clone_is_trained_measured_and_seated_in_the_browser(page, served, site, hands, monkeypatch):
-    hands(NEEDED + 10, "小明")
+    monkeypatch.setattr(cloning, "NEEDED", 8)  # learning from more hands takes longer and shows nothing else
+    hands(8, "小明")
     ming = Names(site.store).claim(Browser(), "小明", trusted=True)
     site.plugins.aliases = alias_resolver(site.settings)
     page.context.add_cookies([{"name": COOKIE, "value": cookie(ming), "url": served}])
     page.goto(f"{served}/clone")
-    page.wait_for_selector("text=hands played: 30")
+    page.wait_for_selector("text=hands played: 8")
     train = page.get_by_role("button", name="train a clone")
     assert train.is_disabled()
     page.get_by_label("A strategy may be trained").check()
@@ -218,7 +223,7 @@ def test_a_clone_is_trained_measured_and_seated_in_the_browser(page, served, sit
     training = made.lineage["training"]
     assert made.version.startswith("clone-1-") and training["players"] == ["小明"]
     curve = training["curve"]
-    assert [point["hands"] for point in curve[:-1]] == [0, 5, 10, 20]
+    assert [point["hands"] for point in curve[:-1]] == [0, 5]
     assert curve[-1]["held_out_top1"] > 0.3
     page.wait_for_selector(".curve canvas")
     assert not list((site.settings.host.data_dir / "jobs").iterdir())
