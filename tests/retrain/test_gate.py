@@ -48,7 +48,7 @@ def test_a_match_goes_on_in_its_journal_until_it_has_a_result(tmp_path):
             "random", "random", build, settings, game="othello", journal=journal, on_deal=lambda *at: played.append(at)
         )
         assert journal.exists() and len(played) == deals
-    play("rule-othello", "first-legal", build, GateSettings(deals=200), game="othello", journal=tmp_path / "other")
+    play("rule-pairing", "first-legal", build, GateSettings(deals=200), game="pairing", journal=tmp_path / "other")
     assert list(tmp_path.iterdir()) == [journal]
 
 
