@@ -152,7 +152,7 @@ def test_decisions_of_one_hand_count_as_one_for_the_error():
 @pytest.mark.parametrize(("number", "afterstates"), [(0, True), (1, False)])
 def test_a_network_learns_the_same_from_features_of_a_batch_as_from_those_of_all(number, afterstates, monkeypatch):
     own, known = encoding("othello"), sight("othello")
-    some = decisions(StyledGames("othello", random_styles("othello", 4, 7), 12, 1).moves("othello"), own)
+    some = decisions(StyledGames("othello", random_styles("othello", 4, 7), 4, 1).moves("othello"), own)
     wide, network = replace(own, features=known.positions, leaves=known.choices), compare.network
     monkeypatch.setattr(compare, "network", lambda *words, epochs, **named: network(*words, epochs=2, **named))
     at_once = network(wide, "MLP", (256,), afterstates=afterstates, epochs=2)

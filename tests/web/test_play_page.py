@@ -259,6 +259,9 @@ def test_a_whole_hand_by_clicking(page, served, site, game, monkeypatch):
     monkeypatch.setattr(opponents, "MIN_MOVE_MS", 0)
     page.goto(f"{served}/play")
     page.locator("select[name=game]").select_option(game)
+    if game == "othello":  # its moves are all of one kind, and ten show it as thirty do
+        page.get_by_text("individual rules").click()
+        page.get_by_label("random moves at the start").fill("40")
     page.get_by_label("your name").fill("小明")
     for choice in page.locator("select[name^=opponent]").all():
         choice.select_option(PLAYED[game])
