@@ -13,6 +13,8 @@ It plays whole hands at a fake of the lobby, over real sockets, and checks these
 
 - Requests are about known positions, and event numbers increase.
 - A killed process gets the same request again.
+- ``feed`` does not block: it has no socket and no clock.
+- An action that the lobby refuses is reported as ``Rejected``, and asked for again under another id.
 - Hostile frames neither raise nor leak memory.
 - The lobby behaves as the capabilities declare.
 """
@@ -22,7 +24,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import random
-import tracemalloc
+import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
@@ -34,7 +36,7 @@ import msgspec
 from bothost import messages as m
 from bothost.errors import ANY_FAILURE, BothostError, PluginError, UsageError, described
 from bothost.lobbies.base import Account, Capabilities, LobbyAdapter
-from bothost.testing import hostile
+from bothost.testing import adapter_memory, hostile
 from bothost.testing.adapter_driver import fed
 from bothost.testing.check_strategy import Finding, Judged
 from bothost.testing.lobby_player import LobbyPlayer
@@ -50,8 +52,12 @@ HOSTILE_EACH = 40
 CHAT_ATTEMPTS = 5
 """A chat may take a moment to connect."""
 NOT_PLAYED = "not checked, because no hand was played"
-LEAK_FRAMES = 4000
-LEAK_BYTES = 256 * 1024
+BLOCKED = "not checked, because feed blocks"
+FEED_MS = 20.0
+"""An input that takes longer each time blocks. A host feeds all its accounts in one thread."""
+LEAVES_S = 5.0
+"""How long a table may take to end once we leave it. Some never say."""
+ILLEGAL_TRIES = 1000
 
 
 @dataclass(frozen=True)
@@ -103,7 +109,9 @@ async def check_lobby(kit: LobbyKit, *, seed: int = 0) -> LobbyReport:
     run = _Run(kit, seed)
     for check, ask in (
         ("plays a hand", run.plays),
+        ("feed does not block", run.does_not_block),
         ("comes back", run.comes_back),
+        ("refused action", run.reports_refusals),
         ("hostile input", run.survives_hostile_input),
         ("bounded memory", run.keeps_memory_bounded),
         ("needs_secret", run.asks_for_secrets),
@@ -124,6 +132,8 @@ class _Run(msgspec.Struct):
     kit: LobbyKit
     seed: int
     findings: list[Finding] = []
+    begun: list[m.Input] = []
+    """Inputs of the first player's adapter, also if no hand ends."""
     inputs: list[m.Input] = []
     """Inputs of the first player's adapter during a hand."""
     outputs: list[m.Output] = []
@@ -131,6 +141,9 @@ class _Run(msgspec.Struct):
     """Outputs of the adapter after a resume."""
     memo: m.Json = {}
     account: Account | None = None
+    visit: tuple[list[m.Input], str] | None = None
+    """All inputs until a table had ended, and its name."""
+    blocked: bool = False
     fed: int = 0
     breaches: list[str] = []
 
@@ -172,7 +185,7 @@ class _Run(msgspec.Struct):
         """Play a whole hand, from login to score."""
         async with self.table() as (accounts, players):
             first = players[0]
-            self.account = accounts[0]
+            self.account, self.begun = accounts[0], first.driver.inputs
             await first.until(lambda: first.hands, self.kit.timeout_s, "the end of a hand")
             first.driver.do(m.Ping())
             if self.kit.adapter.capabilities.heartbeat == "app":
@@ -180,8 +193,40 @@ class _Run(msgspec.Struct):
                     await first.until(partial(_events_of, first, m.Alive), self.kit.timeout_s, "Alive")
             self.inputs, self.outputs = list(first.driver.inputs), list(first.driver.outputs)
             self.memo = first.driver.memo
+            await self._leave(first)
         if not self.requests:
             return "a whole hand had no ActionRequest"
+        return None
+
+    async def _leave(self, player: LobbyPlayer) -> None:
+        """Leave the table, unless it has ended, and record the whole visit."""
+        table = player.hands[0].table
+
+        def over() -> bool:
+            return any(event.table == table for event in _events_of(player, m.TableEnded))
+
+        if not over():
+            player.driver.do(m.Leave(table))
+        with contextlib.suppress(TimeoutError):
+            await player.until(over, min(LEAVES_S, self.kit.timeout_s), "TableEnded")
+            self.visit = list(player.driver.inputs), table
+
+    async def does_not_block(self) -> str | None:
+        """No recorded input takes long each time it is fed."""
+        if self.account is None:
+            return NOT_PLAYED
+        adapter = self.adapter(self.account)
+        for number, item in enumerate(self.begun):
+            took = _fed_in_ms(adapter, item)
+            for _ in range(2):  # the machine may have been busy
+                if took > FEED_MS:
+                    again = self.adapter(self.account)
+                    for before in self.begun[:number]:
+                        fed(again, before)
+                    took = min(took, _fed_in_ms(again, item))
+            if took > FEED_MS:
+                self.blocked = True
+                return f"feed({type(item).__name__}) takes {took:.0f} ms: leave waiting to SetTimer"
         return None
 
     async def comes_back(self) -> str | None:
@@ -235,8 +280,34 @@ class _Run(msgspec.Struct):
             return None
         return f"after {after}, request {held.request_id} came back as {now.request_id}"
 
+    async def reports_refusals(self) -> str | None:
+        """Where the lobby reports an illegal action, so does the adapter, and the host is asked again."""
+        if self.kit.adapter.capabilities.rejects_illegal != "error":
+            return None
+        if not self.inputs:
+            return NOT_PLAYED
+        async with self.table() as (_, players):
+            first = players[0]
+            first.holding = True
+            await first.until(lambda: first.pending, self.kit.timeout_s, "a request")
+            refused, action = first.answer_illegally(ILLEGAL_TRIES)
+            if not action:
+                return None
+
+            def rejected() -> list[m.Rejected]:
+                return [event for event in _events_of(first, m.Rejected) if event.request_id == refused.request_id]
+
+            await first.until(rejected, self.kit.timeout_s, f"Rejected for {action}, which is not legal,")
+            if rejected()[0].resync:
+                first.driver.do(m.Resync(refused.table))
+            await first.until(lambda: first.pending, self.kit.timeout_s, "another request after Rejected")
+            same = first.pending is not None and first.pending.request_id == refused.request_id
+            return f"the request after Rejected has the id of the refused one, {refused.request_id}" if same else None
+
     async def survives_hostile_input(self) -> str | None:
         """``feed`` does not raise for hostile inputs, at many moments of a hand."""
+        if self.blocked:
+            return BLOCKED
         rng = random.Random(self.seed)
         for _ in range(PREFIXES):
             adapter = self._replayed(rng.randrange(1, max(len(self.inputs), 2)))
@@ -251,28 +322,15 @@ class _Run(msgspec.Struct):
         return None
 
     async def keeps_memory_bounded(self) -> str | None:
-        """Repeated and unknown frames do not use more and more memory."""
-        rng = random.Random(self.seed)
-        adapter = self._replayed(len(self.inputs) // 2)
-        frames = [item for item in self.inputs if isinstance(item, m.Frame | m.HttpResult)]
-        conn = next((item.conn for item in frames if isinstance(item, m.Frame)), 1)
-
-        def feed(count: int) -> None:
-            for number in range(count):
-                adapter.feed(m.Frame(conn, f'{{"type":"unknown-{rng.random()}","payload":{{"id":{number}}}}}'))
-                adapter.feed(rng.choice(frames))
-
-        feed(LEAK_FRAMES // 2)
-        tracemalloc.start()
-        try:
-            feed(LEAK_FRAMES // 8)
-            before = tracemalloc.get_traced_memory()[0]
-            feed(LEAK_FRAMES)
-            grown = tracemalloc.get_traced_memory()[0] - before
-        finally:
-            tracemalloc.stop()
-        self.fed += 2 * LEAK_FRAMES
-        return f"{grown:,} bytes more after {2 * LEAK_FRAMES:,} frames" if grown > LEAK_BYTES else None
+        """Repeated and unknown frames, and tables that have ended, do not use more and more memory."""
+        if self.blocked:
+            return BLOCKED
+        rng, adapter = random.Random(self.seed), self._replayed(len(self.inputs) // 2)
+        if problem := adapter_memory.kept_by_frames(adapter, self.inputs, rng):
+            return problem
+        if self.visit is None:
+            return None
+        return adapter_memory.kept_by_tables(self._replayed(0), *self.visit)
 
     async def asks_for_secrets(self) -> str | None:
         """If the lobby needs a secret, a login without one fails."""
@@ -371,6 +429,12 @@ class _Run(msgspec.Struct):
             ("transport", transport != declared.transport, f"it uses {transport}"),
         )
         return {name: detail if contradicted else "" for name, contradicted, detail in found}
+
+
+def _fed_in_ms(adapter: LobbyAdapter, item: m.Input) -> float:
+    began = time.monotonic()
+    fed(adapter, item)
+    return (time.monotonic() - began) * 1000.0
 
 
 def _events_of(player: LobbyPlayer, kind: type[Kind]) -> list[Kind]:

@@ -97,6 +97,21 @@ class LobbyPlayer:
         action = int(self._rng.choice(legal))
         self.driver.do(m.Act(request.table, request.request_id, (view.notation(action),)))
 
+    def answer_illegally(self, tries: int) -> tuple[m.ActionRequest, str]:
+        """Answer the open request with an action that is not legal. Returns both; the action is empty if none is found.
+
+        ``tries``: most actions to look at.
+        """
+        request, self.pending = self.pending, None
+        assert request is not None
+        view = self._views[request.table]
+        for _ in range(tries):
+            action = self._rng.randrange(view.game.num_actions)
+            if not view.is_legal(action):
+                self.driver.do(m.Act(request.table, request.request_id, (view.notation(action),)))
+                return request, view.notation(action)
+        return request, ""
+
     # --------------------------------------------------------------------------------------------------------- events
 
     def _breach(self, law: str, detail: str) -> None:

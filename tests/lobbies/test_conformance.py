@@ -2,6 +2,7 @@
 
 import dataclasses
 import sys
+import time
 from pathlib import Path
 
 import msgspec
@@ -10,8 +11,8 @@ import pytest
 from bothost import messages as m
 from bothost.errors import UsageError
 from bothost.lobbies import bothost_lobbies
+from bothost.testing import adapter_memory, lobby_player
 from bothost.testing import check_lobby as kit_of_lobbies
-from bothost.testing import lobby_player
 from bothost.testing.check_lobby import UNOBSERVED, check_lobby, find_kit
 from bothost.testing.small_lobby.adapter import Frame, SmallLobby
 from bothost.testing.small_lobby.fake import KIT
@@ -32,7 +33,7 @@ async def test_our_adapters_conform(adapter):
 def few_frames(monkeypatch):
     """What is wrong elsewhere is found without thousands of hostile frames."""
     monkeypatch.setattr(kit_of_lobbies, "PREFIXES", 5)
-    monkeypatch.setattr(kit_of_lobbies, "LEAK_FRAMES", 200)
+    monkeypatch.setattr(adapter_memory, "FRAMES", 50)
 
 
 def broken(**changes):
@@ -115,6 +116,37 @@ def keeps_every_frame(self, item):
     return SmallLobby.feed(self, item)
 
 
+def counts_every_frame(self, item):
+    self.kept = getattr(self, "kept", [])
+    self.kept.append(0)
+    return SmallLobby.feed(self, item)
+
+
+def keeps_every_table(self, item):
+    outputs = SmallLobby.feed(self, item)
+    self.kept = getattr(self, "kept", {})
+    self.kept |= {o.table: [*range(1000, 1100)] for o in outputs if isinstance(o, m.Seated)}
+    return outputs
+
+
+def sleeps_for(kind):
+    def feed(self, item):
+        if isinstance(item, kind):
+            time.sleep(0.05)
+        return SmallLobby.feed(self, item)
+
+    feed.__name__ = f"sleeps for {kind.__name__}"
+    return feed
+
+
+def never_rejects(self, item):
+    return [o for o in SmallLobby.feed(self, item) if not isinstance(o, m.Rejected)]
+
+
+def asks_again_by_the_old_id(self, item):
+    return Helper.requests(self, item, lambda o: msgspec.structs.replace(o, request_id=o.request_id.partition(".")[0]))
+
+
 def raises_for(kind):
     def feed(self, item):
         if isinstance(item, kind):
@@ -152,7 +184,13 @@ def never_refused(self, item):
         (raises_for(m.Seek), "plays a hand", "KeyError: 'what the author forgot' (test_conformance.py:"),
         (raises_for(m.Act), "plays a hand", "KeyError: 'what the author forgot' (test_conformance.py:"),
         (raises_for(m.Act), "plays a hand", "KeyError: 'what the author forgot' (test_conformance.py:"),
-        (keeps_every_frame, "bounded memory", "bytes more after"),
+        (keeps_every_frame, "bounded memory", "bytes more after 4,000 frames"),
+        (counts_every_frame, "bounded memory", "bytes more after 4,000 frames"),
+        (keeps_every_table, "bounded memory", "bytes more after 32 tables have ended"),
+        (sleeps_for(m.Act), "feed does not block", "feed(Act) takes 5"),
+        (sleeps_for(m.Frame), "feed does not block", "feed(Frame) takes 5"),
+        (never_rejects, "refused action", "which is not legal, did not come"),
+        (asks_again_by_the_old_id, "refused action", "has the id of the refused one, 1"),
         (never_refused, "needs_secret", "AuthFailed did not come"),
     ],
     ids=lambda value: getattr(value, "__name__", None),
