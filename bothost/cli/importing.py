@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
@@ -82,7 +83,8 @@ def _summary(report: Report, lobby: str, consents: bool, dry_run: bool) -> str:
     if report.already:
         lines.append(f"{counted(report.already, 'hand')} already in the log")
         if consents:
-            lines.append(f"  their consent is unchanged; to record it: bothost games consent PLAYER --lobby {lobby}")
+            command = f"bothost games consent PLAYER --lobby {quote(lobby)}"
+            lines.append(f"  their consent is unchanged; to record it: {command}")
     if report.broken:
         lines.append(f"{counted(len(report.broken), 'record')} left out:")
         lines += [
@@ -92,5 +94,5 @@ def _summary(report: Report, lobby: str, consents: bool, dry_run: bool) -> str:
         if len(report.broken) > SHOWN:
             lines.append(f"  … and {len(report.broken) - SHOWN:,} more: --json lists all")
     if report.imported and not dry_run:
-        lines.append(f"see them: bothost games list --lobby {lobby}")
+        lines.append(f"see them: bothost games list --lobby {quote(lobby)}")
     return "\n".join(lines)

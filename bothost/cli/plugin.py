@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -199,7 +200,7 @@ def new(
             *(f"wrote {file}" for file in files),
             f"next: edit {files[2]}, then",
             _how_to_install(target),
-            f"  {check.get(kind, f'pytest {target}')}",
+            f"  {check.get(kind, f'pytest {quote(str(target))}')}",
         ]
     )
     output.emit({"name": name, "path": str(target.absolute()), "files": [str(file) for file in files]}, json, text)
@@ -223,7 +224,7 @@ def _how_to_install(target: Path) -> str:
     default = HostSettings().plugins_dir
     if loose is None and default is not None and target.resolve().parent == default.resolve():
         return f"  bothost init       (with its {FILE_NAME}, bothost finds {default})"
-    return f"  pip install -e {target}       (or put the folder into plugins_dir)"
+    return f"  pip install -e {quote(str(target))}       (or put the folder into plugins_dir)"
 
 
 @app.command()

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
@@ -102,7 +103,7 @@ def _told(figures: Mapping[str, Any], name: str, weights: Path) -> str:
     """The figures as a table, and the next command if there is a model."""
     text = output.table([(key, _shown(value)) for key, value in figures.items()])
     if (weights / "manifest.json").is_file():
-        text += f"\nnext: bothost model import {name} {weights}"
+        text += f"\nnext: bothost model import {name} {quote(str(weights))}"
     return text
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter, deque
 from collections.abc import Collection, Iterator, Mapping
+from shlex import quote
 from typing import Any
 
 import msgspec
@@ -104,7 +105,7 @@ class Players:
                 elif lobby is None and len(ids) < MOST_IDS:
                     ids.add(sitter.names[0])
         if lobby is not None:
-            advice = f"once they have: bothost games consent {player} --lobby {lobby}"
+            advice = f"once they have: bothost games consent {quote(player)} --lobby {quote(lobby)}"
             raise UsageError(f"{player} has not agreed to be imitated", advice=advice)
         if not (ids or shown):
             raise UsageError(

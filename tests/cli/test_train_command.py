@@ -29,7 +29,7 @@ def train(capsys, *args: str) -> tuple[int, str, str]:
 
 
 def test_training_ends_in_weights_as_a_package_ships_them(tmp_path, capsys):
-    out = tmp_path / "run"
+    out = tmp_path / "my run"
     code, text, _ = train(capsys, "phase-ppo", "--seed", "3", "--out", str(out), *TINY, "--json")
     figures = json.loads(text)
     assert code == 0 and figures["updates"] == 2 and figures["samples"] == 2 * 4 * 4
@@ -48,7 +48,7 @@ def test_training_ends_in_weights_as_a_package_ships_them(tmp_path, capsys):
     longer = [word.replace("iterations=2", "iterations=3") for word in TINY]
     code, text, _ = train(capsys, "phase-ppo", "--seed", "3", "--out", str(out), "--resume", *longer)
     assert code == 0 and re.search(r"^updates +3$", text, re.MULTILINE)
-    assert text.endswith(f"next: bothost model import phase-ppo {out / 'weights'}\n")
+    assert text.endswith(f"next: bothost model import phase-ppo '{out / 'weights'}'\n"), "a command to copy"
 
 
 def test_a_folder_belongs_to_one_training_at_a_time(tmp_path, capsys):
