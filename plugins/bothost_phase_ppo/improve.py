@@ -52,8 +52,9 @@ class ImproveOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """Actions with less than this part of the first one's probability get no playouts."""
     others: Share = 0.2
     """Share kept of the choices with one such action. The network keeps its policy there."""
-    temperature: Positive = 0.1
-    """Points of value that are worth one nat of divergence from the policy at the beginning."""
+    temperature: Positive | None = 0.1
+    """Points of value that are worth one nat of divergence from the policy at the beginning. null: imitate that policy
+    alone, as a fresh network must before playouts improve it."""
     steps: Count = 100
     """Gradient steps in an iteration that learns."""
     minibatch: Count = 1024
@@ -288,19 +289,24 @@ class ExpertLearner(Learner):
         return f"{figures['gain']:+.3f} points a choice by playouts that it has not seen"
 
 
-def losses(model: CandidateNet, batch: Batch, temperature: float) -> tuple[Tensor, ...]:
+def losses(model: CandidateNet, batch: Batch, temperature: float | None) -> tuple[Tensor, ...]:
     """The loss, and its terms: gain in points, divergence and entropy in nats.
 
-    Its minimum is the first policy times exp(gain / temperature), normalised. It is linear in the gains. The squared
-    error of the value is a part of it.
+    Its minimum is the first policy times exp(gain / temperature), normalised. It is linear in the gains. Without a
+    temperature it is the cross-entropy, whose minimum is the first policy. The divergence would leave actions out that
+    a fresh network finds unlikely. The squared error of the value is a part of either.
     """
     log_probs, values = model.among(*batch.seen)
     probs, choices = log_probs.exp(), len(batch.values)
     gain = (probs * batch.gains).sum() / choices
     divergence = (probs * (log_probs - batch.log_probs).clamp(-20.0, 20.0)).sum() / choices
     entropy = -(probs * log_probs).sum() / choices
+    if temperature is None:
+        policy = -(batch.log_probs.exp() * log_probs).sum() / choices
+    else:
+        policy = divergence - gain / temperature
     value = (values - batch.values).square().mean()
-    return divergence - gain / temperature + value, gain, divergence, entropy
+    return policy + value, gain, divergence, entropy
 
 
 @torch.inference_mode()

@@ -48,7 +48,8 @@ def learner(tmp_path_factory):
     return made, made.collect(Iteration(1, 0.0, np.random.default_rng(5), pool))
 
 
-def test_the_loss_has_its_minimum_at_the_first_policy_times_the_exponential_of_the_gains():
+@pytest.mark.parametrize("temperature", [2.0, None])
+def test_the_loss_has_its_minimum_at_the_first_policy_times_the_exponential_of_the_gains(temperature):
     first, gains = torch.tensor([0.5, 0.3, 0.2]), torch.tensor([-1.0, 0.5, 2.0])
     rows = torch.zeros(3, dtype=torch.long)
     seen = Seen(torch.zeros(1, 400), rows, rows, torch.zeros(3, 32))
@@ -62,9 +63,9 @@ def test_the_loss_has_its_minimum_at_the_first_policy_times_the_exponential_of_t
     optimizer = torch.optim.Adam([logits, value], lr=0.1)
     for _ in range(200):
         optimizer.zero_grad()
-        losses(Net(), batch, 2.0)[0].backward()
+        losses(Net(), batch, temperature)[0].backward()
         optimizer.step()
-    expected = first * torch.exp(gains / 2.0)
+    expected = first * torch.exp(gains / temperature) if temperature else first
     torch.testing.assert_close(logits.detach().softmax(dim=0), expected / expected.sum(), atol=2e-3, rtol=0.0)
     assert value.item() == pytest.approx(0.25, abs=1e-2)
 
