@@ -1,5 +1,6 @@
 """fm-clone: what it learns from a player's logged games, and how it plays."""
 
+import functools
 import json
 from dataclasses import replace
 
@@ -37,28 +38,38 @@ METHODS = ("shared", "per-class")
 # Learning from a player.
 
 
+POLICIES = {"ada": doudizhu.rhcp_choice, "bob": doudizhu.rule_choice}
+
+
+@functools.cache
+def moves_of(hand):
+    """All moves of a hand. Most tests learn from the same ones."""
+    state, moves = DOUDIZHU.new_state(hand), []
+    part = "test" if hand % 4 == 0 else "train"
+    while not state.terminal:
+        seat = state.to_act[0]
+        view, player = state.view(seat), ("ada", "bob")[(seat + hand) % 2]
+        action = POLICIES[player](view)[0]
+        moves.append(PlayerMove(DOUDIZHU, f"{hand:032x}", part, player, seat, view, view.legal(), action, 0, None))
+        state.apply(seat, action)
+    return moves
+
+
 class Log:
     """Games of rule players as a ``PlayerLog``: ``ada`` plays by one rule player, ``bob`` by another."""
 
     def __init__(self, hands=60):
         self.hands = hands
-        self.policies = {"ada": doudizhu.rhcp_choice, "bob": doudizhu.rule_choice}
 
     def moves(self, game, players=(), *, split=None):
         assert game == "doudizhu"
         for name in players:
-            if name not in self.policies:
+            if name not in POLICIES:
                 raise UsageError(f"{name} did not agree")
         for hand in range(self.hands):
-            state = DOUDIZHU.new_state(hand)
-            while not state.terminal:
-                seat = state.to_act[0]
-                view, player = state.view(seat), ("ada", "bob")[(seat + hand) % 2]
-                action = self.policies[player](view)[0]
-                part = "test" if hand % 4 == 0 else "train"
-                if (not players or player in players) and split in (None, part):
-                    yield PlayerMove(DOUDIZHU, f"{hand:032x}", part, player, seat, view, view.legal(), action, 0, None)
-                state.apply(seat, action)
+            for move in moves_of(hand):
+                if (not players or move.player in players) and split in (None, move.split):
+                    yield move
 
     def thinking_ms(self, game, players):
         return iter([1000.0 + 10.0 * move for move in range(self.hands)])
