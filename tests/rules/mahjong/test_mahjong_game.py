@@ -383,7 +383,7 @@ def assert_chi_square(seen: Counter[Any], expected: dict[Any, float], scale: flo
 def test_sampling_is_uniform_over_the_unseen_tiles() -> None:
     """Every unseen tile is equally likely in every hidden place, also jointly for several places."""
     view = near_the_end()
-    shown, draws = view.to_json(), 10_000
+    shown, draws = view.to_json(), 4_000
     pool = unseen(shown)
     others = [seat for seat in range(4) if seat != view.seat]
     sizes = {seat: shown["hand_sizes"][seat] for seat in others} | {"wall": sum(shown["wall_left"])}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import cache
 from itertools import permutations
 
 import numpy as np
@@ -47,7 +48,12 @@ def needed_standard(hand: list[int], melds: int) -> int:
 
 def needed(hand: list[int], melds: int) -> list[int]:
     """Tiles needed for the five shapes, each by its definition."""
-    out = [needed_standard(hand, 4 - melds), NEVER, NEVER, NEVER, NEVER]
+    return list(_needed(tuple(hand), melds))
+
+
+@cache  # the same hands with one more tile are asked for by every shape
+def _needed(hand: tuple[int, ...], melds: int) -> list[int]:
+    out = [needed_standard(list(hand), 4 - melds), NEVER, NEVER, NEVER, NEVER]
     if melds <= 1:
         for knitted in KNITTED:
             rest = [c - (k in knitted and c > 0) for k, c in enumerate(hand)]
