@@ -183,7 +183,6 @@ def never_refused(self, item):
         (tells(0, "dance 0"), "plays a hand", "events: the game refuses"),
         (raises_for(m.Seek), "plays a hand", "KeyError: 'what the author forgot' (test_conformance.py:"),
         (raises_for(m.Act), "plays a hand", "KeyError: 'what the author forgot' (test_conformance.py:"),
-        (raises_for(m.Act), "plays a hand", "KeyError: 'what the author forgot' (test_conformance.py:"),
         (keeps_every_frame, "bounded memory", "bytes more after 4,000 frames"),
         (counts_every_frame, "bounded memory", "bytes more after 4,000 frames"),
         (keeps_every_table, "bounded memory", "bytes more after 32 tables have ended"),
