@@ -17,6 +17,8 @@ VERSIONS = {n: weights.manifest(PhasePpo).aliases[f"level-{n}"] for n in range(1
 """Level → the version that comes with the package."""
 
 WEIGHTS = Path(weights.folder(PhasePpo))
+WITHOUT_SEARCH = ("--option", "playouts=0")
+"""The networks alone decide matches: playouts would take most of the time."""
 
 
 @pytest.fixture
@@ -76,14 +78,14 @@ def test_an_imported_model_becomes_challenger_and_a_better_one_champion(model):
 
 
 def test_a_worse_challenger_is_refused_with_the_numbers(model):
-    code, _, err = model("promote", f"phase-ppo:{VERSIONS[1]}", "--deals", "24")
+    code, _, err = model("promote", f"phase-ppo:{VERSIONS[1]}", "--deals", "24", *WITHOUT_SEARCH)
     assert code == 1 and "not promoted" in err and f"is worse than phase-ppo:{VERSIONS[5]}" in err
     assert "deals" in err and "95 %" in err and "p = " in err and "--force" in err
     assert aliases(model)["champion"] == VERSIONS[5]
 
 
 def test_options_of_play_reach_both_players_of_the_match(model):
-    match = ("promote", f"phase-ppo:{VERSIONS[4]}", "--deals", "2")
+    match = ("promote", f"phase-ppo:{VERSIONS[4]}", "--deals", "2", *WITHOUT_SEARCH)
     code, _, err = model(*match, "--option", "no_such_option=1")
     assert code != 0 and "no_such_option" in err
     for option in ("temperature=0.5", "temperature=1.0"):

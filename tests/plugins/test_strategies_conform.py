@@ -21,6 +21,7 @@ PAIRS = [
 ]
 OPTIONS: dict[str, dict[str, object]] = {
     "doudizhu-mcts": {"iterations": 30, "belief": 20},
+    "phase-ppo": {"playouts": 32},
     "search-pairing": {"iterations": 50},
     "rule-othello": {"depth": 3, "solve_from": 8},
 }
