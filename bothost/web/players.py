@@ -71,9 +71,11 @@ class Names:
 
         ``trusted``: may take a name under which a person played before names had owners. Raises UsageError.
         """
-        if not is_name(name) or _BOT.fullmatch(name):
+        if not is_name(name):
             advice = f"use 1 to {MAX_NAME} letters and digits of any language, and _ . -"
             raise UsageError(f"{name[:40]!r} is no name", advice=advice)
+        if _BOT.fullmatch(name):
+            raise UsageError(f"{name} is a name for bots", advice="choose another name")
         taken = UsageError(f"the name {name} belongs to another browser", advice="choose another name")
         key = browser.key or secrets.token_urlsafe(32)
         known = self._store.memo(LOBBY, name)

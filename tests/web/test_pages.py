@@ -136,6 +136,7 @@ def test_the_language_can_be_changed(page, served):
     for message, advice, words in (
         ("eve is playing already", "choose another name", ["eve 已在对局中", "请换一个名字"]),
         ("clone eve is running already", "wait until it has ended", ["clone eve 已在运行", "请等它结束"]),
+        ("robot-1 is a name for bots", "choose another name", ["robot-1 是留给机器人的名字", "请换一个名字"]),
         ("3 commands are running", "wait until one of them has ended", ["已有 3 个任务在运行", "请等其中一个结束"]),
     ):
         explained = "async (error) => (await import('/static/api.js')).explained(error)"

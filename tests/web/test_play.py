@@ -39,7 +39,7 @@ def begin(client, **changes):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"name": "robot-1"}, "is no name"),
+        ({"name": "robot-1"}, "is a name for bots"),
         ({"name": "<b>"}, "is no name"),
         ({"name": "a\u202eb"}, "is no name"),
         ({"game": "nim"}, "nim"),

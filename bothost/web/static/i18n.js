@@ -338,6 +338,7 @@ const ZH_SAID = [
   [/^start one with: (.+)$/, "启动命令：$1"],
   [/^there is no hand (.+)$/, "没有牌局 $1"],
   [/^(.+) is no name$/, "$1 不能用作名字"],
+  [/^(.+) is a name for bots$/, "$1 是留给机器人的名字"],
   [/^use 1 to 32 letters and digits of any language, and _ \. -$/, "请用 1 到 32 个任何语言的文字、数字和 _ . -"],
   [/^the name (.+) belongs to another browser$/, "名字 $1 属于另一个浏览器"],
   [/^choose another name$/, "请换一个名字"],
