@@ -2,10 +2,7 @@
 
 import io
 import json
-import os
 import pickle
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
@@ -48,18 +45,14 @@ def test_the_policy_is_read_as_it_was_trained(tmp_path):
     assert read_policy(archive(tmp_path / "relu.zip", data=relu), OTHELLO, "squares").activation == "relu"
 
 
-def test_it_becomes_a_strategy_with_a_test_that_passes(run, tmp_path):
+def test_it_becomes_a_strategy_with_a_test_that_passes(run, run_tests, tmp_path):
     Path("config.toml").write_text("")
     target = tmp_path / "plugins.d" / "bothost-mine"
     model = archive(tmp_path / "model.zip")
     code, out, _ = run("plugin", "new", "mine", "--game", "othello", "--from-sb3", model, "--dir", target)
     assert code == 0
     assert "policy.safetensors" in out
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(target), *filter(None, sys.path)])}
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(target)]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=200, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "1 passed" in done.stdout
+    assert "1 passed" in run_tests(target, target)
 
 
 class Bomb:

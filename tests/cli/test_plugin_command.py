@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +13,12 @@ import pytest
 from bothost.testing import misbehaving
 
 pytestmark = pytest.mark.usefixtures("elsewhere")
+
+
+def forget(package: str) -> None:
+    """A loose plugin is a module of the process: another test may write one of the same name."""
+    for name in [name for name in sys.modules if name.startswith(package)]:
+        del sys.modules[name]
 
 
 def test_list_shows_strategies_and_failures_with_their_cause(
@@ -54,7 +58,9 @@ def test_list_says_whom_each_clone_imitates(run: Callable[..., tuple[int, str, s
     assert {"champion", "loner", "edges-first"} < told.keys() and "v5" not in told, "the champion is v5"
 
 
-def test_a_scaffolded_plugin_works_as_written(run: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
+def test_a_scaffolded_plugin_works_as_written(
+    run: Callable[..., tuple[int, str, str]], run_tests: Callable[..., str], tmp_path: Path
+) -> None:
     Path("config.toml").write_text("")
     target = tmp_path / "plugins.d" / "bothost-my-bot"
     code, out, _ = run("plugin", "new", "my-bot", "--dir", target, "--game", "pairing")
@@ -67,12 +73,8 @@ def test_a_scaffolded_plugin_works_as_written(run: Callable[..., tuple[int, str,
         said = json.loads(out)
         assert code == 0 and said["ok"] and said["hands"] == 5
     finally:
-        for name in [name for name in sys.modules if name.startswith("bothost_my_bot")]:
-            del sys.modules[name]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(target)]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=200, check=False)
-    assert done.returncode == 0 and "2 passed" in done.stdout, done.stdout + done.stderr
+        forget("bothost_my_bot")
+    assert "2 passed" in run_tests(target)
     code, _, err = run("plugin", "new", "my-bot", "--dir", target)
     assert code == 2 and "exists already" in err
 
@@ -88,25 +90,24 @@ def test_without_a_configuration_loose_plugins_are_said_not_to_be_read(
 
 @pytest.mark.parametrize("kind", ["game", "lobby"])
 def test_a_scaffolded_game_or_lobby_works_as_written(
-    kind: str, run: Callable[..., tuple[int, str, str]], tmp_path: Path
+    kind: str, run: Callable[..., tuple[int, str, str]], run_tests: Callable[..., str], tmp_path: Path
 ) -> None:
     Path("config.toml").write_text("")
     target = tmp_path / "plugins.d" / f"bothost-my-{kind}"
     code, out, _ = run("plugin", "new", f"my-{kind}", "--kind", kind, "--dir", target)
     assert code == 0, out
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(target)]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=200, check=False)
-    assert done.returncode == 0 and "1 passed" in done.stdout, done.stdout + done.stderr
+    assert "1 passed" in run_tests(target)
     checks = {
         "game": ("arena", "my-game", "random", "random", "--deals", "4"),
         "lobby": ("plugin", "check", "--lobby", "my-lobby"),
     }
-    command = [sys.executable, "-m", "bothost", *checks[kind]]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=200, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    try:
+        code, out, err = run(*checks[kind])
+        assert code == 0, out + err
+    finally:
+        forget(f"bothost_my_{kind}")
     if kind == "lobby":
-        assert "my-lobby: conforms" in done.stdout
+        assert "my-lobby: conforms" in out
 
 
 def test_check_of_an_adapter_says_what_is_missing(run: Callable[..., tuple[int, str, str]]) -> None:
