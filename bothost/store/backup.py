@@ -24,11 +24,13 @@ def back_up(settings: StoreSettings, target: Path, *, progress: Progress | None 
     """Copy the database to a new file, and return its size in bytes. Others may write to it meanwhile.
 
     The file appears under its name once it is complete and synced. Raises StoreError if the file exists and for
-    PostgreSQL, StoreUnavailable if there is no database.
+    PostgreSQL, StoreUnavailable if there is no database, SchemaOutdated if there is nothing in it.
     """
     source = _file(settings)
     if not source.exists():
         raise StoreUnavailable(f"no database at {source}", advice="create it with: bothost db upgrade")
+    if _is_without_tables(source):
+        schema.check(None, str(source))
     return _copy(source, target, "choose another name for the backup, or move that file away", progress)
 
 
@@ -84,6 +86,14 @@ def _copy(source: Path, target: Path, advice: str, progress: Progress | None) ->
         for path in _files_of(partial):  # a full disk leaves its journal
             path.unlink(missing_ok=True)
     return target.stat().st_size
+
+
+def _is_without_tables(database: Path) -> bool:
+    try:
+        with closing(open_sqlite(database, timeout=10, isolation_level=None)) as opened:
+            return opened.execute("SELECT 1 FROM sqlite_master").fetchone() is None
+    except sqlite3.Error:
+        return False  # the copy says what is wrong
 
 
 def _files_of(database: Path) -> list[Path]:

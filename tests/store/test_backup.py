@@ -101,6 +101,14 @@ def test_nothing_is_overwritten(settings, tmp_path):
     assert caught.value.advice
 
 
+def test_an_empty_database_has_no_backup(tmp_path):
+    settings = StoreSettings(url=f"sqlite:///{tmp_path}/log.db")
+    sqlite3.connect(tmp_path / "log.db").close()
+    with pytest.raises(SchemaOutdated, match="has no schema yet") as caught:
+        back_up(settings, tmp_path / "copy.db")
+    assert "bothost db upgrade" in caught.value.advice and not (tmp_path / "copy.db").exists()
+
+
 def test_what_is_no_backup_is_refused(settings, tmp_path):
     target = StoreSettings(url=f"sqlite:///{tmp_path}/new.db")
     (tmp_path / "text.db").write_text("not a database, but long enough to look at " * 10)
