@@ -19,9 +19,9 @@ from bothost import messages as m
 from bothost.lobbies.base import LobbyAdapter
 
 ROUNDS = 4
-FRAMES = 1000
+FRAMES = 500
 """Frames of a round, known and unknown ones. The warm-up has twice as many."""
-TABLES = 8
+TABLES = 4
 """Tables of a round, and of the warm-up."""
 FRAME_BYTES, TABLE_BYTES = 2, 400
 """Growth per frame and per table that counts as a leak. A list of numbers takes 8 bytes a frame. The name of a table

@@ -55,7 +55,7 @@ NOT_PLAYED = "not checked, because no hand was played"
 BLOCKED = "not checked, because feed blocks"
 FEED_MS = 20.0
 """An input that takes longer each time blocks. A host feeds all its accounts in one thread."""
-LEAVES_S = 5.0
+LEAVES_S = 2.0
 """How long a table may take to end once we leave it. Some never say."""
 ILLEGAL_TRIES = 1000
 
