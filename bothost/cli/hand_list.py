@@ -153,7 +153,7 @@ def named(store: Store, prefix: str) -> list[LoggedHand]:
     for hand in iter_hands(store, HandQuery(game_id=prefix), page=20):
         found.append(hand)
         if not is_same_hand(hand, found[0]):
-            names = ", ".join(hand.game.game_id.hex() for hand in found)
+            names = ", ".join(seat.game.game_id.hex() for seat in (found[0], hand))  # not each seat of the first
             raise UsageError(f"the ids of several hands start with {prefix}: {names}, …", advice="give more of the id")
     return found
 

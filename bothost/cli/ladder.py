@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bothost.cli import options, output
+from bothost.cli.hand_query import check_names
 
 if TYPE_CHECKING:
     from bothost.ladder.report import GameLadder
@@ -58,13 +59,17 @@ def command(
     from bothost.ladder import journals, report
     from bothost.ladder import picture as drawing
     from bothost.store import Store
+    from bothost.store.query import HandQuery
 
     if picture is not None:
         drawing.check(picture)
-    _ = options.plugins(config).games  # the games of plugins are known from here on
+    settings, plugins = options.settings(config), options.plugins(config)
+    _ = plugins.games  # the games of plugins are known from here on
     paths = journals.files(journal or [])
     scope: Scope = "all" if own else "others"
-    with Store.open(options.settings(config).store) as store:
+    with Store.open(settings.store) as store:
+        if game is not None:
+            check_names(store, settings, plugins, HandQuery(games=(game,)))
         hands, deals, left_out = _count(store, scope, paths, rebuild=rebuild)
         found = report.ladders(store, scope, game=game, min_hands=min_hands)
     few = f"no one has {output.counted(min_hands, 'hand')} yet"

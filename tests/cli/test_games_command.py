@@ -282,6 +282,10 @@ def test_several_seats_of_one_hand_are_no_ambiguity(config, capsys):
     assert seats[0][0].table in capsys.readouterr().out
     assert main(["games", "show", prefix.hex(), "--json"]) == 0
     assert [item["seat"] for item in json.loads(capsys.readouterr().out)] == [0, 1]
+    _add(played_hand(game, 10, seat=0, started_us=1_799_999_999_000_000))
+    assert main(["games", "show", prefix.hex()[:5]]) == 2
+    named = re.findall(r"[0-9a-f]{32}", capsys.readouterr().err)
+    assert len(named) == 2 and sum(name.startswith(prefix.hex()) for name in named) == 1, "each hand once"
 
 
 def test_a_beginning_of_several_decisions_is_not_replayed(config, hands, capsys):

@@ -258,8 +258,10 @@ def test_the_command_shows_writes_and_draws(tmp_path, monkeypatch, capsys):
     capsys.readouterr()
     assert main(["ladder"]) == 0
     assert "no one is rated yet" in capsys.readouterr().out
-    assert main(["ladder", "--game", "chess"]) == 0
-    assert "no one is rated in chess" in capsys.readouterr().out
+    assert main(["ladder", "--game", "mahjong"]) == 0
+    assert "no one is rated in mahjong" in capsys.readouterr().out
+    assert main(["ladder", "--game", "mahjog"]) == 2
+    assert "did you mean 'mahjong'?" in capsys.readouterr().err
     journal(tmp_path / "a.jsonl", ("strong@1", "we|ak$@1"), [(1, 1)] * 4)
     files = ["--markdown", "ladder.md", "--picture", "ladder.png"]
     assert main(["ladder", "--journal", "a.jsonl", "--matrix", *files]) == 0
