@@ -69,7 +69,7 @@ def candidates(seen, row):
 @pytest.fixture
 def short(monkeypatch):
     """Fits end early. These players always do the same, so that each further step would bring a little."""
-    monkeypatch.setattr(pairs, "STEPS", 500)
+    monkeypatch.setattr(pairs, "STEPS", 250)
 
 
 def rest(hand, action):
