@@ -79,7 +79,8 @@ class PhasePpo(Strategy):
     """Plays the four-colour pairing game one decision phase at a time, by a network that PPO trained in self-play.
 
     ``value`` of its decisions is the expected change of the score lead, in points, from the beginning of the current
-    turn to the end of the hand, as the training's ``lead_weight`` and ``win_points`` count it. ``policy`` are the network's probabilities, whatever the temperature.
+    turn to the end of the hand, as the training's ``lead_weight`` and ``win_points`` count it. ``policy`` are the
+    network's probabilities, whatever the temperature.
     With playouts seed and view determine the action. ``values`` are the mean final leads of the playouts, in points,
     where every legal action got some. Where some got none, there are no ``values``, and ``stats["leads"]`` has the mean
     leads by notation. ``stats`` also has the temperature, or how the playouts were made.
