@@ -64,12 +64,10 @@ def command(
     if picture is not None:
         drawing.check(picture)
     settings, plugins = options.settings(config), options.plugins(config)
-    _ = plugins.games  # the games of plugins are known from here on
     paths = journals.files(journal or [])
     scope: Scope = "all" if own else "others"
     with Store.open(settings.store) as store:
-        if game is not None:
-            check_names(store, settings, plugins, HandQuery(games=(game,)))
+        check_names(store, settings, plugins, HandQuery(games=() if game is None else (game,)))
         hands, deals, left_out = _count(store, scope, paths, rebuild=rebuild)
         found = report.ladders(store, scope, game=game, min_hands=min_hands)
     few = f"no one has {output.counted(min_hands, 'hand')} yet"

@@ -3,12 +3,13 @@
 import asyncio
 import contextlib
 import fcntl
+import json
 import os
 import stat
 import threading
 import time
 import tomllib
-from unittest.mock import DEFAULT, AsyncMock, Mock
+from unittest.mock import DEFAULT, AsyncMock, MagicMock, Mock
 
 import pytest
 from msgspec.structs import replace
@@ -23,6 +24,7 @@ from bothost.web import hints, matches, opponents
 from bothost.web.application import Web
 from bothost.web.matches import LOBBY, Match
 from bothost.web.opponents import bots_of, configuration
+from bothost.web.play import Play
 from bothost.web.seat import Seat
 from bothost.web.viewers import Viewer, Viewers
 from bothost_baselines.random import FirstLegal
@@ -73,6 +75,16 @@ def test_a_game_belongs_to_the_session_that_began_it(client, site):
     move = {"ask": "1", "action": "d3"}
     assert client.post(f"/api/play/{number}/act", json=move, headers=OURS).status_code == 404
     assert "eve belongs to another browser" in begin(client).json()["error"]
+
+
+async def test_a_page_without_a_stream_learns_whose_turn_it_is(site):
+    match, pages = at_a_question(site), Play(site, Mock())
+    pages.matches = Mock(of=Mock(return_value=match))
+    asked = []
+    for ask, ended_at in ((match.seat.ask, None), (None, None), (match.seat.ask, 1.0)):
+        match.seat.ask, match.ended_at = ask, ended_at
+        asked.append(json.loads((await pages.turn(MagicMock())).body))
+    assert asked == [{"asked": True}, {"asked": False}, {"asked": False}]
 
 
 def test_a_name_plays_one_game_at_a_time(client):

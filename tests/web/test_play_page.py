@@ -104,6 +104,12 @@ def test_the_title_says_whose_turn_it_is_in_a_hidden_tab_too(page, served):
     page.evaluate(HIDDEN, True)
     page.evaluate(HIDDEN, False)
     page.wait_for_function("title => document.title === title", arg=title)
+    looks = []
+    page.on("request", lambda request: looks.append(request.url))
+    page.evaluate(HIDDEN, True)
+    page.clock.fast_forward(12_000)
+    page.evaluate("fetch('/api/session')")  # a request made now comes after those of the timer
+    assert [url for url in looks if url.endswith("/turn")] == [], "nobody asks about a game that is over"
 
 
 def test_a_long_clock_counts_minutes(page, served):

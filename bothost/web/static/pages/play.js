@@ -120,13 +120,14 @@ function Over({ shown, names, t }) {
 }
 
 /** Whether it is our turn, asked for while the page is hidden and leaves its connection to others; null: ask the stream. */
-function useLook(id) {
+function useLook(id, ended) {
   const [asked, setAsked] = useState(null);
   useEffect(() => {
+    if (ended) return undefined;
     const look = () => { if (document.hidden) get(`/api/play/${id}/turn`).then((turn) => { if (document.hidden) setAsked(turn.asked); }, () => {}); };
     const timer = setInterval(look, LOOK_MS);
     return () => clearInterval(timer);
-  }, [id]);
+  }, [id, ended]);
   return [asked, setAsked];
 }
 
@@ -135,7 +136,7 @@ function Game({ id, onTitle, t }) {
   const [problem, setProblem] = useState("");
   const [sent, setSent] = useState("");
   const [gone, setGone] = useState("");
-  const [looked, setLooked] = useLook(id);
+  const [looked, setLooked] = useLook(id, Boolean(shown?.ended));
   const place = useRef(null);
   useEffect(() => setProblem(""), [shown?.ask]);
   useEffect(() => { // the control that was pressed may have gone: let the next Tab reach the board
