@@ -146,7 +146,7 @@ def hand_value(cards: str) -> float:
     """The best partition's sum of strengths less the cost of its plays; higher is better.
 
     A play of top rank r (3 is 0, the big joker 14) is worth r - 7, planes and fours with kickers r / 2, bombs r + 7,
-    the rocket 20; each play costs 7.
+    the rocket 20; each play costs 7. Partitions that break a pair or a trio for kickers are not tried.
     """
     return _native.doudizhu_hand_value(cards) / 2
 

@@ -67,14 +67,51 @@ def best_of_all_partitions(hand):
     return best
 
 
-@settings(max_examples=25, deadline=None)
-@given(st.permutations(DECK[8:44] + "BR"), st.integers(1, 9))
-def test_a_hand_is_worth_its_best_partition(deck, size):
-    hand = "".join(sorted(deck[:size], key=doudizhu.RANKS.index))
-    best = best_of_all_partitions(hand)
-    # A four may lend its body's rank as a kicker to the value, which no play may: it can be too high, never too low.
-    fours = any(hand.count(rank) == 4 for rank in hand)
-    assert doudizhu.hand_value(hand) >= best if fours else doudizhu.hand_value(hand) == best
+@cache
+def best_without_breaking(counts, planes=()):
+    """What a hand with these numbers of each rank is worth, in half points, if kickers are all of a rank that the
+    chains leave. ``planes``: the lengths of those taken out."""
+    values = [chainless(counts, planes)]
+    for width, shortest in ((1, 5), (2, 3), (3, 2)):
+        for start, end in itertools.combinations(range(13), 2):
+            if end - start < shortest or min(counts[start:end]) < width:
+                continue
+            left = tuple(c - width * (start <= r < end) for r, c in enumerate(counts))
+            top = end - 1
+            if width == 3:
+                values.append(top - 14 + best_without_breaking(left, tuple(sorted((*planes, end - start)))))
+            else:
+                values.append(2 * (top - 14) + best_without_breaking(left, planes))
+    return max(values)
+
+
+def chainless(counts, planes):
+    rocket = counts[13] and counts[14]
+    held = {n: [r for r, c in enumerate(counts) if c == n and not (rocket and r > 12)] for n in (1, 2, 3, 4)}
+    certain = (40 - 14 if rocket else 0) + sum(2 * r - 28 for r in held[3])
+    found = []
+    for fours in itertools.product((None, 1, 2), repeat=len(held[4])):  # bombs, or with solos or pairs
+        value = certain + sum(r - 14 if kickers else 2 * r for r, kickers in zip(held[4], fours, strict=True))
+        for others in itertools.product((None, 1, 2), repeat=len(planes)):
+            taken = list(zip((2,) * len(fours) + planes, fours + others, strict=True))
+            solos, pairs = (sum(n for n, kickers in taken if kickers == size) for size in (1, 2))
+            if solos <= len(held[1]) and pairs <= len(held[2]):
+                left = sorted(held[1][solos:] + held[2][pairs:])[len(held[3]) :]
+                found.append(value + sum(2 * r - 28 for r in left))
+    return max(found)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(st.sampled_from(doudizhu.RANKS[:13]), min_size=1, max_size=7, unique=True),
+    st.sampled_from(["", "B", "BR"]),
+    st.randoms(use_true_random=False),
+)
+def test_a_hand_is_worth_its_best_partition_that_breaks_nothing_for_kickers(ranks, jokers, rng):
+    cards = [rank for rank in ranks for _ in range(4)] + list(jokers)
+    hand = rng.sample(cards, rng.randint(1, min(20, len(cards))))
+    counts = tuple(hand.count(rank) for rank in doudizhu.RANKS)
+    assert 2 * doudizhu.hand_value("".join(hand)) == best_without_breaking(counts)
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,8 @@ int play_value(const Move& m);
 /// Cost of one more play, on the scale of play_value.
 inline constexpr int kPlayCost = 14;
 
-/// The best sum of play_value - kPlayCost over the partitions of the hand; higher is better. Like
+/// The best sum of play_value - kPlayCost over partitions of the hand; higher is better. Kickers are all of a
+/// rank that the chains leave: partitions that break a pair or a trio for them are not tried. Like
 /// fewest_plays_bound it ignores that a kicker may not be of its body's rank.
 int hand_value(Cards hand);
 

@@ -6,7 +6,7 @@
 // plays is that of `play_value` (there in half points): a play of top rank r (3 is 0, the big joker 14)
 // r - 7, planes and fours with kickers r / 2, bombs r + 7, the rocket 20.
 //
-// `hand_value` is that best sum, but for hands with a four, of which it may be a little too high.
+// `hand_value` is that sum of nearly the best partition: see there.
 //
 // It counts no cards: neither what was played nor what others may hold, but for how many they hold.
 #include <algorithm>
