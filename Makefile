@@ -18,13 +18,15 @@ CPP := $(filter %.h %.cpp,$(NATIVE))
 # Two a core and one more, five at most: many tests wait for a clock or for another process. A process that has ended
 # its own tests steals from the others, so that each has few modules and long tests keep none of them waiting.
 TEST_PROCESSES ?= $(shell $(PYTHON) -c 'import os; print(min(5, (os.cpu_count() or 1) * 2 + 1))')
+# Tests in a browser take a quarter of the time, and need a browser. CI runs them with the others.
+TESTS ?= not long and not browser
 # Two active-wait thread pools under load starve each other: one thread per process, and passive waiting.
 export OMP_NUM_THREADS ?= 1
 export OMP_WAIT_POLICY ?= PASSIVE
 # Where it is set, all of the tests' processes would compile the same modules again and again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install run test lint collect format docs images test-long test-extras lock wheel sanitize clean
+.PHONY: help install run test test-browser lint collect format docs images test-long test-extras lock wheel sanitize clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -58,7 +60,10 @@ run: $(PLAYABLE)  ## embedded lobby, host and bots on this machine; Ctrl-C stops
 
 test: install  ## what must pass; 8 minutes on 2 cores after the install
 	@$(MAKE) --no-print-directory --jobs 2 lint collect
-	$(BIN)/pytest -m 'not long' -n $(TEST_PROCESSES) --dist worksteal
+	$(BIN)/pytest -m '$(TESTS)' -n $(TEST_PROCESSES) --dist worksteal
+
+test-browser: install  ## the pages in Chromium ($$CHROMIUM, default /usr/bin/chromium-headless-shell)
+	@$(MAKE) --no-print-directory test TESTS='browser and not long'
 
 lint: install  ## style, types, layers
 	$(BIN)/ruff check .
@@ -69,7 +74,7 @@ lint: install  ## style, types, layers
 
 # Compiles the package and the tests once: in a fresh clone every test process would do so. Errors are left to `test`.
 collect: install
-	-@$(BIN)/pytest -m 'not long' --collect-only --quiet --quiet > /dev/null
+	-@$(BIN)/pytest -m '$(TESTS)' --collect-only --quiet --quiet > /dev/null
 
 format: install  ## rewrite the sources in the project's style
 	$(BIN)/ruff check --fix-only .

@@ -46,6 +46,12 @@ RATING = '''
 '''
 
 
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if "chromium" in getattr(item, "fixturenames", ()):
+            item.add_marker("browser")
+
+
 @pytest.fixture(scope="session")
 def plugins_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One folder for all tests: a loose plugin is a module of the process."""
