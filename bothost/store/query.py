@@ -49,7 +49,7 @@ class HandQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     players: tuple[str, ...] = ()
     """Our account, or the id or name of any player at the table."""
     opponents: tuple[str, ...] = ()
-    """The id or name of a player at the table who is not our account."""
+    """The id or name of a player at the table, at another seat than ours."""
     strategies: tuple[str, ...] = ()
     """The strategy of the table, or one that decided there as a fallback."""
     results: tuple[Result, ...] = ()
@@ -113,15 +113,18 @@ class HandQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             conditions.append(sa.or_(*(signs[result] for result in self.results)))
         return conditions
 
-    def accepts(self, account: str, players: str) -> bool:
-        """Whether a hand with this account and these players (JSON, as in ``GameRecord``) meets ``players`` and
-        ``opponents``."""
+    def accepts(self, account: str, seat: int, players: str) -> bool:
+        """Whether a hand with this account, at this seat, and these players meets ``players`` and ``opponents``.
+
+        ``players``: JSON, as in ``GameRecord``.
+        """
         if not self.names_players:
             return True
-        names = [{player.get("player"), player.get("name")} for player in players_of(players)]
-        met = not self.opponents or any(one & set(self.opponents) and account not in one for one in names)
-        sat = not self.players or account in self.players or any(one & set(self.players) for one in names)
-        return met and sat
+        sitting = [(player.get("seat"), {player.get("player"), player.get("name")}) for player in players_of(players)]
+        sat = not self.players or account in self.players or any(names & set(self.players) for _, names in sitting)
+        # Another player may have our account's name, so the seat says who we are where the lobby reports it.
+        others = (names for at, names in sitting if (at != seat if isinstance(at, int) else account not in names))
+        return sat and (not self.opponents or any(names & set(self.opponents) for names in others))
 
     @property
     def names_players(self) -> bool:

@@ -132,7 +132,7 @@ def iter_hands(
     while True:
         rows = _hands_page(store, query, page, _Bounds(after=after), where)
         for hand in rows:
-            if query.accepts(hand.game.account, hand.game.players):
+            if query.accepts(hand.game.account, hand.game.seat, hand.game.players):
                 yield hand
         if len(rows) < page:
             return
@@ -147,7 +147,9 @@ def iter_keys(store: Store, query: HandQuery = EVERY_HAND, *, page: int = 10 * P
     while True:
         with store.begin() as connection:
             rows = connection.execute(_page(columns, query, page, _Bounds(after=after))).all()
-        yield from ((row[0], row[1]) for row in rows if not query.names_players or query.accepts(row[2], row[3]))
+        yield from (
+            (row[0], row[1]) for row in rows if not query.names_players or query.accepts(row[2], row[1], row[3])
+        )
         if len(rows) < page:
             return
         after = rows[-1][0], rows[-1][1]
@@ -158,7 +160,7 @@ def iter_latest(store: Store, query: HandQuery) -> Iterator[LoggedHand]:
     before: Key | None = None
     while True:
         rows = _hands_page(store, query, PAGE_HANDS, _Bounds(before=before, newest_first=True))
-        yield from (hand for hand in rows if query.accepts(hand.game.account, hand.game.players))
+        yield from (hand for hand in rows if query.accepts(hand.game.account, hand.game.seat, hand.game.players))
         if len(rows) < PAGE_HANDS:
             return
         before = rows[-1].key
@@ -194,7 +196,7 @@ def search_hands(
         end = _stretch_end(store, query, before)
         page = PAGE_HANDS if query.names_players else min(PAGE_HANDS, limit - len(found))
         rows = _hands_page(store, query, page, _Bounds(before=before, down_to=end, newest_first=True))
-        found += [hand for hand in rows if query.accepts(hand.game.account, hand.game.players)]
+        found += [hand for hand in rows if query.accepts(hand.game.account, hand.game.seat, hand.game.players)]
         if len(found) >= limit:
             return Search(found[:limit], found[limit - 1].key)
         before = rows[-1].key if len(rows) == page else end

@@ -24,4 +24,19 @@ PLAYERS = json.dumps([{"player": "ada", "seat": 0}, {"player": "u-7", "name": "b
     ],
 )
 def test_an_opponent_is_somebody_else_at_the_table(query: HandQuery, accepted: bool) -> None:
-    assert query.accepts("ada", PLAYERS) is accepted
+    assert query.accepts("ada", 0, PLAYERS) is accepted
+
+
+@pytest.mark.parametrize("name", [{"name": "ada"}, {"player": "ada"}])
+def test_an_opponent_may_have_the_name_of_our_account(name: dict[str, str]) -> None:
+    other = {"player": "u-7", "seat": 1, **name}
+    query = HandQuery(opponents=("ada",))
+    assert query.accepts("ada", 0, json.dumps([{"player": "ada", "seat": 0}, other]))
+    assert query.accepts("ada", 0, json.dumps([other])), "the lobby does not list us"
+    assert not query.accepts("ada", 1, json.dumps([other])), "this is us"
+
+
+def test_where_the_lobby_reports_no_seats_our_account_is_no_opponent() -> None:
+    sitting = json.dumps([{"player": "ada"}, {"player": "u-7", "name": "bob"}])
+    assert HandQuery(opponents=("bob",)).accepts("ada", 0, sitting)
+    assert not HandQuery(opponents=("ada",)).accepts("ada", 0, sitting)
