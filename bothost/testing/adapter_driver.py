@@ -23,7 +23,19 @@ from bothost.host.transport import Effects
 from bothost.lobbies.base import LobbyAdapter, checked
 
 Wanted = TypeVar("Wanted")
+Fed = Callable[[LobbyAdapter, m.Input], list[m.Output]]
+"""Feeds an adapter, and returns what it returned."""
 FRAME_BYTES = 2**24
+
+
+def fed(adapter: LobbyAdapter, item: m.Input) -> list[m.Output]:
+    """What an adapter makes of an input. Raises PluginError, which names the line, if it raises or returns nonsense."""
+    try:
+        return checked(adapter.feed(item))
+    except ANY_FAILURE as error:
+        at = raised_at(error, type(adapter).__module__)
+        message = f"feed({type(item).__name__}) raised {described(error)}{f' ({at})' if at else ''}"
+        raise PluginError(adapter.name, message) from error
 
 
 class AdapterDriver:
@@ -35,8 +47,9 @@ class AdapterDriver:
         *,
         open_timeout_s: float = 10.0,
         listener: Callable[[m.Event], None] = lambda event: None,
+        fed: Fed = fed,
     ) -> None:
-        """``listener`` is called with every event."""
+        """``listener`` is called with every event. ``fed`` feeds the adapter."""
         self.adapter = adapter
         self.listener = listener
         self.failure: Exception | None = None
@@ -49,6 +62,7 @@ class AdapterDriver:
         """What the adapter asked to remember."""
         self.events: list[m.Event] = []
         """Every event, oldest first."""
+        self._fed = fed
         self._events: asyncio.Queue[m.Event | PluginError] = asyncio.Queue()
         self._effects = Effects(self.do, FRAME_BYTES, open_timeout_s)
 
@@ -62,7 +76,7 @@ class AdapterDriver:
         """Feed one input or command, and perform the outputs. Raises PluginError."""
         self.inputs.append(item)
         try:
-            outputs = fed(self.adapter, item)
+            outputs = self._fed(self.adapter, item)
         except PluginError as error:
             self.failure = self.failure or error
             self._events.put_nowait(error)
@@ -107,16 +121,6 @@ class AdapterDriver:
             self.events.append(output)
             self._events.put_nowait(output)
             self.listener(output)
-
-
-def fed(adapter: LobbyAdapter, item: m.Input) -> list[m.Output]:
-    """What an adapter makes of an input. Raises PluginError, which names the line, if it raises or returns nonsense."""
-    try:
-        return checked(adapter.feed(item))
-    except ANY_FAILURE as error:
-        at = raised_at(error, type(adapter).__module__)
-        message = f"feed({type(item).__name__}) raised {described(error)}{f' ({at})' if at else ''}"
-        raise PluginError(adapter.name, message) from error
 
 
 def _raise_for_end(event: m.Event) -> None:

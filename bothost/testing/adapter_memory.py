@@ -16,8 +16,9 @@ from typing import Any
 import msgspec
 
 from bothost import messages as m
-from bothost.lobbies.base import LobbyAdapter
 
+Feed = Callable[[m.Input], list[m.Output]]
+"""Feeds one adapter."""
 ROUNDS = 4
 FRAMES = 500
 """Frames of a round, known and unknown ones. The warm-up has twice as many."""
@@ -50,15 +51,15 @@ def _used() -> int:
     return tracemalloc.get_traced_memory()[0]
 
 
-def kept_by_frames(adapter: LobbyAdapter, inputs: Sequence[m.Input], rng: random.Random) -> str | None:
+def kept_by_frames(fed: Feed, inputs: Sequence[m.Input], rng: random.Random) -> str | None:
     """Feed unknown frames and those of a recorded hand. Returns what is wrong."""
     frames = [item for item in inputs if isinstance(item, m.Frame | m.HttpResult)]
     conn = next((item.conn for item in frames if isinstance(item, m.Frame)), 1)
 
     def feed(count: int) -> None:
         for number in range(count // 2):
-            adapter.feed(m.Frame(conn, f'{{"type":"unknown-{rng.random()}","payload":{{"id":{number}}}}}'))
-            adapter.feed(rng.choice(frames))
+            fed(m.Frame(conn, f'{{"type":"unknown-{rng.random()}","payload":{{"id":{number}}}}}'))
+            fed(rng.choice(frames))
 
     feed(2 * FRAMES)
     grown = growth(feed, FRAMES)
@@ -67,7 +68,7 @@ def kept_by_frames(adapter: LobbyAdapter, inputs: Sequence[m.Input], rng: random
     return f"{sum(grown):,} bytes more after {ROUNDS * FRAMES:,} frames"
 
 
-def kept_by_tables(adapter: LobbyAdapter, inputs: Sequence[m.Input], table: str) -> str | None:
+def kept_by_tables(fed: Feed, inputs: Sequence[m.Input], table: str) -> str | None:
     """Repeat a recorded visit to a table, from the login to its end, at tables of other names. Returns what is wrong.
 
     That works only where frames name the table and nothing else tells the visits apart. Elsewhere nothing is found.
@@ -75,12 +76,12 @@ def kept_by_tables(adapter: LobbyAdapter, inputs: Sequence[m.Input], table: str)
     since = next((number for number, item in enumerate(inputs) if isinstance(item, m.Seek)), len(inputs))
     numbers = iter(range(0x1000, 0x10000))
     for item in inputs[:since]:
-        adapter.feed(item)
+        fed(item)
 
     def visit() -> bool:
         """Whether the adapter reports a visit from its beginning to its end."""
         name = f"{table[:-4]}{next(numbers):04x}"
-        seen = [out for item in inputs[since:] for out in adapter.feed(_renamed(item, table, name))]
+        seen = [out for item in inputs[since:] for out in fed(_renamed(item, table, name))]
         kinds = {type(out) for out in seen if isinstance(out, m.Seated | m.TableEnded) and out.table == name}
         return kinds == {m.Seated, m.TableEnded}
 

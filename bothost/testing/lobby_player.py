@@ -9,10 +9,10 @@ from typing import Any
 
 from bothost import messages as m
 from bothost import rules
-from bothost.errors import BothostError
+from bothost.errors import BothostError, PluginError
 from bothost.lobbies.base import LobbyAdapter
 from bothost.rules.game import View
-from bothost.testing.adapter_driver import AdapterDriver
+from bothost.testing.adapter_driver import AdapterDriver, Fed, fed
 
 Breach = Callable[[str, str], None]
 """Reports a law and what broke it."""
@@ -24,10 +24,18 @@ class LobbyPlayer:
     """Follows one account's tables as a host does, through real sockets."""
 
     def __init__(
-        self, adapter: LobbyAdapter, wish: m.Wish, breach: Breach, *, seed: int = 0, memo: m.Json | None = None
+        self,
+        adapter: LobbyAdapter,
+        wish: m.Wish,
+        breach: Breach,
+        *,
+        seed: int = 0,
+        memo: m.Json | None = None,
+        fed: Fed = fed,
     ) -> None:
         limit = adapter.capabilities.messages_per_second
-        self.driver = AdapterDriver(adapter, listener=self._received)
+        self.driver = AdapterDriver(adapter, listener=self._received, fed=self._fed)
+        self._feed = fed
         self.driver.memo = dict(memo or {})
         self.holding = False
         """Whether requests are left unanswered."""
@@ -50,6 +58,13 @@ class LobbyPlayer:
         self._up = False
         self._alarms: set[asyncio.TimerHandle] = set()
         self._changed = asyncio.Event()
+
+    def _fed(self, adapter: LobbyAdapter, item: m.Input) -> list[m.Output]:
+        try:
+            return self._feed(adapter, item)
+        except PluginError:
+            self._changed.set()  # whoever waits for an event would wait to the end
+            raise
 
     # ------------------------------------------------------------------------------------------------------ commands
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from bothost import messages as m
 from bothost.errors import UsageError
 from bothost.lobbies import bothost_lobbies
-from bothost.testing import adapter_memory, lobby_player
+from bothost.testing import adapter_memory, feed_thread, lobby_player
 from bothost.testing import check_lobby as kit_of_lobbies
 from bothost.testing.check_lobby import UNOBSERVED, check_lobby, find_kit
 from bothost.testing.small_lobby.adapter import Frame, SmallLobby
@@ -139,6 +140,16 @@ def sleeps_for(kind):
     return feed
 
 
+def hangs_for(kind):
+    def feed(self, item):
+        if isinstance(item, kind):
+            self.let_go.wait()  # without it, the thread would outlive the test
+        return SmallLobby.feed(self, item)
+
+    feed.__name__ = f"hangs for {kind.__name__}"
+    return feed
+
+
 def never_rejects(self, item):
     return [o for o in SmallLobby.feed(self, item) if not isinstance(o, m.Rejected)]
 
@@ -226,6 +237,38 @@ async def test_after_a_broken_law_the_kit_does_not_wait_for_a_silent_lobby(monke
     details = {finding.check: finding.detail for finding in report.findings}
     assert "before the position" in details["plays a hand"] and "within 20 s" not in details["plays a hand"]
     assert details["comes back"] == "not checked, because no hand was played"
+
+
+@pytest.mark.parametrize(
+    ("feed", "check"),
+    [
+        (hangs_for(m.Authenticate), "plays a hand"),
+        (hangs_for(m.SocketOpened), "plays a hand"),
+        (hangs_for(m.Frame), "plays a hand"),
+        (hangs_for(m.Resume), "comes back"),
+        (hangs_for(m.Say), "chat"),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+@pytest.mark.usefixtures("few_frames")
+async def test_a_feed_that_never_returns_is_found(feed, check, monkeypatch):
+    monkeypatch.setattr(feed_thread, "LIMIT_S", 0.5)
+    kit = broken(feed=feed, let_go=(let_go := threading.Event()))
+    try:
+        report = await check_lobby(dataclasses.replace(kit, timeout_s=60.0))
+    finally:
+        let_go.set()
+    details = [finding.detail for finding in report.findings if finding.check == check]
+    kind = feed.__name__.rpartition(" ")[2]
+    assert f"feed({kind}) has not returned after 0.5 s (test_conformance.py:" in details[0]
+    if check == "plays a hand":
+        assert report.findings[1].detail == "not checked, because feed hangs"
+
+
+@pytest.mark.usefixtures("few_frames")
+async def test_a_failure_before_any_event_is_not_waited_out():
+    report = await check_lobby(dataclasses.replace(broken(feed=raises_for(m.SocketOpened)), timeout_s=60.0))
+    assert "feed(SocketOpened) raised KeyError" in report.findings[0].detail
 
 
 @pytest.mark.parametrize(
