@@ -145,7 +145,7 @@ def _shares(text: str) -> tuple[float, float, float]:
 def _summary(out: Path, info: dict[str, Any]) -> str:
     size = sum(file["bytes"] for file in info["files"])
     lines = [
-        f"{counted(info['rows'], 'decision')} of {counted(info['hands'], 'hand')}, {size:,} bytes in {out / 'data'}"
+        f"{counted(info['rows'], 'decision')} at {counted(info['hands'], 'seat')}, {size:,} bytes in {out / 'data'}"
     ]
     if not info["hands"]:
         lines.append("  no hand that has ended matches: see bothost games list")

@@ -53,7 +53,7 @@ def as_text(status: dict[str, Any]) -> str:
         ("up", timedelta(seconds=round(status["uptime_s"]))),
         ("tables", status["tables"]),
         ("decisions", status["decisions"]),
-        ("hands", f"{status['hands']} ({status['aborted']} aborted)"),
+        ("seats played", f"{status['hands']} ({status['aborted']} aborted)"),
         ("fallbacks", ", ".join(f"{n} {reason}" for reason, n in sorted(status["fallbacks"].items())) or "none"),
         ("log", "{rows} rows, {queue} queued, {spool} in the spool".format(**status["log"])),
         *(("problem", output.printable(problem)) for problem in status["health"]),
@@ -73,14 +73,14 @@ def as_text(status: dict[str, Any]) -> str:
     models = [
         (
             *(m["strategy"], m["version"], (m["model_sha256"] or "")[:12], _routes(m)),
-            output.counted(m["hands"], "open hand"),
+            f"at {output.counted(m['hands'], 'seat')}",
         )
         for m in status["models"]
     ]
     results = [
         (
             *(s[key] for key in ("game", "strategy", "version")),
-            output.counted(s["hands"], "hand"),
+            output.counted(s["hands"], "seat"),
             f"mean score {s['mean_score']:+.3f}",
         )
         for s in status.get("scores", [])

@@ -71,11 +71,13 @@ class Counters:
         self.started = time.monotonic()
         self.decisions = 0
         self.hands = 0
+        """Hands that ended, each as often as we had seats in it."""
         self.aborted = 0
+        """Those of them without a score."""
         self.fallbacks: Counter[str] = Counter()
         """By reason."""
         self.results: dict[tuple[str, str, str], tuple[int, float]] = {}
-        """(game, address, version) → (hands with a result, sum of its scores)."""
+        """(game, address, version) → (seats with a result, sum of its scores)."""
 
     def result(self, game: str, strategy: Loaded, score: float) -> None:
         key = game, strategy.address, strategy.version

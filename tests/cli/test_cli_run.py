@@ -19,7 +19,7 @@ from bothost import children, cli, config
 from bothost.cli import init
 from bothost.cli import run as run_command
 from bothost.cli.demo import demo_settings, farewell
-from bothost.cli.status import is_well
+from bothost.cli.status import as_text, is_well
 from bothost.errors import ConfigError, UsageError
 from bothost.host.control import ask
 from bothost.host.leases import Identity
@@ -355,6 +355,20 @@ def test_the_check_of_a_status_fails_where_health_does():
     assert is_well({"workers": [{"status": well}, {"status": well}]})
     assert not is_well({"workers": [{"status": well}, {"status": ill}]})
     assert not is_well({"workers": [{"status": well}, {"status": None}]})
+
+
+def test_a_status_counts_seats_and_calls_them_so():
+    """Three accounts that played two hands together are six seats; ``games list`` has two lines for them."""
+    model = {"strategy": "random", "version": "1", "model_sha256": None, "routes": [0], "hands": 3}
+    score = {"game": "doudizhu", "strategy": "random", "version": "1", "hands": 6, "mean_score": 0.0}
+    status = {
+        "host": "h", "draining": False, "uptime_s": 1.0, "tables": 3, "decisions": 90, "hands": 6, "aborted": 0,
+        "fallbacks": {}, "log": {"rows": 0, "queue": 0, "spool": 0}, "health": [], "rss_bytes": None, "stages": {},
+        "registry": None, "accounts": [], "models": [model], "scores": [score], "strategies": [],
+    }  # fmt: skip
+    lines = [" ".join(line.split()) for line in as_text(status).splitlines()]
+    assert {"seats played 6 (0 aborted)", "doudizhu random 1 6 seats mean score +0.000"} <= set(lines)
+    assert any(line.endswith("route[0] at 3 seats") for line in lines)
 
 
 @pytest.mark.parametrize("command", ["status", "status --check", "drain"])

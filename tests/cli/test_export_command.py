@@ -40,10 +40,10 @@ def test_both_formats_filtered_and_summed_up(config, capsys, tmp_path):
     assert (info["hands"], info["format"]) == (6, "parquet")
     assert pq.read_table(tmp_path / "a" / "data").num_rows == info["rows"]
     assert main(["export", "--out", str(tmp_path / "b"), "--player", "ada", "--format", "jsonl", "--no-view-json"]) == 0
-    assert "of 3 hands" in capsys.readouterr().out
+    assert "at 3 seats" in capsys.readouterr().out
     assert main(["export", "--out", str(tmp_path / "c"), "--until", "1h"]) == 0
     said = capsys.readouterr().out
-    assert "0 decisions of 0 hands" in said and "no hand that has ended matches" in said
+    assert "0 decisions at 0 seats" in said and "no hand that has ended matches" in said
 
 
 @pytest.mark.parametrize("format_", ["botzone", "minari"])

@@ -87,7 +87,7 @@ async def test_status_counts_scores_by_game_address_and_version(kit):
     assert {row["game"] for row in status["scores"]} == {"doudizhu"}
     hands = sum(row["hands"] for row in status["scores"])
     assert status["results"]["test-levelled"]["hands"] == hands > 0
-    assert re.search(r"doudizhu +test-levelled:weak +1 +\d+ hands? +mean score", as_text(status))
+    assert re.search(r"doudizhu +test-levelled:weak +1 +\d+ seats? +mean score", as_text(status))
 
 
 async def test_status_tells_strategies_with_one_address_apart_by_their_routes(kit):
@@ -110,8 +110,8 @@ async def test_status_tells_strategies_with_one_address_apart_by_their_routes(ki
         assert sorted((row["strategy"], row["routes"]) for row in status["models"]) == expected
         assert sorted((row["address"], row["routes"]) for row in status["strategies"]) == expected
         shown = as_text(status)
-        assert re.search(r"test-pooled +1 +route\[0\] +1 open hand$", shown, re.M)
-        assert re.search(r"test-pooled +1 +route\[1\], route\[2\] +1 open hand$", shown, re.M)
+        assert re.search(r"test-pooled +1 +route\[0\] +at 1 seat$", shown, re.M)
+        assert re.search(r"test-pooled +1 +route\[1\], route\[2\] +at 1 seat$", shown, re.M)
         host.plans.quarantine(next(iter(host.runner.open_hands())), "a test")
         assert re.search(r"test-pooled\S* +route\[.*\] +quarantined for", as_text(status_of(host)))
         host.plans.reload(Router(routes[3:], lambda name: False), quarantine_after=3, quarantine_s=60.0)

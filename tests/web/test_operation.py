@@ -311,6 +311,7 @@ def test_the_health_of_a_host_fits_a_small_phone_with_large_text(page, served, h
     page.set_viewport_size({"width": 320, "height": 640})
     page.goto(f"{served}/health")
     page.wait_for_selector("text=Rows that wait for the database")
+    assert page.get_by_role("row", name="Seats played").count() == 1
     page.evaluate("document.documentElement.style.fontSize = '200%'")
     assert page.evaluate("document.documentElement.scrollWidth") <= 320
 

@@ -67,6 +67,7 @@ const ZH = {
   "Stake": "倍数",
   "How often each skill can still be used": "每个技能还能用几次",
   "{queue} in memory, {spool} on the disk": "内存 {queue}，磁盘 {spool}",
+  "Seats played": "已打完的座位",
   "{hands} ({aborted} aborted)": "{hands}（中止 {aborted}）",
   "Take in what the lobby says": "读取大厅消息",
   "Choose a move": "选择着法",

@@ -10,7 +10,7 @@ const STAGES = { fold: "Take in what the lobby says", decide: "Choose a move", d
 
 function Host({ status, change, t }) {
   const rows = [["Host", status.draining ? t("{text} ({more})", { text: status.host, more: t("draining") }) : status.host], ["Up for", duration(status.uptime_s, t)], ["Tables", status.tables], ["Decisions", status.decisions],
-    ["Decisions a second", (status.decisions / Math.max(1, status.uptime_s)).toFixed(1)], ["Hands", t("{hands} ({aborted} aborted)", status)],
+    ["Decisions a second", (status.decisions / Math.max(1, status.uptime_s)).toFixed(1)], ["Seats played", t("{hands} ({aborted} aborted)", status)],
     ["Fallbacks", Object.entries(status.fallbacks).map(([reason, count]) => `${t(`because ${reason}`)}${t(": ")}${count}`).join(t(", ")) || "0"],
     ["Rows that wait for the database", t("{queue} in memory, {spool} on the disk", status.log)], ["Memory", status.rss_bytes === null ? "" : `${Math.round(status.rss_bytes / 2 ** 20)} MiB`]];
   return html`${status.health.map((problem) => html`<${Problem} text=${said(problem)} />`)}
