@@ -63,8 +63,9 @@ def read_until(path: Path, iteration: int) -> list[dict[str, float]]:
     return records
 
 
-def plot(records: Sequence[Mapping[str, float]], names: Sequence[str], path: Path, *, x: str = "samples") -> None:
-    """Plot one panel per name over ``x``, from the records that have it. The suffix of ``path`` chooses the format."""
+def plot(records: Sequence[Mapping[str, float]], names: Sequence[str], path: Path) -> None:
+    """Plot one panel per name over the samples, from the records that have it. The suffix of ``path`` chooses the
+    format."""
     from matplotlib.figure import Figure
 
     height = 2 * len(names) + 0.5  # inches; fixed margins take half the time of a layout that measures the labels
@@ -72,10 +73,10 @@ def plot(records: Sequence[Mapping[str, float]], names: Sequence[str], path: Pat
     figure.subplots_adjust(left=0.14, right=0.97, bottom=0.5 / height, top=1 - 0.3 / height, hspace=0.25)
     for axes, name in zip(figure.subplots(len(names), 1, sharex=True, squeeze=False)[:, 0], names, strict=True):
         known = [record for record in records if name in record]
-        axes.plot([record[x] for record in known], [record[name] for record in known], linewidth=1)
+        axes.plot([record["samples"] for record in known], [record[name] for record in known], linewidth=1)
         axes.set_title(name.replace("_", " "), loc="left", fontsize="medium", y=1.0)  # else it looks for a free height
         axes.grid(alpha=0.3)
-    axes.set_xlabel(x)
+    axes.set_xlabel("samples")
     figure.savefig(path, dpi=120)
 
 

@@ -21,9 +21,10 @@ from torch import Tensor
 from bothost import Evaluator, ReportProgress, Trainer, TrainingRun
 from bothost.errors import UsageError
 from bothost.training.devices import check_device
+from bothost.training.metrics import FILE, read
 from bothost_doudizhu_mcts.encode import PLANES, SIDE
 from bothost_doudizhu_mcts.evaluated import address_of
-from bothost_doudizhu_mcts.learn import SteppedTraining
+from bothost_doudizhu_mcts.learn import StepLearner
 from bothost_doudizhu_mcts.model import Candidates, Networks, publish
 from bothost_doudizhu_mcts.source import Chunk, Options, Source, chunks
 
@@ -108,59 +109,54 @@ class Distiller(Trainer):
         if run.minutes is None and options.positions is None:
             raise UsageError("this training has no stopping condition", advice="give --minutes M or --positions N")
         check_device(options.device)
-        return Distillation(options, run).train(report)
-
-
-class Distillation(SteppedTraining):
-    """Networks that learn from a teacher."""
-
-    plotted = ("l1", "l1_train", "regret", "best_move")
-
-    def __init__(self, options: Options, run: TrainingRun) -> None:
-        super().__init__(run, options, partial(torch.optim.Adam, lr=options.learning_rate, fused=True), options.device)
-        self.options = options
-        self.teacher = run.evaluators["teacher"]
-        source = Source(self.teacher, options, HELD_OUT_SEED + run.seed)
-        self.held_out = source.chunk(0, options.measured, every_move=True)
-        self.teacher_positions: TeacherPositions
-
-    def part_of_work(self) -> float:
-        return self.progress.samples / self.options.positions if self.options.positions else 0.0
-
-    @property
-    def shared(self) -> bool:
-        """Whether the roles share one network now."""
-        return not self.options.start and self.part_done() < self.options.shared
-
-    def loss(self) -> tuple[Tensor, Tensor, int]:
-        batch = self.teacher_positions.batch(self.progress.iteration, shared=self.shared)
-        return *loss(self.net, batch, self.options), self.options.batch
-
-    def step(self, part_done: float) -> float:
-        shared, l1 = self.shared, super().step(part_done)
-        if shared:
-            self.net.share()
-        return l1
-
-    def measure(self) -> dict[str, float]:
-        return measure(self.net, self.held_out)
-
-    def train(self, report: ReportProgress) -> dict[str, Any]:
-        """Make the steps. Write the version and its lineage to ``out/weights``, and return the figures."""
-        options, progress = self.options, self.progress
-        first = progress.iteration // (options.chunk // options.batch)
-        with closing(chunks(self.teacher, options, self.run.seed, first)) as made:
-            self.teacher_positions = TeacherPositions(lambda _: next(made), options)
-            final = self.make_steps(options.checkpoint_every, report)[-1]
+        learner = Distillation(options, run)
+        loop = learner.loop(options, report)
+        teacher = run.evaluators["teacher"]
+        with closing(chunks(teacher, options, run.seed, learner.done // (options.chunk // options.batch))) as made:
+            learner.positions = TeacherPositions(lambda _: next(made), options)
+            progress = loop.train()
+        final = read(run.out / FILE)[-1]
         figures = {
-            "steps": progress.iteration,
+            "steps": learner.done,
             "positions": progress.samples,
             "minutes": round(progress.seconds / 60, 2),
             **{name: round(float(final[name]), 4) for name in ("l1", "regret", "best_move")},
         }
-        told = {**figures, "teacher": address_of(self.teacher), "value": "2 P(win) - 1 of the side that moves"}
-        publish(self.run, progress, self.net, told)
-        return {"out": str(self.run.out), **figures}
+        told = {**figures, "teacher": address_of(teacher), "value": "2 P(win) - 1 of the side that moves"}
+        publish(run, progress, learner.model, told)
+        return {"out": str(run.out), **figures}
+
+
+class Distillation(StepLearner):
+    """Networks that learn from a teacher."""
+
+    plotted = ("l1", "l1_train", "regret", "best_move")
+    positions: TeacherPositions
+
+    def __init__(self, options: Options, run: TrainingRun) -> None:
+        steps = None if options.positions is None else -(-options.positions // options.batch)
+        make = partial(torch.optim.Adam, lr=options.learning_rate, fused=True)
+        super().__init__(run, make, steps, options.checkpoint_every, options.device)
+        self.options = options
+        source = Source(run.evaluators["teacher"], options, HELD_OUT_SEED + run.seed)
+        self.held_out = source.chunk(0, options.measured, every_move=True)
+
+    def _shared(self, part_done: float) -> bool:
+        """Whether the roles share one network then."""
+        return not self.options.start and part_done < self.options.shared
+
+    def loss(self, part_done: float) -> tuple[Tensor, Tensor, int]:
+        batch = self.positions.batch(self.done, shared=self._shared(part_done))
+        return *loss(self.model, batch, self.options), self.options.batch
+
+    def step(self, part_done: float) -> tuple[float, int]:
+        made = super().step(part_done)
+        if self._shared(part_done):
+            self.model.share()
+        return made
+
+    def measure(self) -> dict[str, float]:
+        return measure(self.model, self.held_out)
 
 
 def measure(nets: Networks, chunk: Chunk, batch: int = 512) -> dict[str, float]:

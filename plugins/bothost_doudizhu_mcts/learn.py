@@ -1,11 +1,9 @@
-"""What the trainings of the networks have in common: gradient steps, measurements and checkpoints."""
+"""What the trainings of the networks have in common: many gradient steps make an iteration of the training loop."""
 
 from __future__ import annotations
 
-import time
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
-from typing import ClassVar
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 import numpy as np
@@ -13,87 +11,91 @@ import torch
 from torch import Tensor
 
 from bothost import ReportProgress, TrainingRun
-from bothost.training import checkpoint
-from bothost.training.loop import begun_or_resumed, check_finite, set_learning_rate
-from bothost.training.metrics import FILE, Metrics, plot, read, read_until
+from bothost.training.loop import Iteration, Learner, LoopOptions, Outcome, TrainerLoop, set_learning_rate
 from bothost_doudizhu_mcts.encode import VERSION
 from bothost_doudizhu_mcts.model import Networks
 
+BLOCK = 50
+"""Most steps of an iteration."""
+NEVER = 2**31
+"""Nobody plays past versions of these networks, so the pool has the first and the last."""
 MakeOptimizer = Callable[[Iterable[torch.nn.Parameter]], torch.optim.Optimizer]
 
 
-class SteppedTraining(ABC):
-    """Gradient steps of the networks until the time or the work is over.
+class StepLearner(Learner):
+    """Gradient steps of the networks on positions that do not depend on them.
 
-    All randomness of a step depends on the seed and its number, and checkpoints are between two steps. So a training
-    that is limited by its work gives the same networks if it is interrupted and resumed.
+    All randomness of a step depends on the seed and its number.
     """
 
-    plotted: ClassVar[Sequence[str]]
-    """Metrics that ``training.png`` shows."""
-    axis: ClassVar[str] = "samples"
-    """The metric that it shows them over."""
+    model: Networks
 
-    def __init__(self, run: TrainingRun, options: msgspec.Struct, make: MakeOptimizer, device: str = "cpu") -> None:
-        """``make`` makes the optimizer. Its learning rate is the initial one: it falls linearly to 0 at the end."""
+    def __init__(
+        self, run: TrainingRun, make: MakeOptimizer, steps: int | None, every: int, device: str = "cpu"
+    ) -> None:
+        """``make`` makes the optimizer. Its learning rate is the initial one: it falls linearly to 0 at the end.
+
+        ``steps`` of the whole training; None: until the time is over. It is measured, and saved, about ``every`` steps.
+        """
         torch.set_num_threads(1)
         torch.manual_seed(run.seed)
-        self.run = run
-        self.net = Networks().to(device)
-        self.net.start_with(run.start)
-        self.optimizer = make(self.net.parameters())
-        self.progress = begun_or_resumed(run, VERSION, self.net, self.optimizer)
-        if self.progress.iteration:
-            read_until(run.out / FILE, self.progress.iteration)
-        self.progress.options = msgspec.to_builtins(options)
+        self.run, self.steps = run, steps
+        self.model = Networks().to(device)
+        self.model.start_with(run.start)
+        self.optimizer = make(self.model.parameters())
+        self.done = 0
+        """Steps so far."""
+        self.block = min(BLOCK, every)
+        iterations = None if steps is None else max(1, -(-steps // self.block))
+        self.loop_options = LoopOptions(
+            iterations=iterations, pool_every=NEVER, checkpoint_every=max(1, every // self.block)
+        )
 
     @abstractmethod
-    def part_of_work(self) -> float:
-        """The completed part of the work; 0 if only the time limits the training."""
-
-    @abstractmethod
-    def loss(self) -> tuple[Tensor, Tensor, int]:
+    def loss(self, part_done: float) -> tuple[Tensor, Tensor, int]:
         """The loss of the next step, the L1 of its values, and the number of its samples."""
 
     @abstractmethod
     def measure(self) -> dict[str, float]:
         """Figures of the networks on held-out positions; ``l1`` is one."""
 
-    def part_done(self) -> float:
-        """The completed part of the training, at most 1."""
-        by_time = self.progress.seconds / (60 * self.run.minutes) if self.run.minutes else 0.0
-        return min(1.0, max(by_time, self.part_of_work()))
+    def loop(self, options: msgspec.Struct, report: ReportProgress) -> TrainerLoop:
+        """Begins or resumes the training. ``options`` are those of its lineage."""
+        made = TrainerLoop(self.loop_options, self.run, VERSION, self, report)
+        made.progress.options = msgspec.to_builtins(options)
+        return made
 
-    def make_steps(self, every: int, report: ReportProgress) -> list[dict[str, float]]:
-        """Make all steps that are left, with a measurement and a checkpoint every so many. Returns all metrics."""
-        progress = self.progress
-        before, started = progress.seconds, time.monotonic()
-        losses: list[float] = []
-        with Metrics(self.run.out, after=progress.iteration, tensorboard=False) as metrics:
-            while (part := self.part_done()) < 1.0:
-                losses.append(self.step(part))
-                progress.seconds = before + time.monotonic() - started
-                if progress.iteration % every and self.part_done() < 1.0:
-                    continue
-                check_finite(self.net, progress.iteration)
-                figures = self.measure() | {"l1_train": float(np.mean(losses))}
-                losses.clear()
-                metrics.write(progress.iteration, {"samples": progress.samples, **figures})
-                checkpoint.save(self.run.out, progress, self.net, self.optimizer)
-                note = f"{progress.samples:,} samples, L1 {figures['l1']:.4f}"
-                report(int(100 * self.part_done()), note, 100)
-        records = read(self.run.out / FILE)
-        plot(records, self.plotted, self.run.out / "training.png", x=self.axis)
-        return records
+    def resume(self, records: Sequence[Mapping[str, float]]) -> None:
+        self.done = int(records[-1]["steps"])
 
-    def step(self, part_done: float) -> float:
-        """Make one gradient step. Returns the L1 of its values."""
+    def collect(self, iteration: Iteration) -> int:
+        """The number of steps to make."""
+        if self.steps is None or iteration.number < (self.loop_options.iterations or 0):
+            return self.block
+        return max(0, self.steps - self.done)
+
+    def update(self, iteration: Iteration, collected: int) -> Outcome:
+        distances, learnt = [], 0
+        for _ in range(collected):
+            part_done = max(iteration.part_done, self.done / self.steps if self.steps else 0.0)
+            distance, samples = self.step(part_done)
+            distances.append(distance)
+            learnt += samples
+        return Outcome({"steps": self.done, "l1_train": float(np.mean(distances or [0.0]))}, learnt)
+
+    def step(self, part_done: float) -> tuple[float, int]:
+        """Make one gradient step. Returns the L1 of its values, and the number of its samples."""
         set_learning_rate(self.optimizer, self.optimizer.defaults["lr"] * (1.0 - part_done))
-        loss, l1, samples = self.loss()
+        loss, l1, samples = self.loss(part_done)
         self.optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(self.net.parameters(), 1.0)
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         self.optimizer.step()
-        self.progress.iteration += 1
-        self.progress.samples += samples
-        return float(l1.detach())
+        self.done += 1
+        return float(l1.detach()), samples
+
+    def evaluate(self, iteration: Iteration, *, last: bool) -> dict[str, float]:
+        return self.measure() if last or iteration.number % self.loop_options.checkpoint_every == 0 else {}
+
+    def note(self, figures: Mapping[str, float]) -> str:
+        return f"L1 {figures['l1']:.4f}" if "l1" in figures else f"L1 {figures['l1_train']:.4f} in training"

@@ -6,6 +6,7 @@ what it knows of others. So with a teacher each step also learns its values of o
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -18,15 +19,19 @@ from torch import Tensor
 from bothost import LoggedGames, Model, ReportProgress, Trainer, TrainingRun
 from bothost.errors import UsageError
 from bothost.training.limits import Count, NotNegative, Positive
+from bothost.training.metrics import FILE, read
 from bothost_doudizhu_mcts import distil, logged, records
 from bothost_doudizhu_mcts.evaluated import address_of
-from bothost_doudizhu_mcts.learn import SteppedTraining
+from bothost_doudizhu_mcts.learn import StepLearner
 from bothost_doudizhu_mcts.measure import HeldOut
 from bothost_doudizhu_mcts.model import Networks, publish
+from bothost_doudizhu_mcts.records import Records
 from bothost_doudizhu_mcts.samples import Batch, Samples
 
 FRESH_RATE, CONTINUED_RATE = 2e-3, 2e-4
 """Initial learning rates."""
+NOT_ROUNDED = ("iteration", "samples", "steps", "seconds")
+"""Metrics that are counts, or told otherwise."""
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -87,7 +92,7 @@ class Fitter(Trainer):
             raise UsageError("a fit needs records", advice="give --records FOLDER")
         if options.epochs is None and run.minutes is None:
             raise UsageError("this fit has no stopping condition", advice="give --minutes M or --epochs N")
-        return Fit(options, Path(options.records), run).train(report)
+        return fit(options, Path(options.records), run, report)
 
     def retrain(
         self, run: TrainingRun, games: LoggedGames, start: Model | None, report: ReportProgress
@@ -99,64 +104,60 @@ class Fitter(Trainer):
         if options.epochs is None and run.minutes is None:
             options = msgspec.structs.replace(options, epochs=1.0)
         found = logged.write(games, run.out.parent / "records")
-        return Fit(options, found, msgspec.structs.replace(run, start=start)).train(report)
+        return fit(options, found, msgspec.structs.replace(run, start=start), report)
 
 
-class Fit(SteppedTraining):
+def fit(options: Options, folder: Path, run: TrainingRun, report: ReportProgress) -> dict[str, Any]:
+    """Fit the networks. Write the version and its lineage to ``out/weights``, and return the figures."""
+    found = records.load(folder)
+    learner = Fit(options, found, run)
+    progress = learner.loop(learner.options, report).train()
+    curve = [record for record in read(run.out / FILE) if "l1" in record]
+    rounded = {name: round(value, 4) for name, value in curve[-1].items() if name not in NOT_ROUNDED}
+    minutes, deals = round(progress.seconds / 60, 2), len(set(found.deals))
+    figures: dict[str, Any] = {"steps": learner.done, "samples": progress.samples, "minutes": minutes}
+    figures |= {"records": len(found.actions), "positions": len(found), "deals": deals, **rounded}
+    if "teacher" in run.evaluators:
+        figures["teacher"] = address_of(run.evaluators["teacher"])
+    told = {
+        **figures,
+        "value": "2 P(win) - 1 of the side that moves; L1 on this scale, halve it for win probabilities",
+        "constant": {name: round(value, 4) for name, value in learner.held_out.constant.items()},
+        "records_made_by": found.made_by,
+        "l1_curve": [[round(point["epoch"], 2), round(point["l1"], 4)] for point in curve],
+    }
+    publish(run, progress, learner.model, told)
+    return {"out": str(run.out), **figures}
+
+
+class Fit(StepLearner):
     """Networks, their optimizer and what they learn from."""
 
     plotted = ("l1", "l1_train", "l1_well_visited", "best_move", "regret")
-    axis = "epoch"
 
-    def __init__(self, options: Options, folder: Path, run: TrainingRun) -> None:
-        rate = options.learning_rate or (FRESH_RATE if run.start is None else CONTINUED_RATE)
-        settled = msgspec.structs.replace(options, learning_rate=rate)
-        adam = partial(torch.optim.AdamW, lr=rate, weight_decay=options.weight_decay, fused=True)
-        super().__init__(run, settled, adam)
-        self.options = options
-        teacher = run.evaluators.get("teacher")
-        self.teacher = address_of(teacher) if teacher else None
-        self.found = records.load(folder)
+    def __init__(self, options: Options, found: Records, run: TrainingRun) -> None:
         self.samples = Samples(
-            self.found, options.positions, options.candidates, options.half_visits, options.held_out, run.seed
+            found, options.positions, options.candidates, options.half_visits, options.held_out, run.seed
         )
-        self.held_out = HeldOut(self.found, self.samples, options.measured)
-        self.teacher_positions = distil.TeacherPositions.of(teacher, options.rehearsed, run.seed) if teacher else None
+        steps = None if options.epochs is None else math.ceil(options.epochs * self.samples.steps)
+        rate = options.learning_rate or (FRESH_RATE if run.start is None else CONTINUED_RATE)
+        adam = partial(torch.optim.AdamW, lr=rate, weight_decay=options.weight_decay, fused=True)
+        super().__init__(run, adam, steps, options.checkpoint_every)
+        self.options = msgspec.structs.replace(options, learning_rate=rate)
+        teacher = run.evaluators.get("teacher")
+        self.held_out = HeldOut(found, self.samples, options.measured)
+        self.rehearsed = distil.TeacherPositions.of(teacher, options.rehearsed, run.seed) if teacher else None
 
-    def part_of_work(self) -> float:
-        epochs = self.options.epochs
-        return self.progress.iteration / (epochs * self.samples.steps) if epochs else 0.0
-
-    def loss(self) -> tuple[Tensor, Tensor, int]:
-        batch = self.samples.batch(self.progress.iteration)
-        loss, l1 = loss_of(self.net, batch, self.options)
-        if self.teacher_positions is not None:
-            lesson = self.teacher_positions.batch(self.progress.iteration)
-            loss = loss + distil.loss(self.net, lesson, self.teacher_positions.options)[0]
+    def loss(self, part_done: float) -> tuple[Tensor, Tensor, int]:
+        batch = self.samples.batch(self.done)
+        loss, l1 = loss_of(self.model, batch, self.options)
+        if self.rehearsed is not None:
+            lesson = self.rehearsed.batch(self.done)
+            loss = loss + distil.loss(self.model, lesson, self.rehearsed.options)[0]
         return loss, l1, len(batch.values)
 
     def measure(self) -> dict[str, float]:
-        return {"epoch": self.progress.iteration / self.samples.steps, **self.held_out.measure(self.net)}
-
-    def train(self, report: ReportProgress) -> dict[str, Any]:
-        """Make the steps. Write the version and its lineage to ``out/weights``, and return the figures."""
-        curve = self.make_steps(self.options.checkpoint_every, report)
-        run, progress, found = self.run, self.progress, self.found
-        rounded = {name: round(value, 4) for name, value in curve[-1].items() if name not in ("iteration", "samples")}
-        minutes, deals = round(progress.seconds / 60, 2), len(set(found.deals))
-        figures: dict[str, Any] = {"steps": progress.iteration, "samples": progress.samples, "minutes": minutes}
-        figures |= {"records": len(found.actions), "positions": len(found), "deals": deals, **rounded}
-        if self.teacher is not None:
-            figures["teacher"] = self.teacher
-        told = {
-            **figures,
-            "value": "2 P(win) - 1 of the side that moves; L1 on this scale, halve it for win probabilities",
-            "constant": {name: round(value, 4) for name, value in self.held_out.constant.items()},
-            "records_made_by": found.made_by,
-            "l1_curve": [[round(point["epoch"], 2), round(point["l1"], 4)] for point in curve],
-        }
-        publish(run, progress, self.net, told)
-        return {"out": str(run.out), **figures}
+        return {"epoch": self.done / self.samples.steps, **self.held_out.measure(self.model)}
 
 
 def loss_of(net: Networks, batch: Batch, options: Options) -> tuple[Tensor, Tensor]:
