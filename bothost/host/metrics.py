@@ -55,7 +55,9 @@ class HostCollector(Collector):
     def _decisions(self) -> Iterator[Metric]:
         counters = self._host.runner.counters
         yield _counter("bothost_decisions", "Decisions made, fallbacks included.", counters.decisions)
-        hands = CounterMetricFamily("bothost_hands", "Hands that ended, one for each seat of ours: played or aborted.", labels=["end"])
+        hands = CounterMetricFamily(
+            "bothost_hands", "Hands that ended, one for each seat of ours: played or aborted.", labels=["end"]
+        )
         hands.add_metric(["played"], counters.hands - counters.aborted)
         hands.add_metric(["aborted"], counters.aborted)
         yield hands
@@ -113,7 +115,9 @@ class HostCollector(Collector):
         now = time.monotonic()
         playing = host.runner.open_hands()
         hands = GaugeMetricFamily(
-            "bothost_strategy_hands", "Open hands, one for each seat of ours, by who plays them.", labels=["strategy", "version", "model"]
+            "bothost_strategy_hands",
+            "Open hands, one for each seat of ours, by who plays them.",
+            labels=["strategy", "version", "model"],
         )
         quarantined = GaugeMetricFamily(
             "bothost_strategy_quarantined", "1 while the strategy gets no new tables.", labels=["strategy", "version"]
