@@ -188,6 +188,8 @@ def test_a_clone_with_tempo_needs_to_know_how_long_moves_took(page, served, site
     page.get_by_label("It also takes as long").check()
     page.get_by_role("button", name="train a clone").click()
     page.wait_for_selector("text=the log knows how long 0 moves of eve took", timeout=250_000)
+    problem = page.get_by_role("alert").inner_text()
+    assert "or clear “It also takes as long for its moves as I do.”" in problem and "option" not in problem
     assert not list((site.settings.host.data_dir / "jobs").iterdir())
 
 

@@ -327,6 +327,8 @@ let language = kept("language", navigator.language?.startsWith("zh") ? "zh" : "e
 
 /** Names in the data that English writes otherwise. */
 const EN = {
+  // Advice of a command that names its option: the page has a checkbox.
+  "play more against bots of this host, or leave out the option tempo": "play more against bots of this host, or clear “It also takes as long for its moves as I do.”",
   doudizhu: "Dou Dizhu", mahjong: "Mahjong", othello: "Othello", pairing: "Pairing", "pass claim": "pass", "pass turn": "pass", "Pass turn": "Pass", bid0: "no bid", bid1: "bid 1", bid2: "bid 2", bid3: "bid 3",
   "because late": "too late", "because error": "error", "because illegal": "illegal move", "because quarantined": "quarantined", "because unavailable": "unavailable",
   chi: "chow", peng: "pung", gang: "kong", angang: "concealed kong", bugang: "added kong", hu: "win",
