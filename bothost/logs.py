@@ -70,7 +70,8 @@ class Redactor:
         for value in secrets:
             if len(value) >= _SHORTEST:
                 encoded = base64.b64encode(value.encode()).decode()
-                self._known |= {value, quote(value, safe=""), json.dumps(value)[1:-1], repr(value)[1:-1], encoded}
+                in_json = (json.dumps(value, ensure_ascii=ascii)[1:-1] for ascii in (True, False))
+                self._known |= {value, quote(value, safe=""), *in_json, repr(value)[1:-1], encoded}
         if self._known:
             longest_first = sorted(self._known, key=len, reverse=True)
             self._values = re.compile("|".join(map(re.escape, longest_first)))
@@ -162,7 +163,8 @@ def configure(
     )
     out = stream if stream is not None else sys.stderr
     handlers = [_quiet(logging.StreamHandler(out))]
-    handlers[0].setFormatter(_Formatter(_renderer(format, shared, colors=out.isatty()), redact))
+    unicode = "utf" in (out.encoding or "utf-8").lower()  # a text in memory has no encoding
+    handlers[0].setFormatter(_Formatter(_renderer(format, shared, colors=out.isatty(), unicode=unicode), redact))
     handlers[0].setLevel(stream_level.upper())
     if file is not None:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -194,12 +196,14 @@ def _structlog() -> ModuleType:
     return importlib.import_module("structlog")
 
 
-def _renderer(format: str, shared: list[Any], *, colors: bool) -> logging.Formatter:
+def _renderer(format: str, shared: list[Any], *, colors: bool, unicode: bool = True) -> logging.Formatter:
+    """``unicode``: whether JSON may have characters outside of ASCII."""
     import structlog
 
     last: list[Any]
     if format == "json":
-        last = [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(default=str)]
+        render = structlog.processors.JSONRenderer(_json if unicode else json.dumps, default=str)
+        last = [structlog.processors.format_exc_info, render]
     else:
         last = [structlog.dev.ConsoleRenderer(colors=colors, exception_formatter=_traceback)]
     return structlog.stdlib.ProcessorFormatter(
@@ -209,6 +213,16 @@ def _renderer(format: str, shared: list[Any], *, colors: bool) -> logging.Format
 
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 """Control characters, ends of lines, and marks that reorder text."""
+
+
+_UNPRINTABLE = re.compile(rf"{_CONTROL.pattern}|[\ud800-\udfff]")
+"""Also halves of characters, which UTF-8 cannot write."""
+
+
+def _json(value: Any, **options: Any) -> str:
+    """JSON that shows names as they are written, and escapes what controls a terminal, also in nested values."""
+    text = json.dumps(value, ensure_ascii=False, **options)
+    return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _printable(logger: Any, name: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

@@ -126,7 +126,8 @@ def test_long_values_are_cut(tmp_path: Path) -> None:
 def test_a_known_secret_is_found_as_it_is_encoded() -> None:
     secret = 'se"cr/et é'
     redact = logs.Redactor([secret])
-    for shape in (secret, "se%22cr%2Fet%20%C3%A9", json.dumps(secret), repr(secret)):
+    in_json = json.dumps(secret), json.dumps(secret, ensure_ascii=False)
+    for shape in (secret, "se%22cr%2Fet%20%C3%A9", *in_json, repr(secret)):
         assert "cr" not in redact(f"<{shape}>"), shape
 
 
@@ -141,6 +142,39 @@ def test_a_lobby_cannot_forge_log_lines() -> None:
     structlog.get_logger("x").info("said", text="hello\n2026 [error] forged \x1b[2J \u202edegrof")
     assert stream.getvalue().count("\n") == 1
     assert "\x1b" not in stream.getvalue() and "\u202e" not in stream.getvalue()
+
+
+def test_names_of_any_language_can_be_read_in_json(tmp_path: Path) -> None:
+    stream, file = io.StringIO(), tmp_path / "b.log"
+    logs.configure(format="json", stream=stream, file=file)
+    structlog.get_logger("x").info("met", player="小明", others=["José", {"नेहा": 1}], path=Path("é"))
+    for line in (stream.getvalue(), file.read_text(encoding="utf-8")):
+        assert "小明" in line and "José" in line and "नेहा" in line and "é" in line
+        assert json.loads(line)["others"] == ["José", {"नेहा": 1}]
+
+
+def test_json_escapes_what_controls_a_terminal_or_cannot_be_written(tmp_path: Path) -> None:
+    file = tmp_path / "b.log"
+    logs.configure(stream=io.StringIO(), file=file)
+    bad = "\n\x00\x1b\x7f\x9b\u202e\u2028\ud800"
+    try:
+        raise ValueError(bad)
+    except ValueError:
+        structlog.get_logger("x").exception("failed", text=bad, nested=[{bad: bad}])
+    (line,) = file.read_bytes().removesuffix(b"\n").split(b"\n")
+    assert all(character.isprintable() for character in line.decode())
+    found = json.loads(line)
+    assert found["nested"] == [{bad: bad}] and found["exception"].endswith(f"ValueError: {bad}")
+
+
+def test_json_for_a_stream_that_cannot_write_a_name_is_json_all_the_same() -> None:
+    for encoding, written in (("ascii", b"\\u00e9"), ("latin-1", b"\\u00e9"), ("utf-8", "é".encode())):
+        stream = io.TextIOWrapper(raw := io.BytesIO(), encoding, "backslashreplace")
+        logs.configure(format="json", stream=stream)
+        structlog.get_logger("x").info("met", player="é小")
+        stream.flush()
+        assert written in raw.getvalue()
+        assert json.loads(raw.getvalue())["player"] == "é小"
 
 
 def test_what_an_exception_quotes_does_not_control_the_terminal() -> None:
