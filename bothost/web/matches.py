@@ -85,7 +85,7 @@ class Match:
         self.left = False
         """Whether its player left: the lobby plays the rest of the hand for them, if it has started."""
         self._site = site
-        self._began_us = time.time_ns() // 1000
+        self.started_us = time.time_ns() // 1000
         self._changes = Changes()
         self.screens = Places(SCREENS, OPEN_ELSEWHERE)
         self._seen_at = time.monotonic()
@@ -200,7 +200,7 @@ class Match:
 
     async def _find_hand(self) -> None:
         """The hand in the log of the bots, as the review shows it."""
-        query = HandQuery(lobbies=(LOBBY,), closed=True, since_us=self._began_us)
+        query = HandQuery(lobbies=(LOBBY,), closed=True, since_us=self.started_us)
         ends = time.monotonic() + (REST_S if self.left else LOG_S)
         while self.seat.table and self.review is None and time.monotonic() < ends:
             with contextlib.suppress(StoreUnavailable):  # it may come back
@@ -237,10 +237,10 @@ class Matches:
         match = self._matches.get(number)
         return match if match is not None and match.viewer is viewer else None
 
-    def running(self, viewer: Viewer) -> dict[str, str]:
-        """The unfinished games of a viewer: match → name of the game."""
+    def running(self, viewer: Viewer) -> dict[str, Json]:
+        """The unfinished games of a viewer: match → name of the game, and when it started. Two may be of one game."""
         ours = (m for m in self._matches.values() if m.viewer is viewer and m.id in self._names)
-        return {m.id: m.seat.game.name for m in ours}
+        return {m.id: {"game": m.seat.game.name, "started_us": m.started_us} for m in ours}
 
     async def begin(self, viewer: Viewer, browser: Browser, wanted: Wanted) -> tuple[Match, Browser]:
         """Start a game; returns it, and the browser with the name. Raises UsageError where something about it is wrong,

@@ -368,6 +368,7 @@ def test_our_seats_of_one_table_are_one_line_with_a_link_to_each(page, served, l
     page.wait_for_selector("tbody a:has-text('bob')")
     assert page.locator("tbody tr").count() == 1
     assert "strategy-ada, strategy-bob" in page.locator("tbody").inner_text()
+    assert page.get_by_role("link", name="Othello: ada, bob", exact=True).count() == 1, "not one of many called Othello"
     page.locator("tbody a:has-text('bob')").click()
     page.wait_for_selector(".othello")
 

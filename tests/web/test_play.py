@@ -9,7 +9,7 @@ import stat
 import threading
 import time
 import tomllib
-from unittest.mock import DEFAULT, AsyncMock, MagicMock, Mock
+from unittest.mock import ANY, DEFAULT, AsyncMock, MagicMock, Mock
 
 import pytest
 from msgspec.structs import replace
@@ -66,7 +66,9 @@ def test_bothosts_own_games_are_offered_before_those_of_plugins(client):
 
 def test_a_game_belongs_to_the_session_that_began_it(client, site):
     number = begin(client).json()["id"]
-    assert client.get("/api/play").json()["running"] == {number: "othello"}
+    running = client.get("/api/play").json()["running"]
+    assert running == {number: {"game": "othello", "started_us": ANY}}
+    assert abs(running[number]["started_us"] / 1e6 - time.time()) < 60
     assert client.get(f"/api/play/{number}/turn").status_code == 200
     client.cookies.clear()
     client.get("/api/session")

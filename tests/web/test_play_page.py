@@ -137,12 +137,19 @@ def test_players_find_their_hands(page, served):
     page.wait_for_url("**/hands?players=eve")
 
 
-def test_a_link_to_an_open_game_names_it(page, served):
-    running = {"1": "othello", "2": "openspiel:chess"}
+def test_a_link_to_an_open_game_names_it_and_when_it_started(page, served):
+    """Two open games of one kind have different links."""
+    noon = page.evaluate("new Date(2026, 4, 1, 12).getTime() * 1000")
+    started = {"1": ("othello", noon), "2": ("openspiel:chess", noon + 1_000_000), "3": ("othello", noon + 61_000_000)}
+    running = {number: {"game": game, "started_us": us} for number, (game, us) in started.items()}
     page.route("**/api/play", lambda route: route.fulfill(json={**route.fetch().json(), "running": running}))
     page.goto(f"{served}/play")
-    for number, name in (("1", "Othello"), ("2", "Chess (OpenSpiel)")):
-        link = page.get_by_role("link", name=f"Go on with your game of {name}.")
+    for number, words in {
+        "1": "Othello, started at 12:00:00",
+        "2": "Chess (OpenSpiel), started at 12:00:01",
+        "3": "Othello, started at 12:01:01",
+    }.items():
+        link = page.get_by_role("link", name=f"Go on with your game of {words}.")
         assert link.get_attribute("href") == f"/play/{number}"
 
 

@@ -186,7 +186,7 @@ const ZH = {
   "1 minute a move": "每手 1 分钟",
   "5 minutes a move": "每手 5 分钟",
   "You take one seat, bots take the others. Afterwards the hand can be replayed and reviewed.": "你坐一个座位，其余由机器人坐。打完可以回放和复盘。",
-  "Go on with your game of {game}.": "继续你的{game}牌局。",
+  "Go on with your game of {game}, started at {time}.": "继续你 {time} 开始的{game}牌局。",
   "Your name": "你的名字",
   "letters and digits of any language, and _ . -": "任何语言的文字、数字和 _ . -",
   "Opponent": "对手",

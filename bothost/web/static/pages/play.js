@@ -51,7 +51,7 @@ function Setup({ t, go }) {
   };
   return html`<h1>${t("Play a game")}</h1>
     <p class="dim">${t("You take one seat, bots take the others. Afterwards the hand can be replayed and reviewed.")}${t(" ")}${t("A strategy without a level plays its best; level 1 is the easiest.")}</p>
-    ${Object.entries(offer.running).map(([id, name]) => html`<p class="notice"><a href=${`/play/${id}`}>${t("Go on with your game of {game}.", { game: gameName(name, t) })}</a></p>`)}
+    ${Object.entries(offer.running).map(([id, { game: name, started_us: us }]) => html`<p class="notice"><a href=${`/play/${id}`}>${t("Go on with your game of {game}, started at {time}.", { game: gameName(name, t), time: new Date(us / 1000).toLocaleTimeString() })}</a></p>`)}
     <form class="panel setup" onSubmit=${start}>
       <label>${t("Your name")}<input type="text" name="name" required maxlength="32" pattern="[\\p{L}\\p{N}][\\p{L}\\p{M}\\p{N}_.\\-]*" title=${t("letters and digits of any language, and _ . -")} defaultValue=${offer.name ?? kept("player")} autocomplete="nickname" /></label>
       <label>${t("Game")}<select name="game" value=${game.game} onChange=${(event) => { setChosen(event.target.value); setRules(""); }}>

@@ -46,7 +46,7 @@ function Row({ seats, now, knows, describe, t }) {
   const names = playerNames(table.players, table.lobby, t);
   const ours = (player) => seats.find((seat) => seat.account === player);
   return html`<tr>
-    <td data-label=${t("Game")}><a href=${`/table/${table.name}`}>${gameName(table.game, t)}</a></td>
+    <td data-label=${t("Game")}><a href=${`/table/${table.name}`} aria-label=${`${gameName(table.game, t)}${t(": ")}${names.join(t(", "))}`}>${gameName(table.game, t)}</a></td>
     <td data-label=${t("Players")}>${table.players.map((player, i) => html`${i ? t(", ") : ""}${ours(player) ? html`<a href=${`/table/${ours(player).name}`}>${names[i]}</a>` : names[i]}`)}</td>
     <td data-label=${t("Strategy")}>${[...new Set(seats.map((seat) => seat.strategy))].join(t(", "))}</td>
     <td data-label=${t("Clock")}>${seconds === null ? html`<span class="count">${knows ? t("waits") : ""}</span>` : html`<span class=${`badge${seconds < 5 ? " bad" : ""}`}>${left(seconds, t)}</span>`}
