@@ -12,7 +12,8 @@
     │   ├── StrategyNotFound      2
     │   └── GameNotPlayed             found out at the table
     ├── ModelError                a model file is missing, corrupt, or made for another encoder
-    │   └── VersionNotFound       2   the strategy has no such version or level
+    │   ├── VersionNotFound       2   the strategy has no such version or level
+    │   └── InvalidName           2   no name for a version, or none of the aliases
     ├── StoreError                the database
     │   ├── SchemaOutdated        78  the schema is of another version: run ``bothost db upgrade``
     │   └── StoreUnavailable      75  cannot be reached now
@@ -163,6 +164,12 @@ class ModelError(BothostError):
 
 class VersionNotFound(ModelError):
     """A strategy has no version or level of that name."""
+
+    exit_code = 2
+
+
+class InvalidName(ModelError):
+    """A version cannot have that name, or there is no such alias."""
 
     exit_code = 2
 

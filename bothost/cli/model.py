@@ -9,7 +9,7 @@ import msgspec
 import typer
 
 from bothost.cli import options, output
-from bothost.errors import ModelError, UsageError
+from bothost.errors import ModelError, UsageError, VersionNotFound
 from bothost.store.records import iso_time
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def rollback(
 
 
 def _alias(value: str) -> str:
-    """Callback of --alias. Raises UsageError and ModelError before anything is registered."""
+    """Callback of --alias. Raises UsageError and InvalidName before anything is registered."""
     from bothost.store.registry import CANARY, check_alias
 
     if value == CANARY:  # it needs a share of the tables
@@ -413,7 +413,8 @@ def _entry(folder: Path, of: str) -> tuple[Path, Any, dict[str, Any]]:
     if name not in manifest.versions:
         stands = "" if name == of else f", for which its alias {of!r} stands"
         known = manifest.versions if stands else [*manifest.aliases, *manifest.versions]
-        raise ModelError(f"{folder / MANIFEST} has no version {name!r}{stands}", advice=nearest(name, known))
+        kind = ModelError if stands else VersionNotFound  # a manifest that contradicts itself is no wrong name
+        raise kind(f"{folder / MANIFEST} has no version {name!r}{stands}", advice=nearest(name, known))
     if "/" in name or "\\" in name or name.startswith("."):
         raise ModelError(f"{folder / MANIFEST}: {name!r} is not a valid version name")
     root = folder / name if (folder / name).is_dir() else folder

@@ -23,7 +23,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 
 from bothost.config import nearest
-from bothost.errors import ModelError, described, raised_at
+from bothost.errors import InvalidName, ModelError, VersionNotFound, described, raised_at
 from bothost.inference.graph_trial import try_graphs
 from bothost.messages import Json
 from bothost.plugins import settle, weights
@@ -111,7 +111,7 @@ class Registry:
 
         Raises ModelError if a file does not match ``files`` or has no safe format, or if a parameter is not finite.
         Raises it also if the strategy cannot use the model (another encoder version, other shapes), or if the version's
-        name is taken.
+        name is taken. Raises InvalidName if no version may have that name.
         """
         files = {name: sha.lower() for name, sha in files.items()}
         model_files.check(source, files)
@@ -120,7 +120,7 @@ class Registry:
         if foreign:
             try_graphs([source / name for name in sorted(files) if name.endswith(".onnx")])
         if version is not None and (not _VERSION.fullmatch(version) or is_alias(version)):
-            raise ModelError(
+            raise InvalidName(
                 f"{version!r} is not a valid version name", advice="use letters, digits, _ . -, and not an alias"
             )
         strategy, sha256 = plays.name, weights.model_sha256(files)
@@ -226,8 +226,8 @@ class Registry:
     ) -> Pointer:
         """Point an alias to a version of the registry or the package; None: to what the package's alias names.
 
-        ``after``: the pointer number that the caller's decision was based on. Raises ModelError if there is no such
-        version, and AliasMoved if the alias has another number by now.
+        ``after``: the pointer number that the caller's decision was based on. Raises VersionNotFound if there is
+        no such version, InvalidName if there is no such alias, and AliasMoved if the alias has another number by now.
         """
         check_alias(alias)
         if share is not None and not 0.0 < share < 1.0:
@@ -343,7 +343,7 @@ class Registry:
         packaged = weights.find(strategy, name)
         if packaged is None:
             known = [*(version.version for version in self.versions(strategy.name)), *weights.aliases(strategy)]
-            raise ModelError(f"{strategy.name} has no version {name!r}", advice=nearest(name, known))
+            raise VersionNotFound(f"{strategy.name} has no version {name!r}", advice=nearest(name, known))
         return packaged.sha256
 
     def _find(self, *conditions: Any) -> ModelVersion | None:
@@ -371,9 +371,9 @@ def is_alias(name: str) -> bool:
 
 
 def check_alias(name: str) -> None:
-    """Raise ModelError unless the name is an alias."""
+    """Raise InvalidName unless the name is an alias."""
     if not is_alias(name):
-        raise ModelError(f"{name!r} is not an alias", advice=nearest(name, (*ALIASES, "level-1")))
+        raise InvalidName(f"{name!r} is not an alias", advice=nearest(name, (*ALIASES, "level-1")))
 
 
 def trial(strategy: type[Strategy], model: Model) -> None:

@@ -134,7 +134,8 @@ def test_shadow_canary_and_levels_need_no_match(model):
     assert (found["canary=0.1"], found["shadow"], found["level-2"]) == (VERSIONS[4], VERSIONS[3], VERSIONS[1])
     assert "phase-ppo:canary → none (rollback" in model("rollback", "phase-ppo", "--alias", "canary")[1]
     code, _, err = model("promote", f"phase-ppo:{VERSIONS[4]}", "--to", "best")
-    assert code == 1 and "not an alias" in err
+    assert code == 2 and "not an alias" in err
+    assert model("rollback", "phase-ppo", "--alias", "best")[0] == 2
 
 
 def test_what_is_wrong_is_refused_with_a_fix(model, tmp_path):
@@ -144,7 +145,9 @@ def test_what_is_wrong_is_refused_with_a_fix(model, tmp_path):
     code, _, err = model("import", "phase-ppo", str(tmp_path / "weights"))
     assert code == 1 and "sha256" in err and "truncated" in err
     code, _, err = model("import", "phase-ppo", str(tmp_path / "weights"), "--of", "level-9")
-    assert code == 1 and "level-" in err
+    assert code == 2 and "level-" in err
+    code, _, err = model("import", "phase-ppo", str(WEIGHTS), "--version", "my model")
+    assert code == 2 and "'my model' is not a valid version name" in err
     code, _, err = model("import", "phase-ppo", str(tmp_path))
     assert code == 1 and "manifest.json" in err
     manifest = json.loads((tmp_path / "weights" / "manifest.json").read_text())
@@ -169,7 +172,7 @@ def test_an_alias_that_an_import_cannot_have_is_refused_before_anything_is_regis
     before = aliases(model)
     for how in (("import", "phase-ppo", str(tmp_path / "weights")), ("pull", "phase-ppo", str(tmp_path / "absent"))):
         code, _, err = model(*how, "--version", "mine", "--alias", alias)
-        assert code != 0 and told in err
+        assert code == 2 and told in err
     assert aliases(model) == before
     assert [item for item in json.loads(model("list", "--json")[1]) if item["created"]] == []
 

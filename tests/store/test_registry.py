@@ -13,6 +13,7 @@ import safetensors.numpy
 from onnx import TensorProto, helper, numpy_helper
 
 from bothost import Model, ModelError, Player, Strategy
+from bothost.errors import InvalidName
 from bothost.plugins import Plugins, weights
 from bothost.store import Store, model_files
 from bothost.store.registry import AliasMoved, Registry
@@ -86,7 +87,7 @@ def test_options_of_play_go_with_a_version_and_those_that_the_strategy_does_not_
 
 @pytest.mark.parametrize("name", ["champion", "level-3", "a b", "", "../x", "x:y"])
 def test_a_version_cannot_be_named_like_an_alias_or_a_path(sqlite_registry, name):
-    with pytest.raises(ModelError, match="is not a valid version name"):
+    with pytest.raises(InvalidName, match="is not a valid version name"):
         add(sqlite_registry, 1, version=name)
 
 
@@ -111,7 +112,7 @@ def test_aliases_move_forward_and_back_and_keep_their_history(registry):
         registry.back(PhasePpo, "champion", reason="worse")
     with pytest.raises(ModelError, match="was never moved"):
         registry.back(PhasePpo, "challenger", reason="worse")
-    with pytest.raises(ModelError, match="'champoin' is not an alias") as wrong:
+    with pytest.raises(InvalidName, match="'champoin' is not an alias") as wrong:
         registry.back(PhasePpo, "champoin", reason="worse")
     assert "did you mean 'champion'" in wrong.value.advice
     registry.point(PhasePpo, "champion", "r3", reason="better")
