@@ -156,12 +156,12 @@ class HandInPlay:
         self.seconds[who] += seconds
         if decision is FAILED or decision is LATE:
             (self.failed if decision is FAILED else self.late)[who] += 1
-            self.state.apply(seat, int(request.legal[0]))
+            self.state.apply(seat, _first_legal(request))
             return
         action = int(decision.action)
         if not request.view.is_legal(action):
             self.illegal[who] += 1
-            action = int(request.legal[0])
+            action = _first_legal(request)
         self.state.apply(seat, action)
 
     def end_players(self, strategies: Sequence[Strategy], *, forgive: bool) -> None:
@@ -185,6 +185,11 @@ class HandInPlay:
             luck=() if luck is None else luck(self.state),
             late=tuple(self.late),
         )
+
+
+def _first_legal(request: Request) -> int:
+    """From the view: a player may have written into ``request.legal``."""
+    return int(request.view.legal()[0])
 
 
 def _player(who: int, strategy: Strategy, table: Table) -> Player:

@@ -58,7 +58,8 @@ def command(
             settings.store, spool, population, hands, consents=consents, progress=lambda done, _: advance(done)
         )
     done = {"game": game, "lobby": LOBBY, "table": population.table, "hands": hands, "played": played}
-    output.emit(done, json, f"{played:,} hands played and logged: bothost games list --lobby {LOBBY}")
+    earlier = "" if played == hands else f", {hands - played:,} were logged before"
+    output.emit(done, json, f"{played:,} hands played and logged{earlier}: bothost games list --lobby {LOBBY}")
 
 
 class Recordings:

@@ -12,13 +12,13 @@ import itertools
 import json
 import random
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from bothost.arena.lineup import Lineup
 from bothost.arena.match import HandInPlay, decide
 from bothost.config import StoreSettings
-from bothost.errors import StoreError, UsageError
+from bothost.errors import BothostError, StoreError, UsageError
 from bothost.host.recorder import Recorder, new_id
 from bothost.messages import PlayerInfo
 from bothost.plugins import Resolved
@@ -62,11 +62,12 @@ class Population:
         identity = [game.name, game.rules, seed, [[name, *self._identity(one)] for name, one in players.items()]]
         text = json.dumps(identity, sort_keys=True, default=str)
         self.table = hashlib.sha256(text.encode()).hexdigest()[:16]
-        """The lobby's name of the table. It differs for other players, rules or seeds."""
+        """The lobby's name of the table. It differs for other players, versions of strategies, rules or seeds."""
 
     @staticmethod
-    def _identity(player: Resolved) -> tuple[str, str, str | None]:
-        return player.address, repr(player.options), player.model.sha256 if player.model is not None else None
+    def _identity(player: Resolved) -> tuple[str, str, str, str | None]:
+        model = player.model.sha256 if player.model is not None else None
+        return player.address, player.strategy.version, repr(player.options), model
 
     def lineup(self, number: int) -> Lineup:
         """The players by seat. All play equally often, and none has two seats if there are enough players."""
@@ -112,11 +113,11 @@ class _LoggedHand(HandInPlay):
 
     def answer(self, seat: int, request: Request, decision: Decision, seconds: float) -> None:
         if seat == self.seat:
-            view = request.view
-            job = Job(self.log, f"{self.deal}-{view.seq}", view, request.legal, _UNTIMED, view.seq, 0)
+            view, legal = request.view, request.view.legal()  # a player may have written into ``request.legal``
+            job = Job(self.log, f"{self.deal}-{view.seq}", view, legal, _UNTIMED, view.seq, 0)
             job.decision, job.elapsed_s = decision, seconds
             if not view.is_legal(int(decision.action)):
-                job.decision = Decision(action=int(request.legal[0]))
+                job.decision = Decision(action=int(legal[0]))
                 job.decided_by, job.reason = "first-legal", "illegal"
             action = view.notation(int(job.decision.action))
             self.recorder.answer(Answer(self.log, job.request_id, view.seq, 0, (action,), (job,)))
@@ -150,6 +151,7 @@ def generate(
     with (
         Store.open(settings) as store,
         JobLease(store, f"generate {population.table}", lock=lock) as lease,
+        _without_unfinished(store, population.table),
         closing(DecisionLog.open(settings, LOBBY, spool)) as log,  # moves rows from the spool into the database
     ):
         done = _logged(store, population.table)
@@ -176,6 +178,17 @@ def _logged(store: Store, table: str) -> set[int]:
             cut.append(hand.game.game_id)
     delete_hands(store, cut)
     return ended
+
+
+@contextmanager
+def _without_unfinished(store: Store, table: str) -> Iterator[None]:
+    """If the block fails, delete the hands that did not end: lists would show them as live."""
+    try:
+        yield
+    except BaseException:
+        with suppress(BothostError):  # then the next call deletes them
+            _logged(store, table)
+        raise
 
 
 async def _play(

@@ -88,6 +88,23 @@ class Liar(Strategy):
         return _LiarPlayer()
 
 
+class _ScribblerPlayer(Player):
+    def decide(self, view, legal, budget):
+        legal[:] = 9_999
+        return Decision(action=-1)
+
+
+class Scribbler(Strategy):
+    """Writes into the array of legal actions."""
+
+    name = "test-scribbler"
+    version = "1"
+    games = ("*",)
+
+    def player(self, table):
+        return _ScribblerPlayer()
+
+
 class _SlowPlayer(Player):
     def decide(self, view, legal, budget):
         assert budget.left_ms() <= 50
@@ -211,7 +228,7 @@ class Wordless(First):
 STRATEGIES = {
     cls.name: cls
     for cls in (
-        *(Random, First, Last, Searching, Liar, Slow, Late),
+        *(Random, First, Last, Searching, Liar, Scribbler, Slow, Late),
         *(Number, Fraction, Array, Quitting, Silent, Homeless, Clinging, Wordless),
     )
 }

@@ -145,8 +145,9 @@ def test_with_bidding_every_hand_has_a_score():
     assert 0.3 < figures["wp"] < 0.7
 
 
-def test_illegal_answers_are_counted_and_replaced():
-    figures = run_match(spec("othello", "test-liar", "test-first", deals=3), players.build)
+@pytest.mark.parametrize("name", ["test-liar", "test-scribbler"])
+def test_illegal_answers_are_counted_and_replaced(name):
+    figures = run_match(spec("othello", name, "test-first", deals=3), players.build)
     assert figures["illegal"]["A"] > 50
     assert figures["illegal"]["B"] == 0
     assert figures["wp"] == 0.5  # a liar plays the first legal action, as its opponent does

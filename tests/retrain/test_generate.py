@@ -1,6 +1,7 @@
 """Hands between strategies, logged without a lobby: the rows of a host, once each, whatever interrupts it."""
 
 import json
+from contextlib import nullcontext
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -11,7 +12,7 @@ from bothost.cli import main
 from bothost.cli.generate import Recordings
 from bothost.config import StoreSettings
 from bothost.errors import StoreUnavailable, UsageError
-from bothost.plugins import Plugins
+from bothost.plugins import Plugins, Resolved
 from bothost.reproduction import Contestant
 from bothost.retrain import generate as module
 from bothost.retrain.generate import Population, generate
@@ -21,6 +22,7 @@ from bothost.store.hand_report import report
 from bothost.store.leases import LeaseHeld
 from bothost.store.reader import counts, iter_hands, iter_timelines
 from bothost.store.sqlite import SqliteSink
+from bothost.strategy import Decision, Player, Strategy
 
 NAMES = ("ada", "bob", "cyd", "dan")
 
@@ -85,7 +87,8 @@ def test_hands_that_were_cut_off_are_played_again(settings, plugins, tmp_path, m
             raise Stop
 
     monkeypatch.setattr(module, "BATCH", 5)
-    with pytest.raises(Stop):
+    with pytest.raises(Stop), monkeypatch.context() as killed:
+        killed.setattr(module, "_without_unfinished", lambda store, table: nullcontext())
         generate(settings, tmp_path / "spool", population(plugins), 8, progress=stop)
     with Store.open(settings) as store:
         ended = [hand.end is not None for hand in iter_hands(store)]
@@ -94,6 +97,47 @@ def test_hands_that_were_cut_off_are_played_again(settings, plugins, tmp_path, m
     with Store.open(settings) as store:
         assert sorted(int(hand.game.hand) for hand in iter_hands(store) if hand.end is not None) == list(range(8))
         assert counts(store)["games"] == counts(store)["game_ends"] == 8
+
+
+def test_a_failure_leaves_no_hand_that_looks_live(settings, plugins, tmp_path):
+    def stop(done, total):
+        if done:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        generate(settings, tmp_path / "spool", population(plugins), 8, progress=stop)
+    with Store.open(settings) as store:
+        assert [hand.end is not None for hand in iter_hands(store)].count(True) == counts(store)["games"] > 0
+
+
+class _Scribbler(Player):
+    def decide(self, view, legal, budget):
+        chosen, legal[:] = int(legal[0]), -1
+        return Decision(action=chosen)
+
+
+class Scribbling(Strategy):
+    name, version, games = "scribbling", "1", ("othello",)
+
+    def player(self, table):
+        return _Scribbler()
+
+
+def test_what_is_logged_as_legal_is_what_the_rules_say_whatever_a_player_writes_into_it(settings, tmp_path):
+    players = {"ada": Resolved("scribbling", Scribbling, Scribbling.Options())}
+    generate(settings, tmp_path / "spool", Population(rules.game("othello"), players, 1), 2)
+    with Store.open(settings) as store:
+        for timeline in iter_timelines(store, iter_hands(store)):
+            made = report(timeline)
+            assert made["problems"] == [] and all(
+                sum(a["chosen"] for a in d["actions"]) == 1 for d in made["decisions"]
+            )
+
+
+def test_a_new_version_of_a_strategy_plays_its_own_hands(plugins, monkeypatch):
+    before = population(plugins, "othello", 2).table
+    monkeypatch.setattr(plugins.strategies["styled-othello"], "version", "another")
+    assert population(plugins, "othello", 2).table != before
 
 
 def test_two_at_once_do_not_log_the_hands_twice(settings, plugins, tmp_path):
