@@ -31,6 +31,7 @@ def stages(host: Host) -> dict[str, Latency]:
 
 def health(host: Host) -> Json:
     """``status`` is ``ok`` while rows become durable, and an account is connected or may not be, or the host drains.
+    A SQLite file that was moved, deleted or replaced is a problem, although rows in the spool are durable.
 
     An account may not be connected while another host holds its lease. Such a host is ready to take over.
     """
@@ -43,6 +44,8 @@ def health(host: Host) -> Json:
     waiting_s = host.runner.recorder.batches.waiting_s(time.monotonic())
     if waiting_s > STUCK_S:
         problems.append(f"rows wait for {waiting_s:.0f} s to become durable")
+    if displaced := host.log.displaced:  # an idle host writes nothing that would show it
+        problems.append(f"the database {displaced}")
     if host.log.full:
         problems.append("the queue of the decision log is full")
     return {

@@ -147,6 +147,11 @@ class DecisionLog:
         return self._writer.recovered.is_set()
 
     @property
+    def displaced(self) -> str:
+        """Why the open database is no longer the one at its address; empty if it is. Costs a look at its file."""
+        return self._writer.displaced()
+
+    @property
     def full(self) -> bool:
         """Whether the queue is full. If so, take no new work until ``room`` returns."""
         return len(self._filling.records) >= self._queue_rows

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -140,6 +141,19 @@ def open_sqlite(path: Path, *, create: bool = False, **options: Any) -> sqlite3.
     return connection
 
 
+def file_identity(path: Path) -> tuple[int, int]:
+    """Device and inode of a file, which tell whether it is still the one that was opened. Raises OSError."""
+    status = os.stat(path)
+    return status.st_dev, status.st_ino
+
+
+def file_at(path: Path) -> tuple[int, int] | None:
+    """As ``file_identity``; None if there is no file."""
+    with contextlib.suppress(OSError):
+        return file_identity(path)
+    return None
+
+
 def bind_without_adapters() -> None:
     """Make the sqlite3 module bind bytes and None faster, in this process.
 
@@ -172,17 +186,25 @@ def make_engine(settings: StoreSettings, *, create: bool = False, answer_s: floa
         raise StoreUnavailable(f"no database at {path}", advice="create it with: bothost db upgrade")
     engine = sa.create_engine(url, creator=lambda: open_sqlite(path, create=create, check_same_thread=False))
 
-    def on_connect(connection: Any, _record: object) -> None:
+    def on_connect(connection: Any, record: Any) -> None:
         # We begin transactions ourselves: the sqlite3 module would run DDL outside of them.
         connection.isolation_level = None
         set_up_sqlite(connection, synchronous=settings.synchronous)
+        record.info["file"] = file_at(path)
 
     def on_begin(connection: sa.Connection) -> None:
         at_once = create or connection.get_execution_options().get(WRITES, False)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if at_once else "BEGIN")
 
+    def on_checkout(_connection: object, record: Any, _proxy: object) -> None:
+        # A pooled connection would go on with a file that was replaced: a host would renew leases that no other sees.
+        if file_at(path) != record.info["file"]:
+            raise sa.exc.DisconnectionError(f"{path} was moved, deleted or replaced")
+
     sa.event.listen(engine, "connect", on_connect)
     sa.event.listen(engine, "begin", on_begin)
+    if not create:
+        sa.event.listen(engine, "checkout", on_checkout)
     return engine
 
 
@@ -196,7 +218,7 @@ def _server_engine(url: URL, answer_s: float | None) -> sa.Engine:
     return sa.create_engine(url, pool_pre_ping=True, creator=lambda: postgres_connection.connect(dsn, answer_s))
 
 
-@contextmanager
+@contextlib.contextmanager
 def reaching(settings: StoreSettings) -> Iterator[None]:
     """Turn driver errors into StoreUnavailable, except IntegrityError. Raises UsageError for a value such as NUL."""
     try:

@@ -107,6 +107,9 @@ class PostgresSink:
         except (psycopg.Error, OverflowError, UnicodeError, TypeError, ValueError) as error:
             raise self._translated(error) from error
 
+    def displaced(self) -> str:
+        return ""  # a connection ends with its server
+
     def _write(self, connection: psycopg.Connection[Any], chunks: list[Chunk]) -> int:
         try:
             with connection.transaction(), connection.cursor() as cursor:

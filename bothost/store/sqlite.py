@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import os
 import sqlite3
 from collections.abc import Iterable
 from itertools import chain
@@ -22,7 +21,7 @@ from sqlalchemy.dialects import sqlite as dialect
 from bothost.errors import StoreError
 from bothost.store import schema
 from bothost.store.checkpoint import LOG_PAGES_AT_MOST, Checkpointer
-from bothost.store.engine import bind_without_adapters, open_sqlite, set_up_sqlite, unavailable
+from bothost.store.engine import bind_without_adapters, file_at, file_identity, open_sqlite, set_up_sqlite, unavailable
 from bothost.store.sinks import BadRow, Chunk
 
 ROWS_PER_STEP = 64
@@ -40,12 +39,13 @@ class SqliteSink:
         self._synchronous = synchronous
         self._connection: sqlite3.Connection | None = None
         self._checkpointer: Checkpointer | None = None
-        self._identity = (0, 0)
+        self._opened: tuple[int, int] | None = None
+        """The file that is or was open."""
         self._wait_ms = -1
 
     def connect(self) -> None:
         try:
-            self._identity = self._file()
+            self._opened = file_identity(self._path)
             connection = open_sqlite(
                 self._path, isolation_level=None, check_same_thread=False, cached_statements=STATEMENTS
             )
@@ -79,8 +79,8 @@ class SqliteSink:
                 self._wait_ms = wait_ms
             checkpointer.before_write(connection)
             new = insert(connection, chunks)
-            if self._file() != self._identity:
-                raise sqlite3.OperationalError("the file was moved or deleted while open")
+            if file_identity(self._path) != self._opened:
+                raise sqlite3.OperationalError("the file was replaced while open")
             checkpointer.written(new)
             return new
         except (sqlite3.IntegrityError, sqlite3.DataError, sqlite3.ProgrammingError, sqlite3.InterfaceError) as error:
@@ -101,9 +101,13 @@ class SqliteSink:
                 self._connection.close()
             self._connection = None
 
-    def _file(self) -> tuple[int, int]:
-        status = os.stat(self._path)
-        return status.st_dev, status.st_ino
+    def displaced(self) -> str:
+        match file_at(self._path):
+            case None:
+                return f"{self._path} was moved or deleted"
+            case found if found != self._opened and self._connection is not None:
+                return f"{self._path} was replaced while open"
+        return ""
 
 
 def insert(connection: sqlite3.Connection, chunks: Iterable[Chunk]) -> int:

@@ -65,6 +65,10 @@ class Writer:
         """Rows in the spool."""
         return self._spool.rows
 
+    def displaced(self) -> str:
+        """See ``Sink``."""
+        return self._sink.displaced()
+
     def write(self, chunks: list[Chunk], closing: Callable[[], bool]) -> bool:
         """Write the rows durably; retry while neither the database nor the spool accepts them.
 

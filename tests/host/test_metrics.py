@@ -20,6 +20,7 @@ from bothost.host.health import health
 from bothost.host.latency import BOUNDS_S, Latency
 from bothost.host.metrics_server import serving
 from bothost.host.status import status_of
+from bothost.store.engine import sqlite_path
 from bothost.tables.router import Router
 from bothost.testing.hosting import RandomStrategy
 
@@ -150,6 +151,18 @@ async def test_health_fails_when_rows_do_not_become_durable(kit, monkeypatch):
         for durable, seen in stuck:
             seen.set_result(await durable)
     assert found["status"] == "failing" and "durable" in found["problems"][0]
+
+
+async def test_health_fails_when_the_database_file_is_gone(kit):
+    async with kit.lobby(), kit.running(kit.settings()) as host:
+        await kit.until(lambda: host.runner.counters.hands >= 1)
+        path = sqlite_path(host.settings.store.url)
+        assert health(host)["status"] == "ok"
+        path.rename(path.with_name("away.db"))
+        found = health(host)
+        path.with_name("away.db").rename(path)
+        assert (found["status"], found["problems"]) == ("failing", [f"the database {path} was moved or deleted"])
+        assert health(host)["status"] == "ok"
 
 
 async def test_two_hosts_in_one_process_do_not_share_metrics(kit):

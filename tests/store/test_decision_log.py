@@ -207,6 +207,21 @@ async def test_a_database_that_was_deleted_is_noticed_before_anything_is_acknowl
     assert ids_of(settings) == [r.id for r in after]
 
 
+async def test_an_idle_log_knows_that_its_database_was_moved_or_replaced(settings, log, tmp_path):
+    path = sqlite_path(settings.url)
+    await log.submit(some_decisions(1))
+    assert log.displaced == ""
+    for file in path.parent.glob("bothost.db*"):  # also the write-ahead log, or the next database would get its rows
+        file.rename(file.with_name(f"away-{file.name}"))
+    assert log.displaced == f"{path} was moved or deleted"
+    schema.upgrade(msgspec.structs.replace(settings, url=f"sqlite:///{tmp_path / 'other.db'}"))
+    (tmp_path / "other.db").rename(path)
+    assert log.displaced == f"{path} was replaced while open"
+    await log.submit(after := some_decisions(3))
+    await until(lambda: log.stats.spool_depth == 0)
+    assert log.displaced == "" and ids_of(settings) == [row.id for row in after]
+
+
 async def test_a_full_disk_loses_nothing(settings, tmp_path, monkeypatch):
     """The first connection meets a limit of the file's size; the next one finds room again."""
     limits = ["PRAGMA max_page_count = {}"]

@@ -11,7 +11,7 @@ from other_writer import another_writer
 
 from bothost.config import StoreSettings
 from bothost.errors import StoreUnavailable, UsageError
-from bothost.store import DecisionLog, Store, consent, models, notes, ratings, retention
+from bothost.store import DecisionLog, Store, consent, models, notes, ratings, retention, schema
 from bothost.store.engine import make_engine, reaching, sqlite_path
 from bothost.store.erase import delete_memos
 from bothost.store.query import HandQuery
@@ -187,3 +187,19 @@ def test_a_file_that_is_moved_away_for_a_moment_is_not_made_anew(settings, tmp_p
         with store.begin() as connection:
             assert connection.exec_driver_sql("SELECT text FROM moved").scalar() == "in the write-ahead log"
             assert connection.exec_driver_sql("PRAGMA integrity_check").scalar() == "ok"
+
+
+def test_a_file_that_was_replaced_is_read_and_written_at_once(settings):
+    """The pool has a connection to the old file, which is still there for it."""
+    path = sqlite_path(settings.url)
+    with Store.open(settings) as store:
+        store.remember("home", "ada", {"at": "the old file"})
+        for file in path.parent.glob("bothost.db*"):
+            file.rename(file.with_name(f"away-{file.name}"))
+        with pytest.raises(StoreUnavailable, match="unable to open database file"):
+            store.memo("home", "ada")
+        schema.upgrade(settings)
+        assert store.memo("home", "ada") == {}
+        store.remember("home", "ada", {"at": "the new file"})
+        with Store.open(settings) as another:
+            assert another.memo("home", "ada") == {"at": "the new file"}

@@ -357,6 +357,8 @@ const ZH_SAID = [
   [/^plugin (.+): it has not answered within (\d+) s$/, "插件 $1 在 $2 秒内没有回应"],
   [/^(.+) has not answered the last question yet$/, "$1 还没有回应上一个问题"],
   [/^choose another$/, "请另选一个"],
+  [/^the database (.+) was moved or deleted$/, "数据库文件 $1 已被移走或删除"],
+  [/^the database (.+) was replaced while open$/, "数据库文件 $1 在使用中被替换"],
   [/^no account is connected(: (.+))?$/, (_, more, why) => `没有账号已连接${why ? `：${said(why)}` : ""}`],
   [/^(.+) holds its lease$/, "$1 持有它的租约"],
   [/^login refused: (.+)$/, "登录被拒绝：$1"],
