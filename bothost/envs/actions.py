@@ -47,6 +47,13 @@ def block_of(game: Game, name: str | None) -> Block:
     return views[wanted]
 
 
+def render_mode_of(mode: str | None) -> str | None:
+    """The mode, checked. Raises UsageError."""
+    if mode not in (None, "ansi"):
+        raise UsageError(f"there is no render mode {mode!r}", advice='take "ansi"')
+    return mode
+
+
 def box_of(block: Block) -> spaces.Box:
     """Observations of a block. Blocks declare no bounds, so the space has none."""
     return spaces.Box(-np.inf, np.inf, block.shape, np.float32)

@@ -20,6 +20,8 @@ BatchPolicy = Callable[[VecEnv, npt.NDArray[np.int64]], ActionArray]
 """Takes the batch and the numbers of m environments in it; returns a legal action id of each, int32, shape (m,)."""
 
 BoolArray = npt.NDArray[np.bool_]
+MOST = 1 << 20
+"""Most environments of a batch."""
 Step = tuple[FloatArray, npt.NDArray[np.float64], BoolArray, BoolArray, dict[str, Any]]
 
 
@@ -60,6 +62,8 @@ class BatchEnv(VectorEnv[FloatArray, npt.NDArray[np.integer], npt.NDArray[Any]])
         actions: Numbering = "ids",
         copy: bool = True,
     ) -> None:
+        if not 1 <= n <= MOST:
+            raise UsageError(f"a batch has 1 to {MOST:,} environments, not {n:,}")
         self.game = game_of(game)
         self.num_envs = n
         self.action_set = ActionSet(self.game, actions)

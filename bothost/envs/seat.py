@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,12 +11,13 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from bothost.envs.actions import ActionSet, MaskArray, Numbering, block_of, box_of, game_of
+from bothost.envs.actions import ActionSet, MaskArray, Numbering, block_of, box_of, game_of, render_mode_of
 from bothost.envs.order import ResetNeeded
 from bothost.errors import PluginError, UsageError
 from bothost.plugins import Plugins
 from bothost.rules import FloatArray, Game, State, View
 from bothost.strategy import Budget, Player, Strategy, Table
+from bothost.tables.fallback import checked
 
 NO_CLOCK = Budget(deadline=math.inf)
 MOST_SKIPPED = 1000
@@ -36,7 +38,7 @@ class SeatEnv(gymnasium.Env[FloatArray, int]):
     ``info["illegal_action"]``. None: ``step`` raises ValueError.
 
     ``game``, ``block`` and ``actions`` are those of :class:`bothost.envs.TurnEnv`. Raises UsageError for what the game
-    does not have, BothostError for an opponent that cannot be made, PluginError if one plays an illegal action.
+    does not have, BothostError for an opponent that cannot be made, PluginError if one plays an illegal action or none.
     """
 
     metadata = {"render_modes": ["ansi"]}  # noqa: RUF012 - as Gymnasium declares it
@@ -56,7 +58,7 @@ class SeatEnv(gymnasium.Env[FloatArray, int]):
         self.game = game_of(game)
         if seat is not None and not 0 <= seat < self.game.num_seats:
             raise UsageError(f"{self.game.name} has no seat {seat}", advice=f"take 0 to {self.game.num_seats - 1}")
-        self.render_mode = render_mode
+        self.render_mode = render_mode_of(render_mode)
         self.illegal_reward = illegal_reward
         self.action_set = ActionSet(self.game, actions)
         self._block = block_of(self.game, block)
@@ -98,8 +100,9 @@ class SeatEnv(gymnasium.Env[FloatArray, int]):
         hand = self._playing()
         if hand.state.terminal or hand.abandoned:
             raise ResetNeeded("the hand is over")
+        number = operator.index(action)
         try:
-            chosen = self.action_set.action(int(action), self.view.legal())
+            chosen = self.action_set.action(number, self.view.legal())
         except ValueError:
             if self.illegal_reward is None:
                 raise
@@ -171,10 +174,12 @@ class _Hand:
         while (asked := self.state.to_act) and asked[0] != self.learner:
             seat = asked[0]
             view = self.views[seat]
-            legal = view.legal()
-            action = int(self.players[seat].decide(view, legal, NO_CLOCK).action)
+            name, decision = self.strategies[seat].name, self.players[seat].decide(view, view.legal(), NO_CLOCK)
+            try:
+                action = int(checked(decision).action)
+            except TypeError as error:
+                raise PluginError(name, str(error)) from error
             if not view.is_legal(action):
-                name = self.strategies[seat].name
                 raise PluginError(name, f"it chose {action} at {view.game.name}, which is not legal")
             self.apply(seat, action)
 

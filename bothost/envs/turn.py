@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from gymnasium import spaces
 from gymnasium.utils import seeding
 from pettingzoo import AECEnv
 
-from bothost.envs.actions import ActionSet, MaskArray, Numbering, block_of, box_of, game_of
+from bothost.envs.actions import ActionSet, MaskArray, Numbering, block_of, box_of, game_of, render_mode_of
 from bothost.envs.order import ResetNeeded
 from bothost.rules import FloatArray, Game, State, View
 
@@ -40,7 +41,7 @@ class TurnEnv(AECEnv):  # type: ignore[misc]  # pettingzoo has no types
         super().__init__()
         self.game = game_of(game)
         self.metadata = {"name": f"{self.game.name}_v0", "render_modes": ["ansi"], "is_parallelizable": False}
-        self.render_mode = render_mode
+        self.render_mode = render_mode_of(render_mode)
         self.possible_agents = [f"player_{seat}" for seat in range(self.game.num_seats)]
         self.agents: list[str] = []
         self.action_set = ActionSet(self.game, actions)
@@ -92,7 +93,7 @@ class TurnEnv(AECEnv):  # type: ignore[misc]  # pettingzoo has no types
         if action is None:
             raise ValueError(f"{agent} is asked: None is no action")
         seat = self.possible_agents.index(agent)
-        self._state.apply(seat, self.action_set.action(int(action), self._state.legal(seat)))
+        self._state.apply(seat, self.action_set.action(operator.index(action), self._state.legal(seat)))
         self._cumulative_rewards[agent] = 0.0
         self._clear_rewards()
         if self._state.terminal:

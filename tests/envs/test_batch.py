@@ -122,6 +122,9 @@ def test_errors():
         for outside in (-1, either.action_set.n, 2**32 + 19):
             with pytest.raises(ValueError, match=f"environment 0: action {outside} is not legal now"):
                 either.step(np.full(2, outside))
+    for number in (0, -1, 10**9):
+        with pytest.raises(UsageError, match="1 to 1,048,576 environments"):
+            BatchEnv("othello", number)
     with pytest.raises(UsageError, match="cannot be played by 'rule-othello'"):
         BatchEnv("othello", 2, "rule-othello")
     with pytest.raises(UsageError, match="no rule player"):

@@ -58,6 +58,18 @@ class Spy(Strategy):
         return Sits()
 
 
+class _Silent(Player):
+    def decide(self, view, legal, budget):
+        pass
+
+
+class Mute(Strategy):
+    name, version, games = "mute", "1", ("*",)
+
+    def player(self, table):
+        return _Silent()
+
+
 def test_the_opponents_have_the_other_seats():
     one, two = Spy(), Spy()
     env = SeatEnv("doudizhu", [one, two], seat=1)
@@ -130,6 +142,15 @@ def test_errors():
         SeatEnv("othello", seat=2)
     with pytest.raises(UsageError, match=r"Call reset\(\)|no hand was dealt"):
         SeatEnv("othello").step(0)
+    for number in ("d3", 19.5):
+        env = SeatEnv("othello")
+        env.reset(seed=1)
+        with pytest.raises(TypeError, match="interpreted as an integer"):
+            env.step(number)
+    with pytest.raises(UsageError, match="no render mode 'human'"):
+        SeatEnv("othello", render_mode="human")
+    with pytest.raises(PluginError, match="mute: decide returned NoneType, not a Decision"):
+        episode(SeatEnv("othello", Mute(Mute.Options())), seed=1)
     with pytest.raises(PluginError, match="spy: it chose -1"):
         episode(SeatEnv("othello", Spy(illegal=True)), seed=1)
 

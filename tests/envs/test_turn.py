@@ -132,11 +132,19 @@ def test_an_abstract_action_takes_the_lowest_legal_kickers():
         ({"game": "othello", "actions": "slots"}, "no numbering 'slots'"),
         ({"game": "othello", "block": "bord"}, "no view block 'bord'"),
         ({"game": "othelo"}, "no game is called 'othelo'"),
+        ({"game": "othello", "render_mode": "human"}, "no render mode 'human'"),
     ],
 )
 def test_errors_say_what_the_game_lacks(options, message):
     with pytest.raises(UsageError, match=message):
         TurnEnv(**options)
+
+
+def test_an_action_is_an_integer():
+    env = TurnEnv("othello")
+    env.reset(seed=1)
+    with pytest.raises(TypeError, match="interpreted as an integer"):
+        env.step(19.5)
 
 
 @pytest.mark.parametrize("call", [lambda env: env.step(0), TurnEnv.action_masks, TurnEnv.render])
