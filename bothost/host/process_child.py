@@ -17,7 +17,7 @@ import numpy as np
 
 from bothost import children
 from bothost.errors import described, raised_at
-from bothost.host.decision_stats import written
+from bothost.host.logged_json import stats_as_json
 from bothost.host.process_messages import (
     LENGTH,
     Ask,
@@ -85,7 +85,7 @@ class Child:
             view = game.view_from_bytes(ask.view)
             legal = np.frombuffer(ask.legal, dtype="<i4").astype(np.int32)
             decision = player.decide(view, legal, Budget(ask.deadline, ask.bank_ms))
-            stats = None if checked(decision).stats is None else written(decision.stats)
+            stats = None if checked(decision).stats is None else stats_as_json(decision.stats)
             return frame(Reply(plain(decision), stats=stats))
         except BaseException as error:
             return frame(Reply(None, _in_words(error, type(self._strategy).__module__)))

@@ -5,12 +5,11 @@ from __future__ import annotations
 import time
 from typing import Any
 
-import msgspec
 import numpy as np
 import uuid_utils
 
 from bothost.host.batches import Batches
-from bothost.host.decision_stats import written
+from bothost.host.logged_json import as_json, stats_as_json
 from bothost.rules.game import View
 from bothost.store import DecisionLog
 from bothost.store.records import (
@@ -37,8 +36,6 @@ restart the lobby's snapshot replaces them."""
 SLOW_US = 1_000_000
 """A decision that comes so long after the last events were logged takes those since along, so that who watches the
 table in a browser sees them."""
-
-_json = msgspec.json.Encoder(enc_hook=repr).encode
 
 
 def new_id() -> bytes:
@@ -210,7 +207,7 @@ class Recorder:
             by.version if by is not None else "1",
             decision.model_sha256 or (by.sha256 if by is not None else None),
             decision.encoder_version,
-            None if decision.stats is None else written(decision.stats).decode(),
+            None if decision.stats is None else stats_as_json(decision.stats).decode(),
             fallback,
             (window.answer - window.arrival) * 1000.0,
             elapsed_s * 1000.0,
@@ -222,7 +219,7 @@ class Recorder:
 
 
 def _text(value: Any) -> str:
-    return _json(value).decode()
+    return as_json(value).decode()
 
 
 def _floats(values: Any, length: int) -> bytes | None:
