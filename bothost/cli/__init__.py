@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import io
 import os
 import select
 import signal
@@ -153,6 +154,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = list(sys.argv[1:] if argv is None else argv)
     previous = os.umask(0o077)  # other users must not read databases, logs and exports
     as_json = "--json" in args
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        # Latin-1 and GBK lack some of our characters. JSON is UTF-8.
+        sys.stdout.reconfigure(encoding="utf-8" if as_json else None, errors="replace")
     try:
         result = typer.main.get_command(app).main(args, prog_name="bothost", standalone_mode=False)
         sys.stdout.flush()

@@ -220,6 +220,31 @@ def test_errors_under_json_are_json(run: Callable[..., tuple[int, str, str]]) ->
     assert said["exit_code"] == 78 and [e["key"] for e in said["errors"]] == ["host.nmae", "log.level"]
 
 
+BOT_WITH_A_CHINESE_NAME = """
+from bothost import Strategy, hookimpl
+
+class Bot(Strategy):
+    '''Plays like 张三.'''
+    name, version, games = "bot", "1", ("othello",)
+    def player(self, table):
+        raise NotImplementedError
+
+@hookimpl
+def bothost_strategies():
+    return [Bot]
+"""
+
+
+def test_a_terminal_may_lack_some_of_our_characters(run: Callable[..., tuple[int, str, str]]) -> None:
+    run("init")
+    Path("plugins.d").mkdir()
+    Path("plugins.d/bot.py").write_text(BOT_WITH_A_CHINESE_NAME, encoding="utf-8")
+    words = ("-m", "bothost", "plugin", "list", "bot")
+    shown, as_json = python(*words, PYTHONIOENCODING="latin-1"), python(*words, "--json", PYTHONIOENCODING="latin-1")
+    assert (shown.returncode, shown.stderr) == (0, "") and "Plays like ??." in shown.stdout
+    assert as_json.returncode == 0 and "张三" in as_json.stdout
+
+
 def test_a_secret_in_an_error_is_redacted(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BOTHOST_HOME_TOKEN", "planted-1234")
     monkeypatch.setenv("BOTHOST_DEBUG", "1")
