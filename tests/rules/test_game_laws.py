@@ -73,6 +73,19 @@ def test_random_text_never_crashes(name: str, text: str):
             assert any("\ud800" <= c <= "\udfff" for c in text)
 
 
+@pytest.mark.parametrize("name", rules.games(plugins=False, testing=True))
+@settings(max_examples=100, deadline=None)
+@given(text=st.text(st.characters(codec="utf-8", exclude_characters="\ufffd"), max_size=60))
+def test_errors_quote_whole_characters(name: str, text: str):
+    """A part of a character would be shown as the replacement character, U+FFFD."""
+    game = rules.game(name)
+    for call in (game.parse, game.new_view(0).observe, game.new_state(1).view(0).observe):
+        try:
+            call(text)
+        except ValueError as error:
+            assert "\ufffd" not in str(error)
+
+
 json_trees = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),

@@ -38,10 +38,23 @@ inline void require(bool holds, const char* why) {
   if (!holds) throw InvalidInput(why);
 }
 
-/// Throws InvalidInput that quotes what was given, at most 60 characters of it, and says what is wrong with
-/// it.
+/// The whole characters at the start of a UTF-8 text, in at most so many bytes, but at least one character.
+/// In bytes that are no UTF-8, a byte may stand for a character.
+inline std::string_view first_characters(std::string_view text, std::size_t most_bytes) {
+  const auto continues = [&](std::size_t i) { return (static_cast<unsigned char>(text[i]) & 0xC0) == 0x80; };
+  std::size_t kept = 0;
+  while (kept < text.size()) {
+    std::size_t next = kept + 1;
+    while (next < text.size() && next < kept + 4 && continues(next)) ++next;
+    if (kept > 0 && next > most_bytes) break;
+    kept = next;
+  }
+  return text.substr(0, kept);
+}
+
+/// Throws InvalidInput that quotes what was given, at most 60 bytes of it, and says what is wrong with it.
 [[noreturn]] inline void reject(std::string_view given, std::string_view why) {
-  throw InvalidInput("\"" + std::string(given.substr(0, 60)) + "\" " + std::string(why));
+  throw InvalidInput("\"" + std::string(first_characters(given, 60)) + "\" " + std::string(why));
 }
 
 /// A number that is not negative, such as a seat's, or an enumerator, as an index.

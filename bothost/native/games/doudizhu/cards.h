@@ -97,12 +97,14 @@ inline std::string to_text(Cards c) {
 /// Cards in any order. Throws InvalidInput on an unknown character or more of a rank than the deck holds.
 inline Cards cards_from_text(std::string_view text) {
   Cards out = 0;
-  for (const char ch : text) {
-    const auto r = kRankChars.find(ch);
-    if (r == std::string_view::npos)
-      throw InvalidInput(std::string("'") + ch + "' is not a rank of 3456789TJQKA2BR");
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto r = kRankChars.find(text[i]);
+    if (r == std::string_view::npos) {
+      const std::string wrong(first_characters(text.substr(i), 1));
+      throw InvalidInput("'" + wrong + "' is not a rank of 3456789TJQKA2BR");
+    }
     out += card(static_cast<int>(r));
-    if (!contains(kDeck, out)) reject(text, std::string("holds too many of '") + ch + "'");
+    if (!contains(kDeck, out)) reject(text, std::string("holds too many of '") + text[i] + "'");
   }
   return out;
 }
