@@ -107,7 +107,7 @@ def _players(texts: Sequence[str]) -> dict[str, str]:
     players: dict[str, str] = {}
     for text in texts:
         name, equals, address = text.partition("=")
-        if not equals or not name or not address or not name.isprintable():
+        if not equals or not name.strip() or not address or not name.isprintable():
             raise UsageError(f"--player {text!r} is not NAME=ADDRESS", advice="as in ada=styled-doudizhu")
         if name in players:
             raise UsageError(f"two players are named {name!r}", advice="name each once")

@@ -143,7 +143,7 @@ def seated(record: HandRecord, seats: int, origin: Origin) -> tuple[tuple[Player
     for seat in range(seats):
         name = given.get(seat, f"seat-{seat}")
         info = named.get(seat) or PlayerInfo(name, seat, name)
-        if not info.player.isprintable() or not info.name.isprintable():
+        if not all(text.isprintable() and text.strip() for text in (info.player, info.name or info.player)):
             raise BadRecord(f"the name of seat {seat} holds characters that cannot be shown")
         infos.append(msgspec.structs.replace(info, consents=origin.consents))
     return tuple(infos), named.keys() | given.keys() >= set(range(seats))

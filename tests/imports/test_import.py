@@ -107,12 +107,14 @@ def test_broken_records_are_listed_and_leave_nothing_behind(store, tmp_path: Pat
         {**OTHELLO, "players": ["a\x1b[31m"]},
         {**OTHELLO, "away": [2]},
         {**OTHELLO, "started": "1960-01-01T00:00:00Z"},
+        {**OTHELLO, "players": [" ", "ben"]},
+        {**OTHELLO, "players": [{"player": "ada", "name": " "}]},
     ]
     done = bring(store, "jsonl", lines(tmp_path / "some.jsonl", OTHELLO, *bad))
     assert done.imported == 1 and [each.line for each in done.broken] == list(range(2, len(bad) + 2))
     words = ["malformed", "under our rules", "not over after 8", "seat 1 is not asked", "not legal there", "chess"]
     words += ["board", "plyers", "neither `deal` nor `seed`", "deal", "does not have", "future", "cannot be shown"]
-    words += ["names seats that othello does not have", "before 1970"]
+    words += ["names seats that othello does not have", "before 1970", "cannot be shown", "cannot be shown"]
     for each, word in zip(done.broken, words, strict=True):
         assert word in each.reason, (word, each.reason)
     assert counts(store)["games"] == 2 and counts(store)["decisions"] == 9

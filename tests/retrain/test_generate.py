@@ -225,6 +225,7 @@ def test_the_command_line_generates_and_says_what(config, capsys):
     ("words", "told"),
     [
         (["doudizhu", "--player", "ada"], "NAME=ADDRESS"),
+        (["doudizhu", "--player", " =random"], "NAME=ADDRESS"),
         (["doudizhu", "--player", "ada=styled-dodizhu"], "styled-doudizhu"),
         (["doudizhu", "--player", "ada=random", "--player", "ada=random"], "two players"),
         (["doudizhu", "--player", "ada=random", "--option", "bob.x=1"], "ada"),
