@@ -64,6 +64,14 @@ def test_the_interval_of_two_hands_is_as_wide_as_two_hands_make_it(board, settin
     assert found["ci95"] == pytest.approx([found["mean_score"] - half, found["mean_score"] + half], rel=1e-4)
 
 
+def test_equal_scores_do_not_say_how_sure_their_mean_is(board, settings, tmp_path):
+    board, hands = board
+    write_rows(settings, tmp_path, [played_hand(rules.game("pairing"), 1, seat=0, started_us=BEGAN_US + 5 * 10**6)])
+    board.read(everything=True)
+    (found,) = board.scores()
+    assert (found["hands"], found["ci95"], score_rows([found])[0][-1]) == (2, None, "")
+
+
 def test_the_view_shows_open_tables_with_their_newest_move_first(board):
     board, _hands = board
     (table,) = board.tables.values()
