@@ -233,6 +233,6 @@ def _version(
     if model is None and alias and level is None:
         known = list(dict.fromkeys([*strategy.levels, *weights.aliases(strategy)]))
         packaged = nearest(alias, known) if known else f"its package has no models and no levels: write {strategy.name}"
-        advice = f"{packaged} (see bothost model list {strategy.name})"
+        advice = f"{packaged} (bothost model list {strategy.name} shows all)"
         raise VersionNotFound(f"{strategy.name} has no version or level {alias!r}", advice=advice)
     return model, level
