@@ -65,7 +65,7 @@ def test_the_interval_of_two_hands_is_as_wide_as_two_hands_make_it(board, settin
 
 
 def test_equal_scores_do_not_say_how_sure_their_mean_is(board, settings, tmp_path):
-    board, hands = board
+    board, _ = board
     write_rows(settings, tmp_path, [played_hand(rules.game("pairing"), 1, seat=0, started_us=BEGAN_US + 5 * 10**6)])
     board.read(everything=True)
     (found,) = board.scores()

@@ -323,7 +323,8 @@ def test_addresses(tmp_path: Path) -> None:
     assert "'easy'" in level.value.advice
     with pytest.raises(ModelError, match="no version or level 'zzzzzz'") as shipped:
         plugins.resolve("phase-ppo:zzzzzz")
-    assert shipped.value.advice.count(" level-1,") == 1 and "bothost model list phase-ppo shows all" in shipped.value.advice
+    assert shipped.value.advice.count(" level-1,") == 1
+    assert "bothost model list phase-ppo shows all" in shipped.value.advice
     with pytest.raises(ConfigError, match="unknown key") as option:
         plugins.resolve("good-a", {"patence": 1})
     assert option.value.key == "options.patence" and "'patience'" in option.value.advice
