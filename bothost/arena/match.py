@@ -11,10 +11,11 @@ import msgspec
 
 from bothost.arena.lineup import Lineup
 from bothost.arena.luck import Luck
-from bothost.errors import ANY_FAILURE, BothostError, described, raised_at
+from bothost.errors import ANY_FAILURE, BothostError, PluginError, described, raised_at
 from bothost.rules.game import Game, Json, State, View
 from bothost.strategy import Budget, Decision, Player, Request, Strategy, Table, decide_all
 from bothost.tables.fallback import checked
+from bothost.tables.hand import valid_scores
 
 LATE_SHARE, LATE_MS = 0.2, 5.0
 """A decision is late when it took longer than its time by more than this share and these milliseconds together."""
@@ -174,9 +175,17 @@ class HandInPlay:
                     raise ContestantError.of(who, strategies[who], error) from error
                 self.failed[who] += 1
 
+    def scores(self) -> tuple[float, ...]:
+        """The score of each seat, at the end. Raises PluginError for a game that gives none."""
+        scores = tuple(self.state.returns)
+        if valid_scores(scores, len(self.views)) is None:
+            name, advice = self.state.game.name, "check the game with bothost.testing.check_game"
+            raise PluginError(name, f"returns is {scores}, not a finite number for each seat", advice=advice)
+        return scores
+
     def result(self, luck: Luck | None = None) -> HandResult:
         return HandResult(
-            returns=tuple(self.state.returns),
+            returns=self.scores(),
             final=final_of(self.views[0]),
             decisions=tuple(self.decisions),
             seconds=tuple(self.seconds),

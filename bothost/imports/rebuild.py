@@ -23,6 +23,7 @@ from bothost.store.records import (
     GameRecord,
     Record,
 )
+from bothost.tables.hand import valid_scores
 
 VERSION = "1"
 NEAR = 1e-4
@@ -70,7 +71,10 @@ def play(record: HandRecord) -> Played:
         state.apply(seat, action)
     if not state.terminal:
         raise BadRecord(f"the hand is not over after {len(record.actions)} actions")
-    _check_scores(record, tuple(state.returns))
+    ours = tuple(state.returns)
+    if valid_scores(ours, game.num_seats) is None:
+        raise BadRecord(f"{game.name} gives the scores {ours}, not a finite number for each seat")
+    _check_scores(record, ours)
     return Played(game, state, moves)
 
 

@@ -127,7 +127,7 @@ class _LoggedHand(HandInPlay):
         """Log the end of the hand."""
         for player in self.players:
             player.close()
-        self.recorder.hand_closed(HandClosed(self.log, "normal", tuple(self.state.returns)))
+        self.recorder.hand_closed(HandClosed(self.log, "normal", self.scores()))
 
 
 _UNTIMED = window(ClockPolicy(), 0.0, None)

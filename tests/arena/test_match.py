@@ -4,6 +4,7 @@ import errno
 import fcntl
 import importlib
 import json
+import math
 import os
 import sys
 from pathlib import Path
@@ -17,9 +18,10 @@ from bothost.arena.match import ContestantError, play_deals
 from bothost.arena.run import run_match
 from bothost.arena.spec import MatchSpec
 from bothost.cli.options import alone_in
-from bothost.errors import UsageError
+from bothost.errors import PluginError, UsageError
 from bothost.export.folder import ExportFolder, aside
 from bothost.ladder import journals
+from bothost.testing.nim import Nim, NimState
 
 
 def _import_players():
@@ -297,6 +299,14 @@ def test_a_contestant_that_fails_is_named(name, what, fix, ms):
         run_match(spec("othello", "test-first", name, deals=1, ms=ms), players.build)
     assert str(failed.value).startswith(f"B ({name}): {what}")
     assert failed.value.advice == f"{fix}bothost plugin check {name}; a tournament counts errors and plays on"
+
+
+@pytest.mark.parametrize("scores", [(math.nan, 0.0), (math.inf, 0.0), (1.0,)])
+def test_a_game_that_gives_no_scores_is_named(scores, monkeypatch):
+    monkeypatch.setattr(NimState, "returns", property(lambda state: scores))
+    nim = Nim()
+    with pytest.raises(PluginError, match=r"plugin nim: returns is \(.*\), not a finite number for each seat"):
+        list(play_deals(nim, [players.First({}), players.First({})], lineups(nim, 2), [0], seed=1))
 
 
 def test_an_error_at_the_end_of_a_hand_counts_where_errors_are_forgiven():

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import math
 import os
 from collections import Counter
 from pathlib import Path
@@ -25,6 +26,7 @@ from bothost.store.engine import sqlite_path
 from bothost.store.hand_report import report
 from bothost.store.query import HandQuery
 from bothost.store.reader import counts, iter_hands, iter_timelines
+from bothost.testing.nim import NIM, NimState
 
 OTHELLO = {
     "game": "othello",
@@ -118,6 +120,21 @@ def test_broken_records_are_listed_and_leave_nothing_behind(store, tmp_path: Pat
     for each, word in zip(done.broken, words, strict=True):
         assert word in each.reason, (word, each.reason)
     assert counts(store)["games"] == 2 and counts(store)["decisions"] == 9
+
+
+def test_a_game_that_gives_no_scores_is_a_broken_record(store, tmp_path: Path, monkeypatch):
+    rules.register_game(NIM)
+    try:
+        state = rules.game("nim").new_state(1)
+        while not state.terminal:
+            state.apply(state.to_act[0], 0)
+        monkeypatch.setattr(NimState, "returns", property(lambda state: (math.nan, 0.0)))
+        hand = {"game": "nim", "deal": state.deal, "actions": state.actions}
+        done = bring(store, "jsonl", lines(tmp_path / "nim.jsonl", hand))
+    finally:
+        rules.forget_game("nim")
+    assert done.imported == 0 and "not a finite number for each seat" in done.broken[0].reason
+    assert counts(store)["games"] == 0
 
 
 def test_hands_of_every_game_by_deal_and_by_seed(store, tmp_path: Path):

@@ -1,6 +1,7 @@
 """Hands between strategies, logged without a lobby: the rows of a host, once each, whatever interrupts it."""
 
 import json
+import math
 from contextlib import nullcontext
 from pathlib import Path
 from unittest.mock import Mock
@@ -11,7 +12,7 @@ from bothost import rules
 from bothost.cli import main
 from bothost.cli.generate import Recordings
 from bothost.config import StoreSettings
-from bothost.errors import StoreUnavailable, UsageError
+from bothost.errors import PluginError, StoreUnavailable, UsageError
 from bothost.plugins import Plugins, Resolved
 from bothost.reproduction import Contestant
 from bothost.retrain import generate as module
@@ -23,6 +24,7 @@ from bothost.store.leases import LeaseHeld
 from bothost.store.reader import counts, iter_hands, iter_timelines
 from bothost.store.sqlite import SqliteSink
 from bothost.strategy import Decision, Player, Strategy
+from bothost.testing.nim import Nim, NimState
 
 NAMES = ("ada", "bob", "cyd", "dan")
 
@@ -132,6 +134,14 @@ def test_what_is_logged_as_legal_is_what_the_rules_say_whatever_a_player_writes_
             assert made["problems"] == [] and all(
                 sum(a["chosen"] for a in d["actions"]) == 1 for d in made["decisions"]
             )
+
+
+def test_a_game_that_gives_no_scores_leaves_nothing_in_the_log(settings, plugins, tmp_path, monkeypatch):
+    monkeypatch.setattr(NimState, "returns", property(lambda state: (math.nan, 0.0)))
+    with pytest.raises(PluginError, match="nim: returns is"):
+        generate(settings, tmp_path / "spool", Population(Nim(), {"ada": plugins.resolve("random")}, 1), 2)
+    with Store.open(settings) as store:
+        assert list(iter_hands(store)) == []
 
 
 def test_a_new_version_of_a_strategy_plays_its_own_hands(plugins, monkeypatch):
