@@ -7,6 +7,7 @@ import structlog
 from bothost.lobbies.embedded import protocol as wire
 from bothost.lobby_server.questions import Questions
 from bothost.lobby_server.seating import Member, Seating
+from bothost.tables.hand import valid_scores
 
 log = structlog.get_logger("bothost.lobby_server")
 
@@ -108,6 +109,7 @@ class ServerHand:
         """The hand is over: count the scores, and tell everybody. ``void``: the table is aborted, no one scores."""
         if self.over:
             return
+        scores = None if void else self._scores()
         self.over = True
         for seat, ask in self.questions.open.items():
             self._withdraw(seat, ask.id, "the table is given up" if void else "the hand is over")
@@ -115,12 +117,19 @@ class ServerHand:
         if void:
             self.reason = "void"
         else:
-            self.scores = tuple(float(score) for score in self.state.returns)
+            self.scores = scores
             if any(member.resigned for member in self.seats):
                 self.reason = "resigned"
-            for member, score in zip(self.seats, self.scores, strict=True):
+            for member, score in zip(self.seats, self.scores or (), strict=True):
                 member.total += score
         self._seating.send_all(self._ended())
+
+    def _scores(self) -> tuple[float, ...]:
+        """Raises ValueError for a game that gives no finite number for each seat: no client could read it."""
+        scores = tuple(float(score) for score in self.state.returns)
+        if valid_scores(scores, len(self.seats)) is None:
+            raise ValueError(f"{self._rules.game.name} gives the scores {scores}")
+        return scores
 
     def _ended(self) -> wire.HandEnded:
         return wire.HandEnded(self._table, self.number, self.scores, self.reason, tuple(sorted(self.played_for)))

@@ -1,5 +1,6 @@
 """The lobby's core, played through the adapter, in memory and with a clock of its own."""
 
+import math
 import random
 
 import pytest
@@ -436,6 +437,33 @@ def test_a_bug_in_a_game_costs_its_table_and_not_the_lobby():
         player.start(m.Wish("claims"))
     lobby.run()
     assert all(len(told(p, m.TableEnded)) == 2 for p in players)
+
+
+@pytest.mark.parametrize("scores", [(math.nan, 0.0, 0.0), (1.0,), (None, None, None)])
+def test_a_game_that_gives_no_scores_costs_its_table_alone(scores):
+    lobby, players, table = started()
+
+    class Over:
+        terminal = True
+        to_act = ()
+        returns = scores
+
+        def __init__(self, state):
+            self.__dict__ = {"state": state}
+
+        def __getattr__(self, name):
+            return getattr(self.__dict__["state"], name)
+
+        def apply(self, seat, action):
+            self.state.apply(seat, action)
+
+    table.hand.state = Over(table.hand.state)
+    asked(players).answer(table.name)
+    lobby.run()
+    assert table.ended.reason == "aborted"
+    for player in players:
+        (hand,), (end,) = told(player, m.HandEnded), told(player, m.TableEnded)
+        assert (hand.scores, hand.reason, end.reason) == (None, "void", "aborted")
 
 
 # -------------------------------------------------------------------------------------------------- removed accounts
