@@ -27,7 +27,7 @@ from bothost.rules import mahjong
 from bothost_fm_clone.encode import encoding
 from bothost_fm_clone.files import load_any
 from bothost_fm_clone.fit import per_decision
-from bothost_fm_clone.learn import player_of
+from bothost_fm_clone.mixed import player_after
 from bothost_fm_clone.samples import decisions
 from bothost_fm_clone.shared import SharedClone
 from bothost_fm_clone.train import PACKAGE
@@ -67,7 +67,7 @@ def main(path: Path, crowd: Path) -> dict[str, object]:
         hits["acceptance-weighted"][n] = mahjong.acceptance_weighted_choice(move.view)[0] == move.action
     for fold in range(FOLDS):
         out = made.hands % FOLDS == fold
-        clone, chosen = player_of(start, made.where(~out), 1)
+        clone, chosen = player_after(start, made.where(~out), 1)
         print(path.name, fold, chosen, file=sys.stderr)
         for name, model in (("crowd", start), ("clone", clone)):
             tested = made.where(out).samples

@@ -46,6 +46,11 @@ class Shape:
         """Number of factors per feature."""
         return self.quadratic + self.rectified
 
+    @property
+    def rows(self) -> int:
+        """Number of rows of factors."""
+        return self.positions + self.choices + self.players
+
 
 class ConditionalMachine:
     """The machine. ``Samples.alternatives`` are the features of the candidates."""

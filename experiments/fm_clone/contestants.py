@@ -21,6 +21,7 @@ from bothost_fm_clone.alone import MACHINES, player_alone
 from bothost_fm_clone.encode import encoding
 from bothost_fm_clone.fit import score, softmax
 from bothost_fm_clone.learn import SharedOptions, crowd_of, directed, player_of
+from bothost_fm_clone.mixed import player_after
 from bothost_fm_clone.numbers import numbers
 from bothost_fm_clone.samples import Decisions
 from bothost_fm_clone.shared import SharedClone
@@ -49,7 +50,7 @@ class Shared:
 
     def player(self, some: Decisions, crowd: SharedClone | None, seed: int) -> SharedClone:
         if crowd is not None:
-            return player_of(crowd, some, seed)[0]
+            return (player_of if self._plain else player_after)(crowd, some, seed)[0]
         if not self._plain:
             return player_alone(self._own, some, seed)[0]
         rest, out = compare.split(some)

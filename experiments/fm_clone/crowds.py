@@ -18,7 +18,7 @@ from bothost.training.statistics import mean_half95
 from bothost_fm_clone import shared
 from bothost_fm_clone.encode import encoding
 from bothost_fm_clone.fit import score
-from bothost_fm_clone.learn import player_of
+from bothost_fm_clone.mixed import player_after
 from bothost_fm_clone.samples import decisions
 from experiments.fm_clone.few_games import MOST_TESTED, TESTED
 from experiments.fm_clone.styles import StyledGames, random_styles
@@ -52,7 +52,7 @@ def main() -> None:
             drawn = np.random.default_rng([0, size]).choice(open_, min(size, len(open_)), replace=False)
             some = mine.where(np.isin(mine.hands, drawn))
             for which, crowd in enumerate(crowds):
-                clone = player_of(crowd, some, 0)[0] if size else crowd
+                clone = player_after(crowd, some, 0)[0] if size else crowd
                 result = score(clone.probabilities_of(tested.samples), tested.samples)
                 found[k, n, which] = 100 * result.top1, result.log_loss
     for size, of_players in zip(told.sizes, found, strict=True):

@@ -18,9 +18,8 @@ import numpy as np
 import torch
 
 from bothost_fm_clone import penalties
-from bothost_fm_clone.alone import left_out
 from bothost_fm_clone.encode import encoding
-from bothost_fm_clone.pairs import Pairs
+from bothost_fm_clone.pairs import Pairs, left_out
 from bothost_fm_clone.penalties import ALONE, EVEN, Feature, Penalties, Table, families
 from bothost_fm_clone.samples import decisions
 from bothost_fm_clone.sight import sight

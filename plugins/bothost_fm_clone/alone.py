@@ -11,17 +11,14 @@ say with which shares. With many decisions the machine predicts alone.
 from __future__ import annotations
 
 import itertools
-import math
-from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
-from bothost.training.factorization import Samples
 from bothost_fm_clone.encode import Encoding
-from bothost_fm_clone.fit import score, softmax
+from bothost_fm_clone.fit import score
 from bothost_fm_clone.learn import SharedOptions, crowd_of
-from bothost_fm_clone.pairs import Pairs
+from bothost_fm_clone.mixed import best_shares, mixed
+from bothost_fm_clone.pairs import Pairs, left_out
 from bothost_fm_clone.samples import Decisions
 from bothost_fm_clone.shared import SharedClone
 
@@ -31,7 +28,6 @@ MACHINES = (
     SharedOptions(quadratic=16, rectified=32, passes=8, rate=0.02, decay=1e-2, combinations=0),
 )
 """Machines that are tried. The one that predicts left-out hands best is taken."""
-FOLDS = 5
 FEW, MANY, MOST = 2000, 4000, 12_000
 """Machines are tried from ``FEW`` decisions on. From ``MANY`` on only two of the fits are made, as each takes half a
 minute. From ``MOST`` on there are none."""
@@ -57,48 +53,10 @@ def player_alone(own: Encoding, learnt: Decisions, seed: int) -> tuple[SharedClo
     if len(learnt) >= MOST:
         return machine, {"method": told, "log_loss": round(losses[best], 4)}
     pairs = Pairs(learnt, parts if len(learnt) < MANY else parts[:2], own)
-    shares, loss = _shares(pairs.clone(fold=0), tried[best], out.samples)
-    return joined(pairs.clone(), machine, shares), {"method": f"pairs and {told}", "log_loss": round(loss, 4)}
-
-
-def left_out(learnt: Decisions, seed: int) -> list[npt.NDArray[np.bool_]]:
-    """Masks of the left-out decisions of each fold: whole hands, evenly many."""
-    hands, numbers = np.unique(learnt.hands, return_inverse=True)
-    folds = min(FOLDS, len(hands))
-    if folds < 2:
-        raise ValueError("a clone without a crowd needs two hands with a choice, at least")
-    order = np.random.default_rng(seed).permutation(len(hands))
-    return [order[numbers] % folds == fold for fold in range(folds)]
+    shares, loss = best_shares([pairs.clone(fold=0)], [tried[best]], [out.samples], SHARES)
+    return mixed(pairs.clone(), machine, shares), {"method": f"pairs and {told}", "log_loss": round(loss, 4)}
 
 
 def _machine(own: Encoding, some: Decisions, options: SharedOptions, seed: int) -> SharedClone:
     blank = SharedClone.blank(own, options.quadratic, options.rectified, seed)
     return crowd_of(blank, some, options, seed, fresh=True)
-
-
-def _shares(pairs: SharedClone, machine: SharedClone, out: Samples) -> tuple[tuple[float, float], float]:
-    """The shares with which these clones predict the samples best together, and their log-loss then."""
-    lengths = np.diff(out.legal.offsets)
-    scores = [np.log(np.maximum(clone.probabilities_of(out), 1e-12)) for clone in (pairs, machine)]
-
-    def loss(shares: tuple[float, float]) -> float:
-        return score(softmax(shares[0] * scores[0] + shares[1] * scores[1], lengths), out).log_loss
-
-    best = min(SHARES, key=loss)
-    return best, loss(best)
-
-
-def joined(pairs: SharedClone, machine: SharedClone, shares: tuple[float, float]) -> SharedClone:
-    """A clone whose scores are those of both, each by its share."""
-    shape, mine, theirs = machine.shape, pairs.parameters, machine.parameters
-    features = shape.positions + shape.choices
-    factors = theirs["factors"].reshape(features + shape.players, shape.width).copy()
-    factors[:, : machine.quadratic] *= math.sqrt(shares[1])  # scores have products of two
-    weights = shares[0] * mine["weights"]
-    weights[: shape.choices] += shares[1] * theirs["weights"]
-    made = {
-        "weights": weights,
-        "factors": np.insert(factors, [features] * len(pairs.pairs), 0.0, axis=0).ravel(),
-        "readout": shares[1] * theirs["readout"],
-    }
-    return replace(machine, pairs=pairs.pairs, parameters={**theirs, **made})

@@ -27,6 +27,8 @@ from bothost_fm_clone.samples import Decisions
 from bothost_fm_clone.shared import MOST_PAIRS, SharedClone
 from bothost_fm_clone.sight import sight
 
+FOLDS = 5
+"""Most fits of a clone, each of which leaves out one part of the hands."""
 RATE = 0.5
 """Part of a Newton step. Full steps predict worse."""
 STEPS, PATIENCE = 6000, 120
@@ -47,8 +49,13 @@ class Pairs:
         parts: Sequence[npt.NDArray[np.bool_]],
         own: Encoding,
         penalties: Penalties | None = None,
+        *,
+        most: int | None = None,
     ) -> None:
-        """``parts``: for each fit the mask of the decisions that it leaves out. Default penalties: the table's."""
+        """``parts``: for each fit the mask of the decisions that it leaves out. Default penalties: the table's.
+
+        ``most``: steps; default ``STEPS``.
+        """
         self._own = own
         self._penalties = Penalties.of(own.game) if penalties is None else penalties
         self._rows = rows = _Candidates.of(own.game, learnt.samples)
@@ -59,7 +66,7 @@ class Pairs:
         self._steps: list[list[Step]] = [[] for _ in parts]
         losses: list[float] = []
         self._best = 0
-        while len(losses) < min(STEPS, self._best + 1 + PATIENCE):
+        while len(losses) < min(most or STEPS, self._best + 1 + PATIENCE):
             if len(losses) % EVERY == 0:
                 of_fits = zip(*self._slopes_and_odds(), strict=True)
                 self._consider([rows.best(*of_fit, self._penalties) for of_fit in of_fits])
@@ -106,6 +113,19 @@ class Pairs:
             self._steps[fit].append((self._features[best], change))
         self._odds = softmax(self._scores, self._rows.lengths)
         return float(-np.log(np.maximum(self._odds[self._judged], 1e-12)).mean())
+
+
+def left_out(learnt: Decisions, seed: int) -> list[npt.NDArray[np.bool_]]:
+    """Masks of the left-out decisions of each fold: whole hands, evenly many.
+
+    Raises ValueError for decisions of fewer than two hands.
+    """
+    hands, numbers = np.unique(learnt.hands, return_inverse=True)
+    folds = min(FOLDS, len(hands))
+    if folds < 2:
+        raise ValueError("folds need decisions of two hands, at least")
+    order = np.random.default_rng(seed).permutation(len(hands))
+    return [order[numbers] % folds == fold for fold in range(folds)]
 
 
 def _clone(own: Encoding, weights: Mapping[Feature, float]) -> SharedClone:

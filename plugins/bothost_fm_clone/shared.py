@@ -81,6 +81,13 @@ class SharedClone:
         more = len(self.pairs)
         return Shape(positions, choices + more, classes, 1, self.quadratic, self.rectified, embedded=choices)
 
+    @property
+    def _of_combinations(self) -> slice:
+        """Where the factors of combinations lie among the parameters' factors."""
+        shape = self.shape
+        end = shape.width * (shape.positions + shape.choices)
+        return slice(end - shape.width * len(self.pairs), end)
+
     def seen(self, samples: Samples, rng: np.random.Generator | None = None) -> Samples:
         """Samples with all features of the machine, from samples of base features.
 
@@ -157,10 +164,11 @@ class SharedClone:
         return replace(self, parameters=parameters)
 
     def save(self, path: Path) -> None:
-        """Write the file."""
+        """Write the file. It leaves out the factors of combinations, which are 0."""
         tensors: dict[str, npt.NDArray[Any]] = {"pairs": self.pairs}
         for name, values in self.parameters.items():
             tensors[name] = values.astype(np.float16)
+        tensors["factors"] = np.delete(tensors["factors"], self._of_combinations)
         if self.directions is not None:
             tensors |= {"directions": self.directions.codes, "scales": self.directions.scales}
         tensors["sizes"] = np.array([self.quadratic, self.rectified], np.int32)
@@ -203,6 +211,9 @@ def _checked(own: Encoding, tensors: dict[str, npt.NDArray[Any]], revision: int)
     parameters = {name: values.astype(np.float32) for name, values in tensors.items()}
     made = SharedClone(own, pairs, parameters, int(sizes[0]), int(sizes[1]), revision=revision)
     known = made.sight
+    gone, factors = made._of_combinations, parameters["factors"]
+    if len(factors) == made.shape.rows * made.shape.width - (gone.stop - gone.start):  # else by an earlier release
+        parameters["factors"] = np.insert(factors, [gone.start] * (gone.stop - gone.start), 0.0)
     none = Samples(SparseRows.of([]), SparseRows.of([]), np.zeros(0, np.int32), SparseRows.of([]))
     extended(none, pairs, len(known.positions), len(known.choices))  # raises ValueError if the pairs are invalid
     made.machine()  # raises ValueError if the sizes are wrong

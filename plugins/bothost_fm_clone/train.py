@@ -25,7 +25,8 @@ from bothost_fm_clone.encode import Encoding, encoding
 from bothost_fm_clone.files import AnyClone, load_any
 from bothost_fm_clone.fit import CROWD_PENALTIES, PLAYER_PENALTIES, adapt, brier, score
 from bothost_fm_clone.grow import GrowOptions, Growth, grow
-from bothost_fm_clone.learn import SharedGrowth, SharedOptions, crowd_of, directed, player_of
+from bothost_fm_clone.learn import SharedGrowth, SharedOptions, crowd_of, directed
+from bothost_fm_clone.mixed import player_after
 from bothost_fm_clone.model import Clone, file_of
 from bothost_fm_clone.samples import Decisions, decisions
 from bothost_fm_clone.shared import SharedClone
@@ -283,7 +284,7 @@ class FmCloneTrainer(Trainer):
             alone, how = player_alone(crowd.encoding, learnt, seed)
             return alone.rounded, how
         if isinstance(crowd, SharedClone):
-            made, told = player_of(crowd, learnt, seed)
+            made, told = player_after(crowd, learnt, seed)
             return made.rounded, told
         more = extended(learnt, crowd.combinations)
         start = crowd.linear.widened(len(crowd.combinations), self._leaves(crowd.encoding))

@@ -15,6 +15,7 @@ from bothost_fm_clone.alone import player_alone
 from bothost_fm_clone.encode import encoding
 from bothost_fm_clone.files import load_any
 from bothost_fm_clone.fit import score
+from bothost_fm_clone.mixed import mixed
 from bothost_fm_clone.samples import decisions
 from bothost_fm_clone.shared import SharedClone, load
 from bothost_fm_clone.sight import REVISION, sight
@@ -208,7 +209,7 @@ def test_the_scores_of_pairs_and_a_machine_are_added(tmp_path, monkeypatch):
     scores = np.log([grown.odds(one), machine.odds(one)])
     for shares in ((0.8, 0.3), (1.0, 0.0)):
         expected = np.exp(shares @ scores)
-        both = alone.joined(grown, machine, shares)
+        both = mixed(grown, machine, shares)
         np.testing.assert_allclose(both.odds(one), expected / expected.sum(), rtol=2e-3)
     joined.rounded.save(tmp_path / "doudizhu.safetensors")
     loaded = load(tmp_path / "doudizhu.safetensors", "doudizhu")
@@ -217,7 +218,7 @@ def test_the_scores_of_pairs_and_a_machine_are_added(tmp_path, monkeypatch):
 
 
 def test_the_trainer_learns_without_a_crowd(tmp_path, monkeypatch):
-    monkeypatch.setattr(alone, "FOLDS", 2)
+    monkeypatch.setattr(pairs, "FOLDS", 2)
     run = TrainingRun(out=tmp_path / "ada", seed=1, players=("ada",), log=Log(16))
     figures = FmCloneTrainer(TrainOptions(crowd="none", curve=True)).train(run, lambda *told: None)
     losses = [point["held_out_log_loss"] for point in figures["curve"]]

@@ -1,0 +1,91 @@
+"""A player's clone that scores by a machine and by the player's own pairs, each with a share.
+
+A crowd's machine knows how players differ, and moves only a little towards one of them. Pairs that grow from the
+player's hands alone know nothing of others. They err in different places, so both together predict better once the
+player has some hundred decisions.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from bothost.training.factorization import Samples
+from bothost_fm_clone.fit import score, softmax
+from bothost_fm_clone.learn import player_of
+from bothost_fm_clone.pairs import Pairs, left_out
+from bothost_fm_clone.samples import Decisions
+from bothost_fm_clone.shared import SharedClone
+from bothost_fm_clone.sight import REVISION
+
+LEAST, MOST = 500, 12_000
+"""Decisions from and up to which pairs are grown beside a crowd's machine. Fewer say too little, and more take
+minutes."""
+FITS, STEPS = 2, 800
+"""Fits of the pairs, each of which leaves out a fifth of the hands, and their most steps."""
+Shares = tuple[float, float]
+"""Of the scores of the pairs, and of those of the machine."""
+TENTHS = [n / 10 for n in range(13)]
+SHARES: tuple[Shares, ...] = tuple(itertools.product(TENTHS, TENTHS))
+
+
+def player_after(crowd: SharedClone, learnt: Decisions, seed: int) -> tuple[SharedClone, dict[str, float]]:
+    """The clone of the player of these decisions after a crowd, and how it was made.
+
+    It tells the rate and log-loss of ``player_of``, and the shares of pairs and machine if there are pairs.
+    """
+    clone, told = player_of(crowd, learnt, seed)
+    # The pairs see the newest features.
+    if not LEAST <= len(learnt) <= MOST or crowd.revision != REVISION:
+        return clone, told
+    parts = left_out(learnt, seed)[:FITS]
+    pairs = Pairs(learnt, parts, crowd.encoding, most=STEPS)
+    machines = [player_of(crowd, learnt.where(~part), seed)[0] for part in parts]
+    fits = [pairs.clone(fold=fold) for fold in range(len(parts))]
+    (of_pairs, of_machine), _ = best_shares(fits, machines, [learnt.where(part).samples for part in parts], SHARES)
+    if not of_pairs:
+        return clone, told
+    # Left-out hands are few, so the shares go half the way from the machine alone to what is best for those.
+    shares = of_pairs / 2, (1.0 + of_machine) / 2
+    return mixed(pairs.clone(), clone, shares), told | {"share_of_pairs": shares[0], "share_of_machine": shares[1]}
+
+
+def best_shares(
+    pairs: Sequence[SharedClone], machines: Sequence[SharedClone], outs: Sequence[Samples], tried: Sequence[Shares]
+) -> tuple[Shares, float]:
+    """The shares with which the two clones of each fold predict its left-out samples best, and their log-loss then."""
+    scores = [np.concatenate(list(map(_log_odds, clones, outs))) for clones in (pairs, machines)]
+    samples = Samples.joined(outs)
+    lengths = np.diff(samples.legal.offsets)
+
+    def loss(shares: Shares) -> float:
+        return score(softmax(shares[0] * scores[0] + shares[1] * scores[1], lengths), samples).log_loss
+
+    best = min(tried, key=loss)
+    return best, loss(best)
+
+
+def _log_odds(clone: SharedClone, samples: Samples) -> npt.NDArray[np.float64]:
+    return np.log(np.maximum(clone.probabilities_of(samples), 1e-12), dtype=np.float64)
+
+
+def mixed(pairs: SharedClone, machine: SharedClone, shares: Shares) -> SharedClone:
+    """A clone whose scores are those of pairs, which have no factors, and of a machine, each by its share."""
+    shape, mine, theirs = machine.shape, pairs.parameters, machine.parameters
+    own = len(mine["weights"]) - len(pairs.pairs)
+    factors = theirs["factors"].reshape(shape.rows, shape.width).copy()
+    factors[:, : machine.quadratic] *= math.sqrt(shares[1])  # scores have products of two
+    weights = shares[1] * theirs["weights"]
+    weights[:own] += shares[0] * mine["weights"][:own]
+    made = {
+        "weights": np.concatenate([weights, shares[0] * mine["weights"][own:]]),
+        "factors": np.insert(factors, [len(factors) - shape.players] * len(pairs.pairs), 0.0, axis=0).ravel(),
+        "readout": shares[1] * theirs["readout"],
+    }
+    both = np.concatenate([machine.pairs, pairs.pairs])
+    return replace(machine, pairs=both, parameters={**theirs, **made}, directions=None)
