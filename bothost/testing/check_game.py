@@ -43,7 +43,11 @@ def check_game(game: Game, n: int = 20, *, seed: int = 0) -> list[Breach]:
     """Play ``n`` random hands and check every law. Returns the first breach of each law.
 
     Hand ``i`` uses the seed ``seed + i``. Expensive laws are checked at a few positions of each hand.
+    Raises UsageError for what is no game.
     """
+    if not hasattr(game, "new_state"):
+        name = getattr(game, "__name__", type(game).__name__)
+        raise UsageError(f"{name} is no game", advice="pass what it makes, as in check_game(make_my_game())")
     breaches: dict[str, Breach] = {}
 
     def note(e: Broken, where: str) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from bothost.errors import described, raised_at
 from bothost.native import _native
 from bothost.rules import Game, Oracle, State, View, fnv1a
 
@@ -75,7 +76,7 @@ def law(sentence: str) -> Iterator[Hold]:
     except Broken:
         raise
     except Exception as e:
-        raise Broken(sentence, f"raised {type(e).__name__}: {e}") from e
+        raise Broken(sentence, f"raised {described(e)} ({raised_at(e)})") from e
 
 
 def refused(call: Callable[..., Any], *args: Any) -> bool:
@@ -110,7 +111,7 @@ def legal_actions_agree(at: Position) -> None:
             asked = seat in at.asked
             hold(view.asked == asked, f"seat {seat}: view.asked is {view.asked}, state.to_act {at.state.to_act}")
             hold(np.array_equal(ids, view.legal()), f"seat {seat}: state {ids}, view {view.legal()}")
-            kinds = f"state {ids.dtype}, view {view.legal().dtype}"
+            kinds = f"state {_kind(ids)}, view {_kind(view.legal())}"
             hold(kinds == "state int32, view int32", f"seat {seat}: {kinds}")
             hold((len(ids) > 0) == asked, f"seat {seat}: {len(ids)} actions, asked is {asked}")
             hold(bool(np.all(np.diff(ids) > 0)), f"seat {seat}: not ascending: {ids}")
@@ -119,6 +120,17 @@ def legal_actions_agree(at: Position) -> None:
             legal = set(ids.tolist())
             for action in [*at.rng.sample(sorted(legal), min(3, len(legal))), at.rng.randrange(at.game.num_actions)]:
                 hold(view.is_legal(action) == (action in legal), f"seat {seat}: is_legal({action}) is wrong")
+
+
+def _kind(array: Any) -> str:
+    return str(array.dtype) if isinstance(array, np.ndarray) else type(array).__name__
+
+
+def the_phase_is_a_word(at: Position) -> None:
+    with law("view.phase is a printable text that is not empty: the log holds it.") as hold:
+        for seat in at.seats:
+            phase: Any = at.state.view(seat).phase
+            hold(isinstance(phase, str) and phase != "" and phase.isprintable(), f"seat {seat}: phase is {phase!r}")
 
 
 def whose_turn_is_public(at: Position) -> None:
@@ -271,7 +283,7 @@ def blocks_encode(at: Position) -> None:
                 else:
                     made, values = view.encode_actions(name, legal), again.encode_actions(name, legal)
                     view.encode_actions(name, legal, out)
-                hold(made.shape == shape and made.dtype == np.float32, f"{name}: {made.shape}, {made.dtype}")
+                hold(_kind(made) == "float32" and made.shape == shape, f"{name}: {_kind(made)} {np.shape(made)}")
                 hold(bool(np.isfinite(made).all()), f"{name}: not finite")
                 hold(np.array_equal(made, out), f"{name}: out was not filled with the same values")
                 hold(np.array_equal(made, values), f"{name}: differs after a round trip through bytes")
@@ -413,7 +425,12 @@ def _replay_is_the_hand(at: Position, again: State, hold: Hold) -> None:
         hold(again.returns == at.state.returns, f"returns {again.returns}, not {at.state.returns}")
 
 
-EVERY_STEP: tuple[Law, ...] = (events_fold_to_the_view, legal_actions_agree, whose_turn_is_public)
+EVERY_STEP: tuple[Law, ...] = (
+    events_fold_to_the_view,
+    legal_actions_agree,
+    the_phase_is_a_word,
+    whose_turn_is_public,
+)
 """Checked at every position, because they are cheap and a breach may show at one position only."""
 
 NOW_AND_THEN: tuple[Law, ...] = (

@@ -13,7 +13,7 @@ from bothost.errors import PluginError, UsageError
 from bothost.testing.check_game import check_game
 from bothost.testing.game_laws import Broken as BrokenLaw
 from bothost.testing.game_laws import Position, the_record_is_the_hand
-from bothost.testing.nim import NIM, Nim, NimState, NimView
+from bothost.testing.nim import NIM, Nim, NimState, NimView, make_nim
 
 
 def test_a_sound_game_in_plain_python_passes():
@@ -170,7 +170,30 @@ class ObservesHalf(NimView):
         super().observe(event)
 
 
+class ListsAList(NimView):
+    def legal(self):
+        return super().legal().tolist()
+
+
+class EncodesAList(NimView):
+    def encode(self, block, out=None):
+        return super().encode(block, out).tolist()
+
+
+class HasNoPhase(NimView):
+    phase = None
+
+
+class Misspells(NimState):
+    def apply(self, seat, action):
+        self.move.append(action)
+
+
 CASES = [
+    (Broken(view=ListsAList), "state int32, view list"),
+    (Broken(view=EncodesAList), r"pile: list \(2,\)"),
+    (Broken(view=HasNoPhase), "phase is None"),
+    (Broken(state=Misspells), r"no attribute 'move'.* \(test_check_game.py:\d+\)"),
     (Broken(state=TellsTooLittle), "Folding the events"),
     (Broken(view=CountsWrong), "Folding the events"),
     (Broken(view=ForgetsMoves), "reads back from its bytes"),
@@ -199,6 +222,12 @@ def test_a_breach_is_named(game: Nim, law: str):
     assert breaches
     assert any(re.search(law, str(b)) for b in breaches), breaches
     assert all(b.law in str(b) and "seed" in b.where for b in breaches)
+
+
+def test_what_makes_a_game_is_no_game():
+    with pytest.raises(UsageError, match="make_nim is no game") as told:
+        check_game(make_nim)
+    assert "check_game(make_my_game())" in told.value.advice
 
 
 class Batch:
