@@ -13,6 +13,7 @@ from bothost.errors import UsageError
 
 if TYPE_CHECKING:
     from bothost.arena.spec import MatchSpec
+    from bothost.plugins import Plugins
     from bothost.rules.game import Game
     from bothost.strategy import Strategy
 
@@ -81,7 +82,7 @@ def build(spec: MatchSpec) -> tuple[Game, list[Strategy]]:
     from bothost.host.check import check_program
 
     plugins = options.plugins(Path(spec.config) if spec.config else None)
-    game = game_with(spec.game, spec.rules)
+    game = game_with(spec.game, spec.rules, plugins)
     strategies = []
     folders = spec.weights or (None,) * len(spec.contestants)
     for address, given, folder in zip(spec.contestants, spec.options, folders, strict=True):
@@ -93,12 +94,15 @@ def build(spec: MatchSpec) -> tuple[Game, list[Strategy]]:
     return game, strategies
 
 
-def game_with(name: str, rules: Mapping[str, Any]) -> Game:
+def game_with(name: str, rules: Mapping[str, Any], plugins: Plugins) -> Game:
     """A game with these options of its rules. Raises UsageError."""
+    from bothost.plugins.address import why_failed
     from bothost.rules import game
 
     try:
         return game(name, **rules)
+    except UsageError as error:
+        raise UsageError(str(error), advice=why_failed(plugins.failures, name) or error.advice) from None
     except ValueError as error:
         raise UsageError(f"{name}: {error}", advice="see --rule KEY=VALUE") from error
 

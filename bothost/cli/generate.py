@@ -51,7 +51,7 @@ def command(
     resolved = {name: plugins.resolve(address, given[name]) for name, address in addresses.items()}
     for each in resolved.values():
         check_program(each)
-    population = Population(game_with(game, options.nested(rule or [], "--rule")), resolved, seed)
+    population = Population(game_with(game, options.nested(rule or [], "--rule"), plugins), resolved, seed)
     with output.progress(hands, f"games of {game}") as advance:
         spool = settings.host.data_dir / "spool"
         played = generate(
@@ -86,7 +86,7 @@ class Recordings:
         from bothost.store import Store, schema
 
         resolved = {name: self._plugins.resolve(one.address, one.options, one.weights) for name, one in players.items()}
-        population = Population(game_with(game, rules or {}), resolved, seed)
+        population = Population(game_with(game, rules or {}, self._plugins), resolved, seed)
         settings = StoreSettings(url=sqlite_url(self._folder.absolute() / f"{game}-{population.table}.db"))
         schema.upgrade(settings)
 

@@ -203,10 +203,15 @@ def _overridden(settled: Mapping[str, Any], given: Mapping[str, Any]) -> dict[st
 
 def why_missing(failures: Iterable[Failure], name: str, known: Iterable[str]) -> str:
     """Advice for an unknown name: the likely failed plugin, else the nearest name."""
+    return why_failed(failures, name) or f"{nearest(name, known)} (see bothost plugin list)"
+
+
+def why_failed(failures: Iterable[Failure], name: str) -> str:
+    """Advice for an unknown name whose plugin has likely failed; empty where none has."""
     for failure in failures:
         if name.replace("-", "_") in (failure.plugin.replace("-", "_"), failure.plugin.removeprefix("bothost_")):
             return f"plugin {failure.plugin} failed to load: {failure.cause}; see bothost plugin list"
-    return f"{nearest(name, known)} (see bothost plugin list)"
+    return ""
 
 
 def _command(address: str, text: str) -> list[str]:

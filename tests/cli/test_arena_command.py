@@ -90,3 +90,14 @@ def test_a_seed_is_not_negative(capsys):
     ):
         assert cli.main(list(words)) == 2
         assert "--seed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [("arena", "#", "random", "random", "-n1"), ("games", "generate", "#", "-n1")])
+def test_a_game_whose_plugin_failed_is_explained(run, words):
+    Path("plugins.d").mkdir()
+    Path("plugins.d/broken_nim.py").write_text("from bothost import hookimp\n")
+    Path("config.toml").write_text('[host]\nplugins_dir = "plugins.d"\n')
+    words = [word.replace("#", "broken-nim") for word in words]
+    code, _, err = run(*words, *(("--player", "ada=random") if words[0] == "games" else ()), "--config", "config.toml")
+    assert code == 2 and "no game is called 'broken-nim'" in err
+    assert "plugin broken_nim failed to load: ImportError: cannot import name 'hookimp'" in err
