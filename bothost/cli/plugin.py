@@ -42,7 +42,7 @@ def list_plugins(
         if not (strategies or others or failures):
             from bothost.plugins.address import why_missing
 
-            raise StrategyNotFound(name, advice=why_missing([], name, plugins.strategies))
+            raise StrategyNotFound(name, advice=why_missing(plugins.failures, name, plugins.strategies))
     data = {"strategies": strategies, "others": others, "failures": failures}
     output.emit(data, json, _listing(strategies, others, failures, whole=name is not None))
 

@@ -202,8 +202,11 @@ def _overridden(settled: Mapping[str, Any], given: Mapping[str, Any]) -> dict[st
 
 
 def why_missing(failures: Iterable[Failure], name: str, known: Iterable[str]) -> str:
-    """Advice for an unknown name: the likely failed plugin, else the nearest name."""
-    return why_failed(failures, name) or f"{nearest(name, known)} (see bothost plugin list)"
+    """Advice for an unknown name: the likely failed plugin, else the nearest name and all failed plugins."""
+    failures = list(failures)
+    failed = ", ".join(dict.fromkeys(failure.plugin for failure in failures))
+    seen = f"bothost plugin list: {failed} failed to load" if failed else "bothost plugin list"
+    return why_failed(failures, name) or f"{nearest(name, known)} (see {seen})"
 
 
 def why_failed(failures: Iterable[Failure], name: str) -> str:

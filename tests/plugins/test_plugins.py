@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -339,6 +340,9 @@ def test_a_strategy_whose_plugin_failed_is_explained(tmp_path: Path) -> None:
     with pytest.raises(StrategyNotFound) as caught:
         Plugins.load(tmp_path).resolve("import-error")
     assert "failed to load: ModuleNotFoundError" in caught.value.advice
+    with pytest.raises(StrategyNotFound) as elsewhere:  # in a plugin of another name
+        Plugins.load(tmp_path).resolve("zzzzzz")
+    assert re.search(r"see bothost plugin list: .*import_error.* failed to load", elsewhere.value.advice)
 
 
 def sha(data: bytes) -> str:
