@@ -56,7 +56,7 @@ def test_the_board_lists_the_moves_and_marks_who_has_the_turn(page, served, logg
     moves = page.locator(".board.generic tr:has-text('moves') td").inner_text().split(" · ")
     assert len(moves) == 3 and position.endswith(f": {moves[-1]}") and not any("_" in move for move in moves)
     assert page.locator(".board.generic .turn").count() == 1
-    assert page.locator(".board.generic th").all_inner_texts() == ["position", "Moves"]
+    assert page.locator(".board.generic th").all_inner_texts() == ["Position", "Moves"]
 
 
 def test_moves_are_shown_in_the_words_of_their_position(page, served, logged, played):

@@ -43,6 +43,7 @@ const ZH = {
   "mistake": "失误",
   "blunder": "严重失误",
   "Moves": "步骤",
+  "Position": "局面",
   "Copy link": "复制链接",
   "Copied": "已复制",
   "Save as file": "存为文件",

@@ -14,6 +14,7 @@ function text(value) {
 const plain = (value) => (value !== null && typeof value === "object" ? JSON.stringify(value) : String(value));
 
 const LEFT_OUT = new Set(["format", "labels", "seat", "started", "to_act"]); // for programs, or shown elsewhere
+const label = (key, t) => (key === "position" ? t("Position") : t(key));
 const words = (notation) => notation.replaceAll("_", " ");
 
 /** `views`: those of the position in which the action is legal. */
@@ -36,7 +37,7 @@ export function Board({ position, legal, onAct, t }) {
   const shown = views?.[seat] ?? view;
   const moves = movesOf(shown);
   const rows = Object.entries(shown).filter(([key]) => !LEFT_OUT.has(key))
-    .map(([key, value]) => (key === "history" && moves ? [t("Moves"), moves.map(([, notation]) => words(notation)).join(" · ")] : [t(key), text(value)]));
+    .map(([key, value]) => (key === "history" && moves ? [t("Moves"), moves.map(([, notation]) => words(notation)).join(" · ")] : [label(key, t), text(value)]));
   return html`<div class="board generic">
     ${players.map((player, i) => html`<p class=${[shown.to_act].flat().includes(i) ? "turn" : ""}>${t("Seat")} ${i}${t(": ")}<strong>${player}</strong></p>`)}
     <div class="scroll"><table class="view"><tbody>
