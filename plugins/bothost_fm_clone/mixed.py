@@ -23,11 +23,10 @@ from bothost_fm_clone.samples import Decisions
 from bothost_fm_clone.shared import SharedClone
 from bothost_fm_clone.sight import REVISION
 
-LEAST, MOST = 500, 12_000
-"""Decisions from and up to which pairs are grown beside a crowd's machine. Fewer say too little, and more take
-minutes."""
-FITS, STEPS = 2, 800
-"""Fits of the pairs, each of which leaves out a fifth of the hands, and their most steps."""
+LEAST, MOST = 100, 3000
+"""Decisions from which on pairs grow beside a crowd's machine, and most that they grow from: more take minutes."""
+MANY, FITS, STEPS = 600, 2, 600
+"""From ``MANY`` decisions on there are only two fits of the pairs, as each takes seconds. And most steps of a fit."""
 Shares = tuple[float, float]
 """Of the scores of the pairs, and of those of the machine."""
 TENTHS = [n / 10 for n in range(13)]
@@ -41,13 +40,16 @@ def player_after(crowd: SharedClone, learnt: Decisions, seed: int) -> tuple[Shar
     """
     clone, told = player_of(crowd, learnt, seed)
     # The pairs see the newest features.
-    if not LEAST <= len(learnt) <= MOST or crowd.revision != REVISION:
+    if len(learnt) < LEAST or learnt.number_of_hands < 2 or crowd.revision != REVISION:
         return clone, told
-    parts = left_out(learnt, seed)[:FITS]
-    pairs = Pairs(learnt, parts, crowd.encoding, most=STEPS)
-    machines = [player_of(crowd, learnt.where(~part), seed)[0] for part in parts]
+    some = learnt.where(learnt.parts <= np.quantile(learnt.parts, min(1.0, MOST / len(learnt))))
+    parts = left_out(some, seed)
+    if len(some) >= MANY:
+        parts = parts[:FITS]
+    pairs = Pairs(some, parts, crowd.encoding, most=STEPS)
+    machines = [player_of(crowd, learnt.where(~np.isin(learnt.hands, some.hands[out])), seed)[0] for out in parts]
     fits = [pairs.clone(fold=fold) for fold in range(len(parts))]
-    (of_pairs, of_machine), _ = best_shares(fits, machines, [learnt.where(part).samples for part in parts], SHARES)
+    (of_pairs, of_machine), _ = best_shares(fits, machines, [some.where(out).samples for out in parts], SHARES)
     if not of_pairs:
         return clone, told
     # Left-out hands are few, so the shares go half the way from the machine alone to what is best for those.

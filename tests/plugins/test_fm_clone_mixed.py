@@ -54,6 +54,7 @@ def learnt():
 def early(monkeypatch, learnt):
     """Few decisions are enough, and fits are short."""
     monkeypatch.setattr(mixed, "LEAST", len(learnt))
+    monkeypatch.setattr(mixed, "MANY", len(learnt))
     monkeypatch.setattr(mixed, "STEPS", 120)
 
 
@@ -68,13 +69,24 @@ def test_with_enough_decisions_pairs_help_the_machine(crowd, learnt, early):
     np.testing.assert_array_equal(again.probabilities_of(tested), clone.probabilities_of(tested))
 
 
-def test_with_few_decisions_or_very_many_the_machine_predicts_alone(crowd, learnt, monkeypatch):
+def test_with_few_decisions_or_one_hand_the_machine_predicts_alone(crowd, learnt, early, monkeypatch):
     monkeypatch.setattr(pairs.Pairs, "__init__", None)
-    for least, most in ((len(learnt) + 1, 10**6), (0, len(learnt) - 1)):
-        monkeypatch.setattr(mixed, "LEAST", least)
-        monkeypatch.setattr(mixed, "MOST", most)
-        clone, told = player_after(crowd, learnt, 1)
+    for few in (learnt.where(np.arange(len(learnt)) > 0), replace(learnt, hands=np.zeros_like(learnt.hands))):
+        clone, told = player_after(crowd, few, 1)
         assert len(clone.pairs) == 2 and "share_of_pairs" not in told
+
+
+def test_of_many_decisions_some_hands_grow_pairs(crowd, learnt, early, monkeypatch):
+    grown = []
+    begin = pairs.Pairs.__init__
+    monkeypatch.setattr(
+        pairs.Pairs, "__init__", lambda self, some, *a, **k: grown.append(some) or begin(self, some, *a, **k)
+    )
+    monkeypatch.setattr(mixed, "MOST", len(learnt) // 2)
+    _, told = player_after(crowd, learnt, 1)
+    (some,) = grown
+    assert 0.2 * len(learnt) < len(some) < 0.7 * len(learnt) and told["share_of_machine"]
+    assert all((learnt.hands == hand).sum() == (some.hands == hand).sum() for hand in np.unique(some.hands))
 
 
 def test_a_crowd_of_an_earlier_release_has_no_pairs_of_newer_features(learnt, early):
