@@ -181,7 +181,7 @@ def id_range(prefix: str) -> tuple[bytes, bytes]:
     """Return the first and last id with a hexadecimal prefix. Dashes are ignored. Raises ValueError."""
     digits = prefix.replace("-", "").lower()
     if not digits or len(digits) > 32 or not set(digits) <= set("0123456789abcdef"):
-        raise ValueError(f"{prefix!r} is not an id: give up to 32 hexadecimal digits")
+        raise ValueError(f"{prefix!r} is not an id, which has at most 32 hexadecimal digits")
     return bytes.fromhex(digits.ljust(32, "0")), bytes.fromhex(digits.ljust(32, "f"))
 
 

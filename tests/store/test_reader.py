@@ -161,7 +161,7 @@ async def test_a_hand_is_found_by_the_prefix_of_its_id(hands, store):
     wanted = hands[17][0].game_id
     assert ids(iter_hands(store, HandQuery(game_id=wanted.hex()[:16]))) == [wanted]
     for bad in ("", "xyz", "0" * 33):
-        with pytest.raises(ValueError, match="not an id"):
+        with pytest.raises(ValueError, match="is not an id, which has at most 32 hexadecimal digits"):
             id_range(bad)
 
 
