@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from numbers import Real
+from types import CoroutineType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -136,6 +137,9 @@ def checked(decision: Any, legal: ActionArray | None = None, what: str = "decide
 
     Raises TypeError if it is not a Decision or the log cannot store a field, ValueError if it is illegal.
     """
+    if type(decision) is CoroutineType:
+        decision.close()  # else Python warns that nobody awaited it
+        raise TypeError(f"{what} is an async function: write it with def, without async")
     if type(decision) is not Decision:
         raise TypeError(f"{what} returned {type(decision).__name__}, not a Decision")
     if type(decision.action) is not int and not isinstance(decision.action, np.integer):

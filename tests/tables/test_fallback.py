@@ -92,6 +92,12 @@ def test_falling_back_voids_what_the_strategy_may_still_say(job, seat):
 def test_what_is_no_decision_or_not_legal_does_not_count(job):
     with pytest.raises(TypeError, match="returned str, not a Decision"):
         fallback.checked("pass")
+
+    async def decide():
+        raise AssertionError
+
+    with pytest.raises(TypeError, match="decide is an async function: write it with def"):
+        fallback.checked(decide())
     with pytest.raises(ValueError, match="illegal"):
         fallback.checked(Decision(action=10**6), job.legal)
     assert fallback.checked(Decision(action=int(job.legal[0])), job.legal)
