@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from bothost.errors import StoreError
 from bothost.export.columns import KEY, SYMBOL, hexadecimal, read_columns
 from bothost.export.options import ExportOptions
 from bothost.store.consent import Consent, holds
 from bothost.store.query import players_of
-from bothost.store.reader import Key, decode_away
+from bothost.store.reader import Key, decode_away, decode_scores
 from bothost.store.store import Store
 
 TIME = pa.timestamp("us", tz="UTC")
@@ -62,8 +60,6 @@ _QUERY = (
     + " FROM games g LEFT JOIN game_ends e ON e.game_id = g.game_id AND e.seat = g.seat "
     "WHERE g.game_id IN ({keys}) ORDER BY g.game_id, g.seat"
 )
-_decode_scores = msgspec.json.Decoder(list[float] | None).decode
-
 
 Consents = Mapping[tuple[str, str], Consent]
 """(lobby, player) → last record of consent."""
@@ -81,10 +77,7 @@ class HandPage:
         """Name and rules (JSON)."""
         names = zip(*map(self._texts, ("lobby", "table", "hand")), strict=True)
         self.splits = [options.split_of(*name) for name in names]
-        try:
-            self.scores = [_decode_scores(text or "null") for text in found["scores"].to_pylist()]
-        except msgspec.DecodeError as error:
-            raise StoreError(f"the scores of a hand cannot be read: {error}") from error
+        self.scores = [decode_scores(text) for text in found["scores"].to_pylist()]
         self.away = [decode_away(text) for text in found["away"].to_pylist()]
 
     @classmethod

@@ -106,7 +106,8 @@ class HandQuery(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         if self.closed or self.scored or self.results:
             conditions.append(game_ends.c.game_id.is_not(None))
         if self.scored or self.results:
-            conditions.append(game_ends.c.scores.is_not(None))
+            # Nor NULL; null, NaN and Infinity are no scores: see ``decode_scores``.
+            conditions.append(game_ends.c.scores.not_ilike("%n%"))
         if self.results:
             own = _OwnScore(game_ends.c.scores, games.c.seat)
             signs = {"won": own > 0, "lost": own < 0, "drawn": own == 0}

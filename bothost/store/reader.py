@@ -6,6 +6,7 @@ Pages follow the primary key. So no read holds a transaction for long, and nothi
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -54,8 +55,7 @@ class LoggedHand(msgspec.Struct, frozen=True):
     @property
     def scores(self) -> list[float] | None:
         """One per seat; None if the hand is live, aborted or void."""
-        text = self.end.scores if self.end is not None else None
-        return None if text is None else [float(score) for score in json.loads(text)]
+        return decode_scores(self.end.scores) if self.end is not None else None
 
     @property
     def score(self) -> float | None:
@@ -93,6 +93,19 @@ def together(seats: Iterable[LoggedHand]) -> Iterator[list[LoggedHand]]:
 
 
 _decode_seats = msgspec.json.Decoder(list[Annotated[int, msgspec.Meta(ge=0, le=127)]] | None).decode
+
+
+def decode_scores(text: str | None) -> list[float] | None:
+    """Decode ``GameEndRecord.scores``; None if there are none. Raises StoreError.
+
+    Version 0.1.0 could log null or NaN as a score. Such a hand has no scores.
+    """
+    try:
+        scores = json.loads(text or "null")
+        found = None if scores is None or None in scores else [float(score) for score in scores]
+    except (TypeError, ValueError) as error:
+        raise StoreError(f"the column game_ends.scores is invalid: {error}") from error
+    return found if found is not None and all(map(math.isfinite, found)) else None
 
 
 def decode_away(text: str | None) -> list[int] | None:

@@ -63,6 +63,19 @@ def test_one_line_a_hand_the_newest_first(config, hands, capsys):
         )
 
 
+@pytest.mark.parametrize("scores", ["[null,0.0,0.0]", "[NaN,0.0,0.0]", "[-Infinity,0.0,0.0]"])
+def test_a_hand_whose_scores_are_no_numbers_has_none(config, hands, scores, capsys, tmp_path):
+    """Version 0.1.0 logged them."""
+    with closing(sqlite3.connect(tmp_path / "log.db")) as log, log:
+        log.execute("UPDATE game_ends SET scores = ? WHERE game_id = ?", (scores, hands[3][0].game_id))
+    assert main(["games", "list", "--json"]) == 0
+    first, second, *_ = json.loads(capsys.readouterr().out)
+    assert (first["scores"], first["winners"]) == (None, []) and second["winners"]
+    assert main(["games", "list"]) == main(["games", "show", first["id"]]) == 0
+    for shape in ("parquet", "jsonl"):
+        assert main(["export", "--format", shape, "--out", str(tmp_path / shape)]) == 0
+
+
 def test_a_name_that_is_mistyped_is_no_name_without_hands(config, hands, capsys):
     for option, mistyped, near in (
         ("--lobby", "hom", "home"),

@@ -143,7 +143,7 @@ async def test_a_search_reads_one_stretch_at_least_and_then_looks_at_the_clock(h
 
 async def test_the_score_of_the_own_seat_decides_the_result(any_settings, tmp_path, store):
     """Results are looked for in the database: lists that are too short or damaged belong to no result."""
-    logged = {"[3,-3]": 0, "[2.5,-3]": 1, "[0.0,1]": 0, "[1]": 1, "[]": 0, "[0,oops": 0}
+    logged = {"[3,-3]": 0, "[2.5,-3]": 1, "[0.0,1]": 0, "[1]": 1, "[]": 0, "[0,oops": 0, "[null,1]": 1, "[NaN,-1.0]": 1}
     log = DecisionLog.open(any_settings, "test", tmp_path / "spool")
     for text, seat in logged.items():
         (game, *_, end) = sample_hand(random.Random(text), decisions=0)
@@ -155,6 +155,8 @@ async def test_the_score_of_the_own_seat_decides_the_result(any_settings, tmp_pa
         for result in ("won", "lost", "drawn")
     }
     assert found == {"won": ["[3,-3]"], "lost": ["[2.5,-3]"], "drawn": ["[0.0,1]"]}
+    scored = [hand.end.scores for hand in iter_hands(store, HandQuery(scored=True))]
+    assert sorted(scored) == sorted(set(logged) - {"[null,1]", "[NaN,-1.0]"})
 
 
 async def test_a_hand_is_found_by_the_prefix_of_its_id(hands, store):
