@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Generator, Iterable, Sequence
 from itertools import islice
+from types import CoroutineType
 
 import msgspec
 
@@ -265,6 +266,9 @@ def _checked(decisions: list[Decision]) -> list[Decision]:
     try:
         return [checked(decision) for decision in decisions]
     except TypeError as error:
+        for decision in decisions:
+            if isinstance(decision, CoroutineType):
+                decision.close()  # ``checked`` closed the first: for each other one Python would warn
         raise BothostError(str(error), advice="return bothost.Decision(action=int(…))") from None
 
 

@@ -172,6 +172,16 @@ class Array(Number):
     make = staticmethod(lambda legal: Decision(action=legal[0]))
 
 
+class Awaiting(Number):
+    """Has an async decide."""
+
+    name = "test-awaiting"
+
+    @staticmethod
+    async def make(legal):
+        raise AssertionError
+
+
 class Quitting(Number):
     """Ends the program."""
 
@@ -229,7 +239,7 @@ STRATEGIES = {
     cls.name: cls
     for cls in (
         *(Random, First, Last, Searching, Liar, Scribbler, Slow, Late),
-        *(Number, Fraction, Array, Quitting, Silent, Homeless, Clinging, Wordless),
+        *(Number, Fraction, Array, Awaiting, Quitting, Silent, Homeless, Clinging, Wordless),
     )
 }
 

@@ -2,11 +2,13 @@
 
 import errno
 import fcntl
+import gc
 import importlib
 import json
 import math
 import os
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -307,6 +309,16 @@ def test_a_game_that_gives_no_scores_is_named(scores, monkeypatch):
     nim = Nim()
     with pytest.raises(PluginError, match=r"plugin nim: returns is \(.*\), not a finite number for each seat"):
         list(play_deals(nim, [players.First({}), players.First({})], lineups(nim, 2), [0], seed=1))
+
+
+@pytest.mark.parametrize("ms", [None, 1000.0])
+def test_an_async_player_is_named_and_python_does_not_warn_of_it(ms):
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        with pytest.raises(ContestantError, match=r"test-awaiting.*: decide is an async function: write it with def"):
+            run_match(spec("othello", "test-first", "test-awaiting", deals=3, ms=ms), players.build)
+        gc.collect()
+    assert warned == []
 
 
 def test_an_error_at_the_end_of_a_hand_counts_where_errors_are_forgiven():
