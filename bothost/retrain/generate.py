@@ -11,6 +11,7 @@ import hashlib
 import itertools
 import json
 import random
+import signal
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -146,6 +147,7 @@ def generate(
 
     ``consents``: whether the players agree to be imitated. Unfinished hands of an interrupted call are deleted and
     played again. Raises LeaseHeld while another process logs these hands, and the errors of ``DecisionLog.open``.
+    Call it in the main thread: SIGTERM ends it with SystemExit.
     """
     lock = spool.with_name(LOCK)
     with (
@@ -161,7 +163,11 @@ def generate(
             lease.check()
             progress(hands - len(todo) + ended, hands)
 
-        asyncio.run(_play(log, population, todo, consents, report))
+        async def play() -> None:
+            with _cancelled_by_sigterm():
+                await _play(log, population, todo, consents, report)
+
+        asyncio.run(play())
     if log.stats.rejected:
         raise StoreError(f"the database refused {log.stats.rejected} rows", advice="see rejected.log in the spool")
     return len(todo)
@@ -189,6 +195,27 @@ def _without_unfinished(store: Store, table: str) -> Iterator[None]:
         with suppress(BothostError):  # then the next call deletes them
             _logged(store, table)
         raise
+
+
+@contextmanager
+def _cancelled_by_sigterm() -> Iterator[None]:
+    """SIGTERM cancels the task, as Ctrl-C does. It ends with SystemExit, with the code that a shell reports."""
+    loop, task, received = asyncio.get_running_loop(), asyncio.current_task(), False
+    assert task is not None
+
+    def cancel() -> None:
+        nonlocal received
+        received = task.cancel()
+
+    loop.add_signal_handler(signal.SIGTERM, cancel)
+    try:
+        yield
+    except asyncio.CancelledError:
+        if received:
+            raise SystemExit(128 + signal.SIGTERM) from None
+        raise
+    finally:
+        loop.remove_signal_handler(signal.SIGTERM)
 
 
 async def _play(

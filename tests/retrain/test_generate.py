@@ -2,6 +2,8 @@
 
 import json
 import math
+import os
+import signal
 from contextlib import nullcontext
 from pathlib import Path
 from unittest.mock import Mock
@@ -108,6 +110,24 @@ def test_a_failure_leaves_no_hand_that_looks_live(settings, plugins, tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         generate(settings, tmp_path / "spool", population(plugins), 8, progress=stop)
+    with Store.open(settings) as store:
+        assert [hand.end is not None for hand in iter_hands(store)].count(True) == counts(store)["games"] > 0
+
+
+def test_sigterm_leaves_no_hand_that_looks_live(settings, plugins, tmp_path):
+    before = signal.signal(signal.SIGTERM, lambda *_: None)
+    try:
+        with pytest.raises(SystemExit) as ended:
+            generate(
+                settings,
+                tmp_path / "spool",
+                population(plugins),
+                8,
+                progress=lambda done, total: done and os.kill(os.getpid(), signal.SIGTERM),
+            )
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert ended.value.code == 128 + signal.SIGTERM
     with Store.open(settings) as store:
         assert [hand.end is not None for hand in iter_hands(store)].count(True) == counts(store)["games"] > 0
 
