@@ -11,6 +11,7 @@ import typer
 from bothost.cli import options, output
 from bothost.cli.arena import game_with
 from bothost.config import StoreSettings, sqlite_url
+from bothost.config.names import MOST_LOGGED, is_loggable
 from bothost.errors import UsageError
 
 if TYPE_CHECKING:
@@ -107,8 +108,9 @@ def _players(texts: Sequence[str]) -> dict[str, str]:
     players: dict[str, str] = {}
     for text in texts:
         name, equals, address = text.partition("=")
-        if not equals or not name.strip() or not address or not name.isprintable():
-            raise UsageError(f"--player {text!r} is not NAME=ADDRESS", advice="as in ada=styled-doudizhu")
+        if not equals or not address or not is_loggable(name):
+            advice = f"as in ada=styled-doudizhu; a name has at most {MOST_LOGGED} characters"
+            raise UsageError(f"--player {text!r} is not NAME=ADDRESS", advice=advice)
         if name in players:
             raise UsageError(f"two players are named {name!r}", advice="name each once")
         players[name] = address

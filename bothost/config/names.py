@@ -9,6 +9,15 @@ _BLANK = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uf
 """Characters that show nothing, although Python calls them printable: fillers and variation selectors."""
 
 
+MOST_LOGGED = 200
+"""Characters of the longest name of a player in the log."""
+
+
+def is_loggable(name: str) -> bool:
+    """Whether a player in the log may have this name. It can be shown, and may hold spaces."""
+    return len(name) <= MOST_LOGGED and name.isprintable() and bool(name.strip())
+
+
 def is_visible(name: str, most: int) -> bool:
     """Whether a name has 1 to ``most`` visible characters, in Unicode's normal form NFC.
 

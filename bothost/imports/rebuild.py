@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import msgspec
 
 from bothost import rules
+from bothost.config.names import MOST_LOGGED, is_loggable
 from bothost.errors import BothostError
 from bothost.imports.record import BadRecord, HandRecord, Json
 from bothost.messages import PlayerInfo
@@ -147,8 +148,9 @@ def seated(record: HandRecord, seats: int, origin: Origin) -> tuple[tuple[Player
     for seat in range(seats):
         name = given.get(seat, f"seat-{seat}")
         info = named.get(seat) or PlayerInfo(name, seat, name)
-        if not all(text.isprintable() and text.strip() for text in (info.player, info.name or info.player)):
-            raise BadRecord(f"the name of seat {seat} holds characters that cannot be shown")
+        if not is_loggable(info.player) or not is_loggable(info.name or info.player):
+            what = f"cannot be shown or is longer than {MOST_LOGGED} characters"
+            raise BadRecord(f"the name of seat {seat} {what}")
         infos.append(msgspec.structs.replace(info, consents=origin.consents))
     return tuple(infos), named.keys() | given.keys() >= set(range(seats))
 

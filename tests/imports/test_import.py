@@ -111,15 +111,21 @@ def test_broken_records_are_listed_and_leave_nothing_behind(store, tmp_path: Pat
         {**OTHELLO, "started": "1960-01-01T00:00:00Z"},
         {**OTHELLO, "players": [" ", "ben"]},
         {**OTHELLO, "players": [{"player": "ada", "name": " "}]},
+        {**OTHELLO, "players": ["a" * 201]},
     ]
     done = bring(store, "jsonl", lines(tmp_path / "some.jsonl", OTHELLO, *bad))
     assert done.imported == 1 and [each.line for each in done.broken] == list(range(2, len(bad) + 2))
     words = ["malformed", "under our rules", "not over after 8", "seat 1 is not asked", "not legal there", "chess"]
     words += ["board", "plyers", "neither `deal` nor `seed`", "deal", "does not have", "future", "cannot be shown"]
-    words += ["names seats that othello does not have", "before 1970", "cannot be shown", "cannot be shown"]
+    words += ["names seats that othello does not have", "before 1970", "cannot be shown", "cannot be shown", "<= 200"]
     for each, word in zip(done.broken, words, strict=True):
         assert word in each.reason, (word, each.reason)
     assert counts(store)["games"] == 2 and counts(store)["decisions"] == 9
+
+
+def test_a_name_from_the_command_line_follows_the_same_rule(store, tmp_path: Path):
+    done = bring(store, "jsonl", lines(tmp_path / "one.jsonl", {**OTHELLO, "players": []}), names=("a" * 201, "ben"))
+    assert done.imported == 0 and "longer than 200 characters" in done.broken[0].reason
 
 
 def test_a_game_that_gives_no_scores_is_a_broken_record(store, tmp_path: Path, monkeypatch):

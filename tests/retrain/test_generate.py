@@ -256,6 +256,7 @@ def test_the_command_line_generates_and_says_what(config, capsys):
     [
         (["doudizhu", "--player", "ada"], "NAME=ADDRESS"),
         (["doudizhu", "--player", " =random"], "NAME=ADDRESS"),
+        (["doudizhu", "--player", f"{'a' * 201}=random"], "at most 200 characters"),
         (["doudizhu", "--player", "ada=styled-dodizhu"], "styled-doudizhu"),
         (["doudizhu", "--player", "ada=random", "--player", "ada=random"], "two players"),
         (["doudizhu", "--player", "ada=random", "--option", "bob.x=1"], "ada"),
