@@ -300,12 +300,14 @@ def test_a_reviewer_that_rates_nothing_lists_the_moves_that_differ(page, served,
     assert page.locator(".review .severity").count() == 0
     listed.last.click()
     page.wait_for_selector(".judgement >> text=played: ")
+    assert re.search(r"actions\. Legal moves: \d+$", page.locator(".judgement .dim").last.inner_text())
     with page.expect_download() as download:
         page.get_by_role("button", name="save as file").click()
     file = tmp_path / "hand.html"
     download.value.save_as(file)
     page.goto(file.as_uri())
-    page.get_by_role("button", name=str(min(PLANTED)), exact=True).click()
+    assert page.locator("h1 .about").count() == 1  # on a phone a line of its own
+    page.get_by_role("button", name=re.compile(rf"^\S.* → .+ · {min(PLANTED)}$")).click()
     assert page.locator("#where").inner_text().startswith(f"{min(PLANTED)} / ")
 
 

@@ -1,5 +1,6 @@
 // What a strategy considered at one decision: its actions with probability, value and visits as bars.
 import { html } from "./html.js";
+import { capital } from "./i18n.js";
 
 const SHOWN = 12;
 
@@ -29,7 +30,7 @@ export function Bars({ actions, describe, mark = "played", t }) {
   const length = lengthOf(actions);
   if (!length) {
     return html`${mark && html`<p>${t(mark)}${t(": ")}<strong>${actions.filter((action) => action.chosen).map((action) => describe(action.notation, t))}</strong></p>`}
-      <p class="dim">${t("This strategy does not rate its actions.")}${t(" ")}${t("legal moves")}${t(": ")}${actions.length}</p>`;
+      <p class="dim">${t("This strategy does not rate its actions.")}${t(" ")}${capital(t("legal moves"))}${t(": ")}${actions.length}</p>`;
   }
   const shown = shownOf(actions);
   const left = actions.length - shown.length;

@@ -47,11 +47,11 @@ export async function page({ hand, decisions, board, describe, review, seat, eve
       <aside>${decision && html`<${Logged} decision=${decision} describe=${here} t=${t} />`}
         ${judged && html`<${Judgement} judged=${judged} address=${review.address} describe=${here} t=${t} />`}</aside></div></section>`);
   });
-  const list = mistakes(review).map((judged) => drawn(html`<button class="act" data-to=${judged.position}>${judged.severity ? `${t(judged.severity)} · ` : ""}${judged.position}</button>`));
+  const list = mistakes(review).map((judged) => drawn(html`<button class="act" data-to=${judged.position}>${judged.severity ? t(judged.severity) : `${describe(judged.played, judged.position)} → ${describe(judged.best, judged.position)}`} · ${judged.position}</button>`));
   return `<!doctype html><html lang="${document.documentElement.lang}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
 <title>${escaped(`${gameName(hand.game, t)}${t(": ")}${hand.names.join(t(", "))}`)}</title><style>${style}</style></head><body data-at="${at}"><div hidden>${tiles}</div><main>
-<h1>${escaped(gameName(hand.game, t))} <span class="count">${escaped(hand.names.join(t(", ")))} · ${escaped(new Date(hand.started).toLocaleString())}</span></h1>
+<h1>${escaped(gameName(hand.game, t))} <span class="count about">${escaped(hand.names.join(t(", ")))} · ${escaped(new Date(hand.started).toLocaleString())}</span></h1>
 <div class="actions"><button class="act" data-by="-1">◀</button><span id="where" class="count"></span><button class="act" data-by="1">▶</button>${list.join("")}</div>
 ${sections.join("\n")}</main><script>(${step})()</script></body></html>`;
 }
