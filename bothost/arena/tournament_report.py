@@ -27,7 +27,7 @@ th, td { padding: .25rem .7rem; border-bottom: 1px solid #d9dee6; text-align: ri
 th:first-child, td:first-child, .text { text-align: left; }
 thead th { border-bottom: 2px solid #8a94a3; font-weight: 600; }
 .count { color: #5c6675; } .won { background: #d9f0de; } .lost { background: #f8dcdc; } code { word-break: break-all; }
-svg { max-width: 100%; height: auto; } svg text { font: 13px system-ui, sans-serif; fill: currentColor; }
+svg text { font: 13px system-ui, sans-serif; fill: currentColor; }
 @media (prefers-color-scheme: dark) {
   body { background: #14181f; color: #dfe5ee; } th, td { border-color: #333c49; }
   .won { background: #1d4429; } .lost { background: #552626; } .count { color: #97a3b4; }
@@ -217,7 +217,8 @@ def page(run: TournamentRun, command: str) -> str:
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[tuple[str, str]]]) -> str:
-    head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
+    marks = [mark for _, mark in rows[0]] if rows else [""] * len(header)  # a header stands as its column does
+    head = "".join(f'<th class="{mark}">{escape(cell)}</th>' for cell, mark in zip(header, marks, strict=True))
     body = "".join(
         "<tr>" + "".join(f'<td class="{mark}">{escape(text)}</td>' for text, mark in row) + "</tr>" for row in rows
     )
@@ -267,4 +268,5 @@ def _plot(run: TournamentRun, standings: Sequence[Standing]) -> str:
             f'<text x="{x(last) + 8:.1f}" y="{y + 4:.1f}">{100 * row.score.mean:.1f}</text>',
         ]
     size = f'viewBox="0 0 {width} {height * max(1, len(rows))}" width="{width}"'
-    return f'<svg {size} role="img" aria-label="Share of wins with 95 % intervals">{"".join(drawn)}</svg>'
+    picture = f'<svg {size} role="img" aria-label="Share of wins with 95 % intervals">{"".join(drawn)}</svg>'
+    return f'<div class="wide">{picture}</div>'  # a phone scrolls it: its text would be too small to read

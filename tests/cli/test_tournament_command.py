@@ -36,6 +36,8 @@ def test_strategies_and_programs_play_and_a_second_call_continues(tmp_path, run)
     assert (program["failed"], program["illegal"]) == (0, 0)
     folder = Path(found["folder"])
     assert {"results.json", "report.html", "matches"} <= {path.name for path in folder.iterdir()}
+    page = (folder / "report.html").read_text()
+    assert '<th class="text">contestant</th>' in page and '<div class="wide"><svg ' in page
     journals = {path: path.read_bytes() for path in (folder / "matches").iterdir()}
     code, out, err = run("tournament", *words)
     assert code == 0
