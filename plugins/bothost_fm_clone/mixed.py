@@ -20,7 +20,7 @@ from bothost_fm_clone.fit import score, softmax
 from bothost_fm_clone.learn import player_of
 from bothost_fm_clone.pairs import Pairs, left_out
 from bothost_fm_clone.samples import Decisions
-from bothost_fm_clone.shared import SharedClone
+from bothost_fm_clone.shared import MOST_PAIRS, SharedClone
 from bothost_fm_clone.sight import REVISION
 
 LEAST, MOST = 100, 3000
@@ -50,11 +50,12 @@ def player_after(crowd: SharedClone, learnt: Decisions, seed: int) -> tuple[Shar
     machines = [player_of(crowd, learnt.where(~np.isin(learnt.hands, some.hands[out])), seed)[0] for out in parts]
     fits = [pairs.clone(fold=fold) for fold in range(len(parts))]
     (of_pairs, of_machine), _ = best_shares(fits, machines, [some.where(out).samples for out in parts], SHARES)
-    if not of_pairs:
+    grown = pairs.clone()
+    if not of_pairs or len(clone.pairs) + len(grown.pairs) > MOST_PAIRS:
         return clone, told
     # Left-out hands are few, so the shares go half the way from the machine alone to what is best for those.
     shares = of_pairs / 2, (1.0 + of_machine) / 2
-    return mixed(pairs.clone(), clone, shares), told | {"share_of_pairs": shares[0], "share_of_machine": shares[1]}
+    return mixed(grown, clone, shares), told | {"share_of_pairs": shares[0], "share_of_machine": shares[1]}
 
 
 def best_shares(
@@ -79,15 +80,21 @@ def _log_odds(clone: SharedClone, samples: Samples) -> npt.NDArray[np.float64]:
 def mixed(pairs: SharedClone, machine: SharedClone, shares: Shares) -> SharedClone:
     """A clone whose scores are those of pairs, which have no factors, and of a machine, each by its share."""
     shape, mine, theirs = machine.shape, pairs.parameters, machine.parameters
-    own = len(mine["weights"]) - len(pairs.pairs)
+    choices = shape.choices - len(machine.pairs)
+    singles, of_pairs = np.split(shares[0] * mine["weights"], [choices])
+    weights = shares[1] * theirs["weights"]
+    weights[:choices] += singles
+    # A clone that was retrained may have some of the pairs.
+    places = {pair: choices + n for n, pair in enumerate(map(tuple, machine.pairs.tolist()))}
+    there = np.array([places.get(pair, -1) for pair in map(tuple, pairs.pairs.tolist())], np.int64)
+    weights[there[there >= 0]] += of_pairs[there >= 0]
+    new = there < 0
     factors = theirs["factors"].reshape(shape.rows, shape.width).copy()
     factors[:, : machine.quadratic] *= math.sqrt(shares[1])  # scores have products of two
-    weights = shares[1] * theirs["weights"]
-    weights[:own] += shares[0] * mine["weights"][:own]
     made = {
-        "weights": np.concatenate([weights, shares[0] * mine["weights"][own:]]),
-        "factors": np.insert(factors, [len(factors) - shape.players] * len(pairs.pairs), 0.0, axis=0).ravel(),
+        "weights": np.concatenate([weights, of_pairs[new]]),
+        "factors": np.insert(factors, [shape.rows - shape.players] * int(new.sum()), 0.0, axis=0).ravel(),
         "readout": shares[1] * theirs["readout"],
     }
-    both = np.concatenate([machine.pairs, pairs.pairs])
+    both = np.concatenate([machine.pairs, pairs.pairs[new]])
     return replace(machine, pairs=both, parameters={**theirs, **made}, directions=None)

@@ -118,6 +118,24 @@ def test_the_scores_are_the_sum_of_both_by_their_shares(crowd, learnt, early, mo
     assert clone.reasons(one, int(one.labels[0]))
 
 
+def test_a_clone_that_learns_again_has_each_pair_once(crowd, learnt, early, monkeypatch):
+    first, _ = player_after(crowd, learnt, 1)
+    again, _ = player_after(first, learnt, 1)
+    assert len(np.unique(again.pairs, axis=0)) == len(again.pairs) > len(first.pairs) / 2
+    samples = learnt.samples
+    two = replace(SharedClone.blank(OWN, 0, 0, 1), pairs=first.pairs[[0, 5]])
+    weights = np.zeros(two.shape.choices, np.float32)
+    weights[-2:] = 0.5, 0.25
+    two = replace(two, parameters={**two.parameters, "weights": weights})
+    both = mixed.mixed(two, first, (1.0, 1.0))
+    assert len(both.pairs) == len(first.pairs)
+    expected = np.log(two.probabilities_of(samples)) + np.log(first.probabilities_of(samples))
+    expected = softmax(expected, np.diff(samples.legal.offsets))
+    np.testing.assert_allclose(both.probabilities_of(samples), expected, rtol=2e-3, atol=1e-5)
+    monkeypatch.setattr(mixed, "MOST_PAIRS", len(first.pairs))
+    assert len(player_after(first, learnt, 1)[0].pairs) == len(first.pairs)
+
+
 def test_the_best_shares_are_those_with_the_least_loss(crowd, learnt):
     blank = SharedClone.blank(OWN, 0, 0, 1)  # all candidates are equally likely to it
     tried = ((1.0, 0.0), (1.0, 1.0), (0.0, 3.0))

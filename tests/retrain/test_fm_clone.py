@@ -62,7 +62,10 @@ def test_the_champion_becomes_a_clone_of_the_player_and_plays_other_games_as_bef
     assert read["moves"] >= result["figures"]["player"]["decisions"] > 50
     before, after = champion.make().clones, clones(tools, result["version"])
     assert not np.array_equal(after["othello"].parameters["factors"], before["othello"].parameters["factors"])
-    np.testing.assert_array_equal(after["othello"].pairs, before["othello"].pairs)
+    # Behind the crowd's combinations are the pairs of ada's own hands.
+    known = len(before["othello"].pairs)
+    np.testing.assert_array_equal(after["othello"].pairs[:known], before["othello"].pairs)
+    assert len(after["othello"].pairs) > known
     np.testing.assert_array_equal(after["doudizhu"].parameters["factors"], before["doudizhu"].parameters["factors"])
 
 
