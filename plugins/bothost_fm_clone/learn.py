@@ -187,13 +187,18 @@ def directed(crowd: SharedClone, learnt: Decisions, options: SharedOptions, seed
     return replace(crowd, directions=found)
 
 
-def player_of(crowd: SharedClone, learnt: Decisions, seed: int) -> tuple[SharedClone, dict[str, float]]:
-    """The clone of the player of these decisions, and the chosen rate with its log-loss on left-out hands, if any."""
+def player_of(
+    crowd: SharedClone, learnt: Decisions, seed: int, rate: float | None = None
+) -> tuple[SharedClone, dict[str, float]]:
+    """The clone of the player of these decisions, and the rate, with its log-loss on left-out hands if they chose it.
+
+    ``rate``: the learning rate. None: left-out hands choose it, if there are any.
+    """
     if not len(learnt):
         return replace(crowd, directions=None), {"rate": 0.0}
     near = _Near(crowd, crowd.seen(learnt.samples), seed)
-    chosen = {"rate": RATES[0]}
-    if parts := folds_of_hands(learnt):
+    chosen = {"rate": RATES[0] if rate is None else rate}
+    if rate is None and (parts := folds_of_hands(learnt)):
         losses = np.concatenate([near.losses(out) for out in parts], axis=1).mean(axis=1)
         chosen = {"rate": RATES[int(np.argmin(losses))], "log_loss": round(float(losses.min()), 4)}
     return near.fitted(np.arange(len(learnt)), chosen["rate"]), chosen

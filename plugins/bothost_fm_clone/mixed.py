@@ -40,14 +40,17 @@ def player_after(crowd: SharedClone, learnt: Decisions, seed: int) -> tuple[Shar
     """
     clone, told = player_of(crowd, learnt, seed)
     # The pairs see the newest features.
-    if len(learnt) < LEAST or learnt.number_of_hands < 2 or crowd.revision != REVISION:
+    if len(learnt) < LEAST or crowd.revision != REVISION:
         return clone, told
     some = learnt.where(learnt.parts <= np.quantile(learnt.parts, min(1.0, MOST / len(learnt))))
+    if some.number_of_hands < 2:
+        return clone, told
     parts = left_out(some, seed)
     if len(some) >= MANY:
         parts = parts[:FITS]
     pairs = Pairs(some, parts, crowd.encoding, most=STEPS)
-    machines = [player_of(crowd, learnt.where(~np.isin(learnt.hands, some.hands[out])), seed)[0] for out in parts]
+    rests = [learnt.where(~np.isin(learnt.hands, some.hands[out])) for out in parts]
+    machines = [player_of(crowd, rest, seed, told["rate"])[0] for rest in rests]  # choosing it anew takes most time
     fits = [pairs.clone(fold=fold) for fold in range(len(parts))]
     (of_pairs, of_machine), _ = best_shares(fits, machines, [some.where(out).samples for out in parts], SHARES)
     grown = pairs.clone()
