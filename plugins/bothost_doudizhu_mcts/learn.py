@@ -18,7 +18,7 @@ from bothost_doudizhu_mcts.model import Networks
 BLOCK = 50
 """Most steps of an iteration."""
 NEVER = 2**31
-"""Nobody plays past versions of these networks, so the pool has the first and the last."""
+"""No past version is an opponent in training, so the pool has the first and the last version."""
 MakeOptimizer = Callable[[Iterable[torch.nn.Parameter]], torch.optim.Optimizer]
 
 
