@@ -14,7 +14,7 @@ async def test_every_decision_is_logged_with_its_values_and_model(kit):
     async with kit.lobby():
         settings = kit.settings(wishes=("doudizhu",), accounts=3, tables=2, routes=(route,))
         async with kit.running(settings, bothost_deep_mc, bothost_baselines) as host:
-            await kit.until(lambda: host.runner.counters.hands >= 6)
+            await kit.until(lambda: host.runner.counters.hands >= 6 and host.runner.counters.decisions > 50)
     assert host.runner.counters.fallbacks == {}
     rows = kit.rows("SELECT strategy, model_sha256, encoder_version, legal, value, action_values FROM decisions")
     assert len(rows) == host.runner.counters.decisions > 50
