@@ -170,7 +170,7 @@ def forget(
         if yes:
             erase.replay_spool(settings.store, data_dir)
         found = traces_of(store, player, ended=yes)
-        ids, names, shown = found.hands, found.names, found.shown
+        ids, names, shown = found.ids, found.names, found.shown
         if not ids:
             try:
                 hands.check_players(store, settings, HandQuery(players=(player,)))
@@ -191,8 +191,8 @@ def forget(
             delete_hands(store, ids)
     if yes:
         erase.rewrite_database(settings.store)
-    done = {"player": player, "hands": len(ids), "deleted": yes, "rows_in_exports": rows, "masked": masked}
-    lines = [f"{output.counted(len(ids), 'hand')} " + ("deleted" if yes else "would be deleted: add --yes")]
+    done = {"player": player, "hands": found.hands, "deleted": yes, "rows_in_exports": rows, "masked": masked}
+    lines = [f"{output.counted(found.hands, 'hand')} " + ("deleted" if yes else "would be deleted: add --yes")]
     lines += [f"  {folder}: {output.counted(count, 'row')} removed" for folder, count in rows.items()]
     lines += [f"  {path}: {output.counted(count, 'mention')} masked" for path, count in masked.items()]
     output.emit(done, json, "\n".join(lines))

@@ -16,7 +16,7 @@ from bothost.errors import UsageError
 from bothost.store.consent import sitters
 from bothost.store.models import chat, decisions, events, game_ends, games, outcomes, snapshots
 from bothost.store.query import HandQuery
-from bothost.store.reader import LoggedHand, iter_hands
+from bothost.store.reader import LoggedHand, iter_hands, together
 from bothost.store.store import Store
 
 HANDS_AT_ONCE = 200
@@ -26,8 +26,10 @@ DEAD_S = 86_400
 class Traces(msgspec.Struct, frozen=True):
     """What the log has of a player. It grows by 16 bytes a hand, and so may cover a log of years."""
 
-    hands: set[bytes]
-    """Ids of the player's hands."""
+    hands: int
+    """How many hands the player sat at."""
+    ids: set[bytes]
+    """Ids of those hands. Each of our seats may have its own."""
     names: set[str]
     """Accounts and ids of the player."""
     shown: set[str]
@@ -39,16 +41,18 @@ def traces_of(store: Store, player: str, *, ended: bool = False) -> Traces:
 
     ``ended``: raise UsageError if one of the hands may still be running: a host may still write its rows.
     """
-    found = Traces(set(), {player}, {player})
-    for hand in iter_hands(store, HandQuery(players=(player,))):
-        if ended:
-            _check_ended(hand)
-        found.hands.add(hand.game.game_id)
-        for sitter in sitters(hand.game, {}):
-            if player in (*sitter.names, sitter.shown):
-                found.names.update(sitter.names)
-                found.shown.update(sitter.names, filter(None, (sitter.shown,)))
-    return found
+    hands, ids, names, shown = 0, set(), {player}, {player}
+    for seats in together(iter_hands(store, HandQuery(players=(player,)))):
+        hands += 1
+        for seat in seats:
+            if ended:
+                _check_ended(seat)
+            ids.add(seat.game.game_id)
+            for sitter in sitters(seat.game, {}):
+                if player in (*sitter.names, sitter.shown):
+                    names.update(sitter.names)
+                    shown.update(sitter.names, filter(None, (sitter.shown,)))
+    return Traces(hands, ids, names, shown)
 
 
 def _check_ended(hand: LoggedHand) -> None:

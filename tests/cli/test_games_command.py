@@ -348,6 +348,22 @@ def test_a_player_is_forgotten_in_the_log_and_in_exports(config, hands, capsys, 
     assert counts["outcomes"] == sum(type(row).__name__ == "OutcomeRecord" for row in left)
 
 
+def test_a_hand_at_which_two_of_our_bots_sat_is_forgotten_as_one(config, capsys):
+    game, at = rules.game("doudizhu"), 1_800_000_000_000_000
+    seats = [played_hand(game, seat, seat=seat, account=f"bot-{seat}", started_us=at) for seat in (0, 1)]
+    for rows in seats:
+        rows[0].table, rows[0].players = "table-7", json.dumps([{"player": "wang", "seat": 2}])
+    _add(*seats)
+    assert main(["games", "list", "--player", "wang", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)) == 1
+    assert main(["games", "forget", "wang"]) == 0
+    assert capsys.readouterr().out == "1 hand would be deleted: add --yes\n"
+    assert main(["games", "forget", "wang", "--yes", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["hands"] == 1
+    assert main(["games", "list", "--player", "wang"]) == 0
+    assert capsys.readouterr().out == "no hands\n"
+
+
 def test_a_consent_of_nobody_is_recorded_with_a_warning(config, hands, capsys):
     """A revocation with a typing error would leave the player's consent as it is."""
     game = hands[0][0]
