@@ -22,9 +22,7 @@ WIDEST = 12
 
 def command(
     game: Annotated[str | None, typer.Option("--game", help="Show this game only.")] = None,
-    own: Annotated[
-        bool, typer.Option("--own", help="Count also hands at which two or more of our accounts sat.")
-    ] = False,
+    own: Annotated[bool, typer.Option("--own", help="Count also hands that our accounts played alone.")] = False,
     journal: Annotated[
         list[Path] | None,
         typer.Option(

@@ -69,13 +69,13 @@ class LoggedOutcomes:
         if any(seat.away for seat in ended):
             return "a player was away", None
         ours = {} if first.host == IMPORT_HOST else {seat.game.seat: seat.game for seat in hand}
-        if self._scope == "others" and (len(ours) > 1 or first.host == MADE_UP):
-            return "among our own accounts", None
         seats = {seat: _strategy(game) for seat, game in ours.items()}
         for player in players_of(scored.game.players):
             seat, name = player.get("seat"), player.get("player")
             if isinstance(seat, int) and isinstance(name, str) and name and seat not in seats and not _nameless(first):
                 seats[seat] = Contestant("player", name, first.lobby)
+        if self._scope == "others" and (first.host == MADE_UP or len(seats) == len(ours) > 1):
+            return "among our own accounts", None
         found = teams_of(first.game, seats, scored.scores)
         if found is None:
             return "nothing to compare", None

@@ -123,7 +123,7 @@ def test_of_two_that_count_at_the_same_time_the_later_is_told_to_start_again(sto
 
 
 def test_hands_that_say_nothing_are_left_out_by_reason(store):
-    log(store, 0, [2, -1, -1], ours=(0, 1))
+    log(store, 0, [2, -1, -1], ours=(0, 1, 2))
     log(store, 1, None)
     log(store, 2, [2, -1, -1], away="[1]")
     log(store, 3, [0, 0, 0])
@@ -134,7 +134,7 @@ def test_hands_that_say_nothing_are_left_out_by_reason(store):
     assert count(store) == (0, {})
     done, left = count(store, "all")
     assert done == 1 and left == {k: v for k, v in reasons.items() if k != "among our own accounts"} | {
-        "nothing to compare": 2  # two seats of one strategy are on both sides
+        "nothing to compare": 2  # seats of one strategy are on both sides
     }
     assert known(store, scope="others") == {}
 
@@ -149,6 +149,19 @@ def test_our_seats_at_a_hand_are_one_hand_whenever_they_come(store):
     before = known(store, "mahjong", "all")
     log(store, 1, [1, -1, 0], ours=(2,), game="mahjong")
     assert count(store, "all")[0] == 0 and known(store, "mahjong", "all") == before
+
+
+def test_a_person_between_two_of_our_bots_is_rated(store):
+    log(store, 0, [2, -1, -1], ours=(0,), strategy="deep")
+    log(store, 0, [2, -1, -1], ours=(2,), strategy="rule")
+    assert count(store) == (1, {})
+    assert known(store)["deep (1)"].mu > 25 > known(store)["ben at home"].mu == known(store)["rule (1)"].mu
+    log(store, 1, [9, -3, -6], ours=(0, 2), game="mahjong")  # both seats of one strategy: their mean
+    assert count(store) == (1, {})
+    assert known(store, "mahjong")["bot (1)"].mu > known(store, "mahjong")["ben at home"].mu
+    log(store, 2, [9, -3, -6], ours=(0,), game="mahjong", names=(), strategy="deep")
+    log(store, 2, [9, -3, -6], ours=(2,), game="mahjong", names=(), strategy="rule")
+    assert count(store) == (0, {"among our own accounts": 1}), "the lobby did not say who else sat there"
 
 
 def test_versions_and_levels_are_apart(store):
