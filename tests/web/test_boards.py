@@ -273,6 +273,17 @@ def test_the_board_of_pairing_says_what_to_choose(page, served):
         assert ("Choose a card of your hand to swap" in page.locator(".seat.own").inner_text()) == shown
 
 
+def test_the_board_of_pairing_has_no_row_for_an_empty_hand(page, served):
+    view = {"pool": ["g5"], "deck": [], "libraries": [["g1"], ["g2"]], "selected": [], "to_move": 0}
+    view |= {"scores": [1, 2], "charges": [[0, 0], [0, 0]]}
+    page.goto(f"{served}/")
+    for hands, shown in (([["r2"], ["r3"]], 1), ([["r2"], ["?"]], 1), ([[], []], 0)):
+        page.evaluate(DRAW, {"module": "pairing", "view": {**view, "hands": hands}})
+        for place in ("across", "own"):
+            assert page.locator(f".seat.{place} > .hand").count() == shown
+    assert page.locator(".hand").count() == 3, "the pool and two libraries"
+
+
 def test_the_board_of_mahjong_names_the_tiles_of_a_chow_and_marks_who_is_asked(page, served):
     view = {
         **{"hand": ["B1", "B3"], "drawn": None, "last_tile": "B2", "actor": 3, "phase": "claims"},

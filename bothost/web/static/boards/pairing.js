@@ -37,6 +37,12 @@ function Cards({ names, moves, selected, marked, onAct, small, label, t }) {
   </div>`;
 }
 
+/** The cards in a hand; nothing where they are all played. */
+function Held({ names, t, ...shown }) {
+  if (!names.length) return null;
+  return names.includes("?") ? html`<${Backs} count=${names.length} t=${t} />` : html`<${Cards} names=${names} moves=${new Map()} t=${t} ...${shown} />`;
+}
+
 function Person({ seat, position, t, place, children }) {
   const { view, players } = position;
   const taken = recent(view).flatMap(([mover, notation]) => (mover === seat ? notation.split(" ") : []));
@@ -60,22 +66,19 @@ export function Board({ position, legal, onAct, t }) {
   const { view, views, seat } = position;
   const other = 1 - seat;
   const hands = view.hands.map((hand, i) => views?.[i]?.hands?.[i] ?? hand);
-  const hidden = (hand) => hand.some((name) => name === "?");
   const moves = new Map((legal ?? []).filter(({ notation }) => !notation.includes(":")).map((action) => [action.notation, action]));
   const phases = (legal ?? []).filter(({ notation }) => notation.includes(":"));
   const act = onAct && legal?.length ? onAct : undefined;
   return html`<div class="board pairing">
     <${Person} seat=${other} position=${position} t=${t} place="across">
-      ${hidden(hands[other]) ? html`<${Backs} count=${hands[other].length} t=${t} />`
-        : html`<${Cards} names=${hands[other]} small moves=${new Map()} label=${t("hand")} t=${t} />`}
+      <${Held} names=${hands[other]} small label=${t("hand")} t=${t} />
     <//>
     <div class="middle"><span>${t("Pool")} · ${t("deck")} ${view.deck.length}</span>
       <${Cards} names=${view.pool} moves=${moves} selected=${view.selected} onAct=${act} label=${t("Pool")} t=${t} /></div>
     <${Person} seat=${seat} position=${position} t=${t} place="own">
       ${act && CHOOSE[view.phase] && html`<p>${t(CHOOSE[view.phase])}</p>`}
       ${phases.length && act ? html`<div class="actions">${phases.map((action) => html`<button type="button" class="act primary" onClick=${() => act(action)}>${capital(describe(action.notation, t))}</button>`)}</div>` : null}
-      ${hidden(hands[seat]) ? html`<${Backs} count=${hands[seat].length} t=${t} />`
-        : html`<${Cards} names=${hands[seat]} moves=${moves} selected=${view.selected} onAct=${act} label=${t(legal ? "Your hand" : "hand")} t=${t} />`}
+      <${Held} names=${hands[seat]} moves=${moves} selected=${view.selected} onAct=${act} label=${t(legal ? "Your hand" : "hand")} t=${t} />
     <//>
   </div>`;
 }
