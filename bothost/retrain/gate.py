@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -80,13 +80,16 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         if "gain" in self.figures:
             return f"{self.deals} held-out hands, on which it gained {self.figures['gain']:+.4f}"
         if "adjusted_lead" in self.figures:
-            lead, ci = self.figures["adjusted_lead"], self.figures["adjusted_lead_ci95"]
-            within = f" (95 % {ci[0]:+.2f} … {ci[1]:+.2f})" if ci else ""
+            lead, within = self.figures["adjusted_lead"], _within(self.figures["adjusted_lead_ci95"], "+.2f")
             return f"{self.deals} deals, less luck it won {lead:+.2f} points a hand{within}"
-        share, ci = self.figures.get("wp"), self.figures.get("ci95")
-        won = "" if share is None else f"it won {share:.3f} of them"
-        won += f" (95 % {ci[0]:.3f} … {ci[1]:.3f})" if won and ci else ""
-        return f"{self.deals} deals, {won or 'see its figures'}"
+        if "agents" in self.figures:
+            mine = self.figures["agents"]["A"]
+            return f"{self.deals} deals, it scored {mine['score']:+.2f} a hand{_within(mine['ci95'], '+.2f')}"
+        return f"{self.deals} deals, it won {self.figures['wp']:.3f} of them{_within(self.figures['ci95'], '.3f')}"
+
+
+def _within(ci95: Sequence[float] | None, form: str) -> str:
+    return f" (95 % {ci95[0]:{form}} … {ci95[1]:{form}})" if ci95 else ""
 
 
 def play(

@@ -1,6 +1,7 @@
 """The gate of a game with luck adjustment tests points less luck."""
 
 import os
+import re
 import time
 
 import pytest
@@ -38,6 +39,12 @@ def test_the_gate_of_mahjong_tests_points_less_luck():
     assert not verdict.better
     assert verdict.figures["adjusted_lead"] > 0
     assert "less luck it won +" in str(verdict)
+
+
+def test_a_refusal_gives_the_scores_of_a_game_for_more_than_two_seats(monkeypatch):
+    monkeypatch.setattr("bothost.retrain.gate.has_luck", lambda game: False)  # as for a game of a plugin
+    verdict = play("random", "rule-mahjong", build, GateSettings(deals=2), game="mahjong")
+    assert re.search(r": 2 deals, it scored -\d+\.\d\d a hand \(95 % -[\d.]+ … [+-][\d.]+\), p = ", str(verdict))
 
 
 def test_a_match_goes_on_in_its_journal_until_it_has_a_result(tmp_path):

@@ -178,6 +178,7 @@ def test_a_job_that_failed_says_why_in_chinese(page, served):
         (f"not promoted: {verdict(False, 0.01, gain=-0.5)}", "", []),
         (f"not promoted: {verdict(False, wp=0.45, ci95=(0.4, 0.5))}", "", []),
         (verdict(True, adjusted_lead=0.25, adjusted_lead_ci95=None), "", []),
+        (f"not promoted: {verdict(False, agents={'A': {'score': -1.5, 'ci95': (-2, 1)}})}", "", []),
     ]
     opened(page, f"{served}/")
     for number, (message, advice, english) in enumerate(failed):

@@ -381,6 +381,7 @@ const ZH_SAID = [
     (_, one, result, other, evidence, p, most) => `${one} ${{ better: "强于", worse: "弱于" }[result] ?? "未能证明强于"} ${other}：${said(evidence)}；“并不更强”的 p 值为 ${p}，不超过 ${most} 才晋升`],
   [/^(\d+) held-out hands, on which it gained (\S+)$/, "$1 局未学过的牌局，增益 $2"],
   [/^(\d+) deals, less luck it won (\S+) points a hand( \(.+\))?$/, (_, deals, points, within = "") => `${deals} 副牌，扣除运气每局 ${points} 分${within}`],
+  [/^(\d+) deals, it scored (\S+) a hand( \(.+\))?$/, (_, deals, score, within = "") => `${deals} 副牌，每局 ${score} 分${within}`],
   [/^(\d+) deals, it won (\S+) of them( \(.+\))?$/, (_, deals, share, within = "") => `${deals} 副牌，胜率 ${share}${within}`],
   [/^too many wrong passwords: wait (\d+) seconds$/, "密码错误次数过多，请等 $1 秒"],
 ];
