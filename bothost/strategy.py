@@ -11,6 +11,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import AsyncGeneratorType, CoroutineType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 import msgspec
@@ -251,6 +252,8 @@ def decide_all(strategy: Strategy, requests: Sequence[Request]) -> list[Decision
     Raises the exception that a generator yields.
     """
     made = strategy.decide_many(requests)
+    if is_async(made):
+        raise BothostError(f"decide_many {IS_ASYNC}")
     pairs = list(made if isinstance(made, Iterator) else enumerate(made))
     by_index = dict(pair for pair in pairs if isinstance(pair, tuple))
     decisions: list[Decision] = []
@@ -262,6 +265,17 @@ def decide_all(strategy: Strategy, requests: Sequence[Request]) -> list[Decision
         advice = "return a list with one for each, or yield (index of the request, decision); the first index is 0"
         raise BothostError(f"decide_many did not decide each of {len(requests)} requests once", advice=advice)
     return decisions
+
+
+IS_ASYNC = "is an async function: write it with def, without async"
+"""Follows the name of a method for which ``is_async`` is true."""
+
+
+def is_async(made: object) -> bool:
+    """Whether a plugin's method returned what must be awaited. Closes it, or Python would warn that nobody did."""
+    if isinstance(made, CoroutineType):
+        made.close()
+    return isinstance(made, CoroutineType | AsyncGeneratorType)
 
 
 class Evaluator(Strategy):

@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Generator, Iterable, Sequence
 from itertools import islice
-from types import CoroutineType
 
 import msgspec
 
@@ -14,7 +13,7 @@ from bothost.arena.lineup import Lineup
 from bothost.arena.luck import Luck
 from bothost.errors import ANY_FAILURE, BothostError, PluginError, described, raised_at
 from bothost.rules.game import Game, Json, State, View
-from bothost.strategy import Budget, Decision, Player, Request, Strategy, Table, decide_all
+from bothost.strategy import Budget, Decision, Player, Request, Strategy, Table, decide_all, is_async
 from bothost.tables.fallback import checked
 from bothost.tables.hand import valid_scores
 
@@ -267,8 +266,7 @@ def _checked(decisions: list[Decision]) -> list[Decision]:
         return [checked(decision) for decision in decisions]
     except TypeError as error:
         for decision in decisions:
-            if isinstance(decision, CoroutineType):
-                decision.close()  # ``checked`` closed the first: for each other one Python would warn
+            is_async(decision)  # ``checked`` closed the first coroutine: for each other one Python would warn
         raise BothostError(str(error), advice="return bothost.Decision(action=int(…))") from None
 
 

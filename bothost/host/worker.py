@@ -13,7 +13,7 @@ import structlog
 
 from bothost.errors import described
 from bothost.host.limited_lines import FailureLines
-from bothost.strategy import Decision, Player, Request, Strategy
+from bothost.strategy import IS_ASYNC, Decision, Player, Request, Strategy, is_async
 from bothost.tables import fallback
 from bothost.tables.actor import Loaded
 from bothost.tables.hand import DecidedBy, Job
@@ -266,6 +266,8 @@ class Worker:
                 for job, _ in live
             ]
             decisions = instance.decide_many(requests)
+            if is_async(decisions):
+                raise TypeError(f"decide_many {IS_ASYNC}")
             if isinstance(decisions, Iterator):
                 for index, decision in decisions:
                     task = left.pop(index)

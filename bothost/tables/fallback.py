@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from numbers import Real
-from types import CoroutineType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from bothost.rules.game import ActionArray
-from bothost.strategy import Budget, Decision, Player, Strategy
+from bothost.strategy import IS_ASYNC, Budget, Decision, Player, Strategy, is_async
 from bothost.tables.actor import Actor, Loaded
 from bothost.tables.clock import Window
 from bothost.tables.hand import DecidedBy, Hand, Job
@@ -137,10 +136,9 @@ def checked(decision: Any, legal: ActionArray | None = None, what: str = "decide
 
     Raises TypeError if it is not a Decision or the log cannot store a field, ValueError if it is illegal.
     """
-    if type(decision) is CoroutineType:
-        decision.close()  # else Python warns that nobody awaited it
-        raise TypeError(f"{what} is an async function: write it with def, without async")
     if type(decision) is not Decision:
+        if is_async(decision):
+            raise TypeError(f"{what} {IS_ASYNC}")
         raise TypeError(f"{what} returned {type(decision).__name__}, not a Decision")
     if type(decision.action) is not int and not isinstance(decision.action, np.integer):
         raise TypeError(f"Decision.action is {type(decision.action).__name__}, not int")

@@ -321,6 +321,18 @@ def test_an_async_player_is_named_and_python_does_not_warn_of_it(ms):
     assert warned == []
 
 
+@pytest.mark.parametrize("ms", [None, 1000.0])
+def test_an_async_decide_many_is_named(ms, monkeypatch):
+    async def decide_many(self, requests):
+        raise AssertionError
+
+    monkeypatch.setattr(players.First, "decide_many", decide_many)
+    named = r"test-first.*: decide_many is an async function: write it with def, without async\nfix: bothost"
+    with pytest.raises(ContestantError, match=named):
+        run_match(spec("othello", "test-last", "test-first", deals=1, ms=ms), players.build)
+    gc.collect()
+
+
 def test_an_error_at_the_end_of_a_hand_counts_where_errors_are_forgiven():
     made = rules.game("othello")
     (result,) = play_deals(made, [players.Clinging({}), players.First({})], lineups(made, 2), [0], seed=1, forgive=True)

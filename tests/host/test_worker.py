@@ -5,6 +5,7 @@ import time
 import types
 
 import pytest
+import structlog
 from table_seat import Seat
 
 from bothost.host.process import ProcessLimits
@@ -258,6 +259,28 @@ async def test_an_inline_strategy_that_hangs_when_a_player_is_closed_delays_nobo
     finally:
         stuck.go_on.set()
         await workers.aclose()
+
+
+def test_a_batch_of_an_async_function_is_named_and_decided_one_by_one():
+    class Awaits(RandomStrategy):
+        def player(self, table):
+            return RandomPlayer(1)
+
+        async def decide_many(self, requests):
+            raise AssertionError
+
+    loaded = Loaded(Resolved("awaits", Awaits, None))
+    posted = []
+    worker = Worker(
+        "test", lambda _, results: posted.extend(results), lambda _: None, make=lambda _: Awaits(None, None)
+    )
+    with structlog.testing.capture_logs() as logs:
+        worker.submit({loaded: [task(loaded, "one"), task(loaded, "two")]})
+        worker.stop()
+        worker.join(10)
+    assert [result.decision is not None for result in posted] == [True, True]
+    (failed,) = [entry for entry in logs if entry["event"] == "decide_many_failed"]
+    assert failed["error"] == "TypeError: decide_many is an async function: write it with def, without async"
 
 
 def test_a_batch_of_requests_that_are_all_withdrawn_is_not_decided():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -256,6 +257,22 @@ def test_a_batch_without_the_indexes_of_its_requests_is_found(
     monkeypatch.setattr(Yields, "first", first)
     with pytest.raises(AssertionError, match=r"did not decide each of 2 requests once\n.*index of the request"):
         check_strategy(Yields, games=[CLAIMS], hands=2).require()
+
+
+async def _awaited(self: Any, requests: Any) -> list[Decision]:
+    raise AssertionError
+
+
+async def _generated(self: Any, requests: Any) -> Any:
+    yield 0, Decision(action=0)
+
+
+@pytest.mark.parametrize("decide_many", [_awaited, _generated])
+def test_an_async_batch_is_named(decide_many: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Yields, "decide_many", decide_many)
+    with pytest.raises(AssertionError, match="decide_many is an async function: write it with def, without async"):
+        check_strategy(Yields, games=[CLAIMS], hands=2).require()
+    gc.collect()  # Python would warn of a coroutine that nobody awaited
 
 
 class Values(Evaluator):
