@@ -120,11 +120,15 @@ def _better(a: int, b: int, pair: Pair) -> str | None:
 
 
 def percent(estimate: Estimate | None) -> str:
-    """``54.2 ± 1.3``, in per cent."""
+    """``54.2 ± 1.3``, in per cent. An interval that ends at 0 or 100 has its ends: ``100.0 (39.8 … 100.0)``."""
     if estimate is None:
         return ""
-    half = estimate.half()
-    return f"{100 * estimate.mean:.1f}" + (f" ± {100 * half:.1f}" if half is not None else "")
+    mean = f"{100 * estimate.mean:.1f}"
+    if estimate.ci95 is None:
+        return mean
+    low, high = (100 * end for end in estimate.ci95)
+    inside = low > 0.0 and high < 100.0
+    return f"{mean} ± {(high - low) / 2:.1f}" if inside else f"{mean} ({low:.1f} … {high:.1f})"
 
 
 def number(estimate: Estimate | None) -> str:
@@ -197,8 +201,8 @@ def page(run: TournamentRun, command: str) -> str:
         "<h2>Standings</h2>",
         _table(header, [[(cell, "text" if i == 1 else "") for i, cell in enumerate(row)] for row in rows]),
         _plot(run, run.tournament.standings()),
-        "<h2>Crosstable</h2><p>Share of wins of the row over the column, %, ± the wider half of the 95 % interval "
-        f"over deals. Marked (*): the difference is significant at {LEVEL:g} (two-sided t test, Holm's correction for "
+        "<h2>Crosstable</h2><p>Share of wins of the row over the column in %, with the 95 % interval over deals. "
+        f"Marked (*): the difference is significant at {LEVEL:g} (two-sided t test, Holm's correction for "
         f"{len(cross) * (len(cross) - 1) // 2} pairs).</p>",
         _table(cross_header, cross),
         "<h2>Rounds</h2>",

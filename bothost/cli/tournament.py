@@ -110,7 +110,7 @@ def _readable(run: TournamentRun, folder: Path) -> str:
     parts = [
         _standings(run),
         *(["\n".join(lines)] if (lines := report.trouble(run)) else []),
-        "Wins of the row over the column, % ± the wider half of the 95 % interval;\n* significant at 0.05 (Holm):",
+        "Wins of the row over the column in %, with the 95 % interval;\n* significant at 0.05 (Holm):",
         output.table([[output.printable(text) for text, _ in row] for row in cross], cross_header),
         f"report: {folder / 'report.html'}",
     ]

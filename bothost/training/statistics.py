@@ -47,13 +47,15 @@ def mean_ci95(values: Sequence[float]) -> tuple[float, tuple[float, float] | Non
 
 
 def share_half95(values: Sequence[float]) -> tuple[float, float]:
-    """As ``mean_half95``, of shares from 0 to 1. If all of them are 0, or all are 1, the interval still has a width.
+    """As ``mean_half95``, of shares from 0 to 1. If all of them are equal, the interval still has a width.
 
-    A mean m of shares makes n ones at most as likely as m to the power of n. The interval has every m for which that
-    is at least 2.5 %.
+    Of n equal shares m, other shares may be as frequent as f, where (1 - f) to the power of n is 2.5 %. They would lie
+    from 0 to 1 and move the mean by at most f times the distance of m to 0 or 1.
     """
     mean, half = mean_half95(values)
-    return mean, 1.0 - 0.025 ** (1.0 / len(values)) if half == 0.0 and mean in (0.0, 1.0) else half
+    if len(values) > 1 and max(values) - min(values) < 1e-12:
+        half = (1.0 - 0.025 ** (1.0 / len(values))) * max(mean, 1.0 - mean)
+    return mean, half
 
 
 def share_ci95(values: Sequence[float]) -> tuple[float, tuple[float, float] | None]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
-from bothost.arena.standings import MatchResult, crosstable, holm, p_even, p_t, scores
+from bothost.arena.standings import Estimate, MatchResult, crosstable, holm, p_even, p_t, scores
 from bothost.arena.tournament_report import percent
+from bothost.training.statistics import share_ci95
 
 
 def match(round_, group, wins, points=None):
@@ -42,7 +45,7 @@ def test_matches_of_a_round_share_their_deals_so_a_score_is_averaged_by_deal_fir
     results = [match(0, (0, 1), {(0, 1): (1.0, 0.0, 1.0)}), match(0, (0, 2), {(0, 2): (0.0, 1.0, 0.0)})]
     score = scores(results, 0)
     assert score.mean == 0.5
-    assert score.ci95 == pytest.approx((0.5, 0.5))
+    assert score.ci95 == share_ci95([0.5] * 3)[1]
     assert scores(results, 1).mean == pytest.approx(1 / 3)
 
 
@@ -64,7 +67,8 @@ def test_a_share_of_wins_after_two_deals_has_an_interval_within_what_is_possible
     table = crosstable(results)
     assert table[0, 1].score.ci95 == (0.0, 1.0)
     assert table[0, 2].score.ci95 == pytest.approx((0.158, 1.0), abs=1e-3)
-    assert [percent(table[pair].score) for pair in ((0, 1), (0, 2))] == ["37.5 ± 62.5", "100.0 ± 84.2"]
+    assert [percent(table[pair].score) for pair in ((0, 1), (0, 2))] == ["37.5 (0.0 … 100.0)", "100.0 (15.8 … 100.0)"]
+    assert [percent(Estimate.of_share(0.5, half)) for half in (0.1, math.nan)] == ["50.0 ± 10.0", "50.0"]
     assert scores(results, 1).ci95 == (0.0, 1.0)
 
 
