@@ -8,11 +8,13 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
+from gymnasium.utils import EzPickle
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from bothost import rules
 from bothost.envs.actions import ActionSet, Numbering, block_of, box_of, game_of
+from bothost.envs.order import ResetNeeded
 from bothost.errors import UsageError
 from bothost.rules import ActionArray, FloatArray, Game, VecEnv
 
@@ -25,7 +27,7 @@ MOST = 1 << 20
 Step = tuple[FloatArray, npt.NDArray[np.float64], BoolArray, BoolArray, dict[str, Any]]
 
 
-class BatchEnv(VectorEnv[FloatArray, npt.NDArray[np.integer], npt.NDArray[Any]]):
+class BatchEnv(VectorEnv[FloatArray, npt.NDArray[np.integer], npt.NDArray[Any]], EzPickle):
     """``n`` hands stepped at once on top of ``bothost.rules.vec_env``.
 
     An observation, shape (n, \\*block), is the encoder block of each asked seat. ``info["action_mask"]``, and
@@ -43,7 +45,8 @@ class BatchEnv(VectorEnv[FloatArray, npt.NDArray[np.integer], npt.NDArray[Any]])
 
     A hand that ends is followed by the next deal within the same step (``AutoresetMode.SAME_STEP``). Hands are never
     truncated, so nothing needs their last position: ``info`` has no ``final_obs``. Hands that end before the learner
-    is asked are left out. With ``copy=False`` all arrays are overwritten by the next step.
+    is asked are left out. With ``copy=False`` all arrays are overwritten by the next step. What is pickled or copied
+    starts without hands: ``step`` raises ResetNeeded before the first ``reset``.
 
     ``game``, ``block`` and ``actions`` are those of :class:`bothost.envs.TurnEnv`. Raises UsageError for what the game
     does not have.
@@ -64,6 +67,7 @@ class BatchEnv(VectorEnv[FloatArray, npt.NDArray[np.integer], npt.NDArray[Any]])
     ) -> None:
         if not 1 <= n <= MOST:
             raise UsageError(f"a batch has 1 to {MOST:,} environments, not {n:,}")
+        EzPickle.__init__(self, game, n, opponents, seat=seat, block=block, actions=actions, copy=copy)
         self.game = game_of(game)
         self.num_envs = n
         self.action_set = ActionSet(self.game, actions)
@@ -95,6 +99,8 @@ class BatchEnv(VectorEnv[FloatArray, npt.NDArray[np.integer], npt.NDArray[Any]])
         return self._observe({})
 
     def step(self, actions: npt.NDArray[np.integer]) -> Step:
+        if self._np_random is None:
+            raise ResetNeeded("no hand was dealt yet")
         env = self._env
         acted = env.seat.astype(np.int64)
         env.step(self.action_set.actions(env, np.asarray(actions)))

@@ -10,6 +10,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 from gymnasium import spaces
+from gymnasium.utils import EzPickle
 
 from bothost.envs.actions import ActionSet, MaskArray, Numbering, block_of, box_of, game_of, render_mode_of
 from bothost.envs.order import ResetNeeded
@@ -24,7 +25,7 @@ MOST_SKIPPED = 1000
 """Hands in a row that may end before the learner is asked."""
 
 
-class SeatEnv(gymnasium.Env[FloatArray, int]):
+class SeatEnv(gymnasium.Env[FloatArray, int], EzPickle):
     """The learner has one seat. An episode is a hand, from its first decision of that seat to the end.
 
     An observation is the encoder block of the seat's view. ``info["action_mask"]`` and ``action_masks()`` (which
@@ -35,7 +36,7 @@ class SeatEnv(gymnasium.Env[FloatArray, int]):
     learner sits; None: a seat that each reset draws. Hands that end before the learner is asked are not episodes.
 
     ``illegal_reward``: an action that is not legal ends the episode with this reward, and with
-    ``info["illegal_action"]``. None: ``step`` raises ValueError.
+    ``info["illegal_action"]``. None: ``step`` raises ValueError. What is pickled or copied starts without a hand.
 
     ``game``, ``block`` and ``actions`` are those of :class:`bothost.envs.TurnEnv`. Raises UsageError for what the game
     does not have, BothostError for an opponent that cannot be made, PluginError if one plays an illegal action or none.
@@ -55,6 +56,17 @@ class SeatEnv(gymnasium.Env[FloatArray, int]):
         plugins: Plugins | None = None,
         render_mode: str | None = None,
     ) -> None:
+        EzPickle.__init__(
+            self,
+            game,
+            opponents,
+            seat=seat,
+            block=block,
+            actions=actions,
+            illegal_reward=illegal_reward,
+            plugins=plugins,
+            render_mode=render_mode,
+        )
         self.game = game_of(game)
         if seat is not None and not 0 <= seat < self.game.num_seats:
             raise UsageError(f"{self.game.name} has no seat {seat}", advice=f"take 0 to {self.game.num_seats - 1}")

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import copy
 import operator
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
-from gymnasium.utils import seeding
+from gymnasium.utils import EzPickle, seeding
 from pettingzoo import AECEnv
 
 from bothost.envs.actions import ActionSet, MaskArray, Numbering, block_of, box_of, game_of, render_mode_of
 from bothost.envs.order import ResetNeeded
-from bothost.rules import FloatArray, Game, State, View
+from bothost.rules import Block, FloatArray, Game, State, View
 
 
-class TurnEnv(AECEnv):  # type: ignore[misc]  # pettingzoo has no types
+class TurnEnv(AECEnv, EzPickle):  # type: ignore[misc]  # pettingzoo has no types
     """Every seat is an agent, ``player_0`` to ``player_N``. An episode is a hand.
 
     An observation is ``{"observation": the block of the agent's view, "action_mask": 1 for each legal action}``. The
@@ -24,7 +25,7 @@ class TurnEnv(AECEnv):  # type: ignore[misc]  # pettingzoo has no types
     Simultaneous decisions, such as claims in mahjong, are asked one after another, lowest seat first. No agent sees the
     decisions of the others. ``step`` raises ValueError for an action that is not legal;
     ``pettingzoo.utils.wrappers.TerminateIllegalWrapper`` ends the hand instead. ``step`` raises ResetNeeded before the
-    first ``reset`` and after the last step of a hand.
+    first ``reset`` and after the last step of a hand. ``copy.deepcopy`` copies the hand, too; pickling does not.
 
     ``game``: a game, or the name of one with its default rules. ``block``: the encoder block to observe; None:
     ``DEFAULT_BLOCKS``. ``actions``: see :class:`ActionSet`. Raises UsageError for what the game does not have.
@@ -39,14 +40,16 @@ class TurnEnv(AECEnv):  # type: ignore[misc]  # pettingzoo has no types
         render_mode: str | None = None,
     ) -> None:
         super().__init__()
+        EzPickle.__init__(self, game, block=block, actions=actions, render_mode=render_mode)
         self.game = game_of(game)
         self.metadata = {"name": f"{self.game.name}_v0", "render_modes": ["ansi"], "is_parallelizable": False}
         self.render_mode = render_mode_of(render_mode)
         self.possible_agents = [f"player_{seat}" for seat in range(self.game.num_seats)]
         self.agents: list[str] = []
         self.action_set = ActionSet(self.game, actions)
-        self._block = block_of(self.game, block)
-        self._observations = {agent: self._observation_space() for agent in self.possible_agents}
+        observed = block_of(self.game, block)
+        self._block = observed.name
+        self._observations = {agent: self._space_of(observed) for agent in self.possible_agents}
         self._actions = {agent: spaces.Discrete(self.action_set.n) for agent in self.possible_agents}
         self._random, _ = seeding.np_random()
         self._state: State = self.game.new_state(0)
@@ -73,7 +76,7 @@ class TurnEnv(AECEnv):  # type: ignore[misc]  # pettingzoo has no types
 
     def observe(self, agent: str) -> dict[str, FloatArray | MaskArray]:
         view = self.view(agent)
-        return {"observation": view.encode(self._block.name), "action_mask": self.action_set.mask(view.legal())}
+        return {"observation": view.encode(self._block), "action_mask": self.action_set.mask(view.legal())}
 
     def action_masks(self) -> MaskArray:
         """The mask of the agent that is asked, as sb3-contrib wants it."""
@@ -112,6 +115,11 @@ class TurnEnv(AECEnv):  # type: ignore[misc]  # pettingzoo has no types
     def close(self) -> None:
         return None
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> TurnEnv:
+        made = memo[id(self)] = type(self).__new__(type(self))
+        made.__dict__.update(copy.deepcopy(self.__dict__, memo))
+        return made
+
     def _asked(self) -> str:
         if not hasattr(self, "agent_selection"):
             raise ResetNeeded("no hand was dealt yet")
@@ -122,6 +130,6 @@ class TurnEnv(AECEnv):  # type: ignore[misc]  # pettingzoo has no types
         seats = self._state.to_act
         self.agent_selection = self.possible_agents[seats[0] if seats else 0]
 
-    def _observation_space(self) -> spaces.Dict:
+    def _space_of(self, block: Block) -> spaces.Dict:
         mask = spaces.Box(0, 1, (self.action_set.n,), np.int8)
-        return spaces.Dict({"observation": box_of(self._block), "action_mask": mask})
+        return spaces.Dict({"observation": box_of(block), "action_mask": mask})

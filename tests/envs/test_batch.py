@@ -1,11 +1,14 @@
 """The vector environment steps the same hands as single states, for the learner's decisions alone."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
 
 from bothost import rules
-from bothost.envs import BatchEnv
+from bothost.envs import BatchEnv, ResetNeeded
 from bothost.errors import UsageError
 
 N = 12
@@ -86,6 +89,18 @@ def test_equal_seeds_give_equal_rollouts():
 
     assert np.array_equal(rollout(1), rollout(1))
     assert not np.array_equal(rollout(1), rollout(2))
+
+
+@pytest.mark.parametrize("send", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
+def test_a_copy_starts_without_hands(send):
+    env = BatchEnv("pairing", N, "rule", seat=1)
+    env.reset(seed=5)
+    sent = send(env)
+    with pytest.raises(ResetNeeded):
+        sent.step(first_legal(sent.action_masks()))
+    for each in (env, sent):
+        each.reset(seed=6)
+    assert np.array_equal(env.step(first_legal(env.action_masks()))[0], sent.step(first_legal(sent.action_masks()))[0])
 
 
 def test_without_copies_the_arrays_are_reused():

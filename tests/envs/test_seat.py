@@ -1,12 +1,15 @@
 """One seat against strategies: Gymnasium's checker passes, and the opponents are those that were asked for."""
 
+import copy
+import pickle
+
 import gymnasium
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
 from bothost import Decision, Player, Strategy, rules
-from bothost.envs import SeatEnv
+from bothost.envs import ResetNeeded, SeatEnv
 from bothost.errors import BothostError, PluginError, UsageError
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:gymnasium")  # of observations without bounds
@@ -101,6 +104,20 @@ def test_equal_seeds_give_equal_episodes():
 
     assert rewards(7) == rewards(7)
     assert rewards(7) != rewards(8)
+
+
+@pytest.mark.parametrize("send", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
+def test_a_copy_has_the_same_opponents_and_starts_without_a_hand(send):
+    env = SeatEnv("doudizhu", ["rule-doudizhu", "random"], seat=2, actions="abstract", illegal_reward=None)
+    env.reset(seed=5)
+    sent = send(env)
+    with pytest.raises(ResetNeeded):
+        sent.step(0)
+    assert episode(sent, seed=7)[1]["returns"] == episode(env, seed=7)[1]["returns"]
+    assert sent.action_space == env.action_space and sent.seat == 2
+    sent.reset()
+    with pytest.raises(ValueError, match="not legal now"):
+        sent.step(int(np.flatnonzero(sent.action_masks() == 0)[0]))
 
 
 def test_an_illegal_action_ends_the_episode_or_raises():

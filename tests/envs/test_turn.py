@@ -1,5 +1,7 @@
 """PettingZoo's own tests pass for every game, and agents observe no more than their seats may know."""
 
+import copy
+import pickle
 import subprocess
 import sys
 import warnings
@@ -12,7 +14,7 @@ from pettingzoo.utils import turn_based_aec_to_parallel
 from pettingzoo.utils.wrappers import TerminateIllegalWrapper
 
 from bothost import rules
-from bothost.envs import TurnEnv
+from bothost.envs import ResetNeeded, TurnEnv
 from bothost.errors import UsageError
 from bothost.rules import doudizhu
 from bothost.testing.nim import Nim
@@ -100,6 +102,36 @@ def test_equal_seeds_deal_equal_hands():
     env.reset()
     assert np.array_equal(env.observe("player_0")["observation"], first[1])
     assert not np.array_equal(*first)
+
+
+@pytest.mark.parametrize("game", GAMES, ids=name)
+def test_a_deep_copy_goes_on_from_the_same_position(game):
+    env = TurnEnv(game)
+    env.reset(seed=5)
+    env.step(int(np.flatnonzero(env.action_masks())[0]))
+    agent, copied = env.agent_selection, copy.deepcopy(env)
+    seen = env.observe(agent)
+    env.step(int(np.flatnonzero(seen["action_mask"])[0]))
+    for part, values in copied.observe(agent).items():
+        assert np.array_equal(values, seen[part]), part
+    while not any(env.terminations.values()):
+        env.step(int(np.flatnonzero(env.action_masks())[0]))
+    while not any(copied.terminations.values()):
+        copied.step(int(np.flatnonzero(copied.action_masks())[0]))
+    assert copied.rewards == env.rewards
+    env.reset()
+    copied.reset()
+    assert np.array_equal(env.action_masks(), copied.action_masks()), "the next deal is the same, too"
+
+
+@pytest.mark.parametrize("game", [*rules.games(plugins=False), rules.game("doudizhu", bidding="score")], ids=name)
+def test_what_is_pickled_starts_without_a_hand(game):
+    env = TurnEnv(game)
+    env.reset(seed=5)
+    sent = pickle.loads(pickle.dumps(env))
+    with pytest.raises(ResetNeeded):
+        sent.step(0)
+    assert sent.game.rules == env.game.rules and play(sent, seed=7) == play(env, seed=7)
 
 
 def test_an_illegal_action_is_refused_and_the_wrapper_ends_the_hand():
