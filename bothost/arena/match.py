@@ -11,7 +11,7 @@ import msgspec
 
 from bothost.arena.lineup import Lineup
 from bothost.arena.luck import Luck
-from bothost.errors import ANY_FAILURE, BothostError, PluginError, described, raised_at
+from bothost.errors import BothostError, PluginError, described, raised_at
 from bothost.rules.game import Game, Json, State, View
 from bothost.strategy import Budget, Decision, Player, Request, Strategy, Table, decide_all, is_async
 from bothost.tables.fallback import checked
@@ -170,7 +170,9 @@ class HandInPlay:
         for who, player in zip(self.lineup, self.players, strict=True):
             try:
                 player.close()
-            except ANY_FAILURE as error:
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
                 if not forgive:
                     raise ContestantError.of(who, strategies[who], error) from error
                 self.failed[who] += 1
@@ -204,7 +206,9 @@ def _first_legal(request: Request) -> int:
 def _player(who: int, strategy: Strategy, table: Table) -> Player:
     try:
         return strategy.player(table)
-    except ANY_FAILURE as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         raise ContestantError.of(who, strategy, error) from error
 
 
@@ -229,7 +233,9 @@ def decide(
             continue
         try:
             decisions, times = _decided(strategy, batch, ms, forgive=forgive)
-        except ANY_FAILURE as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             raise ContestantError.of(who, strategy, error) from error
         for (hand, seat, request), decision, seconds in zip(batch, decisions, times, strict=True):
             if decision is not FAILED and decision is not LATE and seconds > latest_s:
@@ -253,7 +259,9 @@ def _decided(
         for hand, seat, _ in batch:
             hand.observe(seat)
         decisions = _checked(decide_all(strategy, [request for _, _, request in batch]))
-    except ANY_FAILURE:
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
         if not forgive:
             raise
         decisions, _ = _decide_singly(strategy, batch, ms, forgive=True)  # only some of them fail
@@ -282,7 +290,9 @@ def _decide_singly(
             start = time.perf_counter()
             timed = msgspec.structs.replace(request, budget=Budget(deadline=time.monotonic() + ms / 1000.0))
             decisions += _checked(decide_all(strategy, [timed]))
-        except ANY_FAILURE as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             if not forgive:
                 raise
             decisions.append(LATE if isinstance(error, TimeoutError) and math.isfinite(ms) else FAILED)

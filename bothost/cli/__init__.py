@@ -174,7 +174,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return output.report(broken, as_json=as_json)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # avoid an error when stdout is flushed at exit
         return 128 + signal.SIGPIPE
-    except Exception as error:
+    except BaseException as error:  # a panic of a Rust extension is no Exception
         return output.report(error, as_json=as_json)
     finally:
         os.umask(previous)

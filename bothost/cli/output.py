@@ -124,7 +124,7 @@ def _lines(text: str) -> str:
     return "\n".join(map(printable, text.splitlines()))
 
 
-def report(error: Exception, *, as_json: bool = False) -> int:
+def report(error: BaseException, *, as_json: bool = False) -> int:
     """Tell about an error on stderr, without traceback and without secrets, and return the exit code."""
     from bothost.logs import Redactor
 
@@ -214,7 +214,7 @@ def _plain(error: BothostError) -> dict[str, Any]:
     return {"type": type(error).__name__, "message": str(error), "advice": error.advice, **where}
 
 
-def _is_usage(error: Exception) -> bool:
+def _is_usage(error: BaseException) -> bool:
     """Whether it comes from the command line parser, which older Typer takes from click and newer brings along."""
     return any(cls.__name__ == "ClickException" for cls in type(error).__mro__)
 
@@ -229,7 +229,7 @@ def _os_error(error: OSError) -> str:
     return f"{name}{error.strerror or error}"
 
 
-def _bug(error: Exception) -> BothostError:
+def _bug(error: BaseException) -> BothostError:
     at = raised_at(error)
     where = f" ({at})" if at is not None else ""
     advice = "this is a bug in bothost or a plugin; BOTHOST_DEBUG=1 shows the whole trace"

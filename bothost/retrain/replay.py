@@ -23,7 +23,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from bothost.errors import ANY_FAILURE, BothostError, ModelError, PluginError, StoreError, UsageError
+from bothost.errors import BothostError, ModelError, PluginError, StoreError, UsageError
 from bothost.plugins import Plugins, Resolved, evaluators_of, require, settle, weights
 from bothost.plugins.address import EXEC
 from bothost.rules.game import ActionArray, Game, View
@@ -304,9 +304,9 @@ def _blamed(strategy: Strategy) -> Iterator[None]:
     """Whatever the code of a strategy raises becomes a PluginError, which names the strategy."""
     try:
         yield
-    except BothostError:
+    except (BothostError, KeyboardInterrupt):
         raise
-    except ANY_FAILURE as error:
+    except BaseException as error:  # also what a panic of a Rust extension raises
         raise PluginError(strategy.name, f"{type(error).__name__}: {error}") from error
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from bothost import rules
 from bothost.strategy import Decision, Player, Strategy
+from bothost.testing.misbehaving import PanicException
 
 
 class _RandomPlayer(Player):
@@ -189,6 +190,16 @@ class Quitting(Number):
     make = staticmethod(lambda legal: sys.exit("enough"))
 
 
+class Panicking(Number):
+    """Raises what a panic of a Rust extension raises."""
+
+    name = "test-panicking"
+
+    @staticmethod
+    def make(legal):
+        raise PanicException("index out of range")
+
+
 class Silent(Number):
     """Answers as a program that does not answer in time."""
 
@@ -239,7 +250,7 @@ STRATEGIES = {
     cls.name: cls
     for cls in (
         *(Random, First, Last, Searching, Liar, Scribbler, Slow, Late),
-        *(Number, Fraction, Array, Awaiting, Quitting, Silent, Homeless, Clinging, Wordless),
+        *(Number, Fraction, Array, Awaiting, Quitting, Panicking, Silent, Homeless, Clinging, Wordless),
     )
 }
 

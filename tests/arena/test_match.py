@@ -290,6 +290,7 @@ def test_an_error_in_observe_counts_as_an_error_of_the_contestant():
         ("test-number", "decide returned int", "return bothost.Decision(action=int(…)); "),
         ("test-fraction", "Decision.action is float, not int", "return bothost.Decision(action=int(…)); "),
         ("test-quitting", "SystemExit: enough (players.py:", ""),
+        ("test-panicking", "PanicException: index out of range (players.py:", ""),
         ("test-silent", "TimeoutError: did not answer in time (players.py:", ""),
         ("test-homeless", "RuntimeError: no player (players.py:", ""),
         ("test-clinging", "RuntimeError: will not go (players.py:", ""),
@@ -331,6 +332,14 @@ def test_an_async_decide_many_is_named(ms, monkeypatch):
     with pytest.raises(ContestantError, match=named):
         run_match(spec("othello", "test-last", "test-first", deals=1, ms=ms), players.build)
     gc.collect()
+
+
+def test_a_panic_counts_where_errors_are_forgiven():
+    made = rules.game("othello")
+    (result,) = play_deals(
+        made, [players.Panicking({}), players.First({})], lineups(made, 2), [0], seed=1, forgive=True
+    )
+    assert all(hand.failed == (hand.decisions[0], 0) and hand.decisions[0] > 1 for hand in result.hands)
 
 
 def test_an_error_at_the_end_of_a_hand_counts_where_errors_are_forgiven():

@@ -196,6 +196,7 @@ class Hidden(BothostError):
         (ZeroDivisionError("a bug"), 1),
         (PermissionError(13, "Permission denied", "secret.db"), 1),
         (KeyboardInterrupt(), 130),
+        (misbehaving.PanicException("a panic of a Rust extension"), 1),
     ],
 )
 def test_errors_have_exit_codes_and_no_traceback(
