@@ -15,7 +15,8 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 VARIABLES = frozenset(
@@ -26,8 +27,8 @@ VARIABLES = frozenset(
     }
 )
 """Environment variables that a plugin's process gets. It also gets those that start with ``LC_``."""
-ROUNDS = 100
-"""How often ``end`` looks for more descendants: they may start others while they are killed."""
+LOOKING_S = 2.0
+"""How long ``end`` looks for more descendants: they may start others while they are killed."""
 
 _PARENT_DIES_SIGNAL, _SET_DUMPABLE, _SET_CHILD_SUBREAPER = 1, 4, 36  # prctl(2)
 _PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -84,28 +85,47 @@ def end(pid: int) -> None:
 
 
 def _end_descendants(pid: int) -> None:
-    for _ in range(ROUNDS):
-        if not (found := [each for each in descendants(pid) if _state(each) != "Z"]):
-            break
-        for each in found:
+    """Kill the descendants of a process that starts no more itself, and those that they start meanwhile.
+
+    A process leaves its children to this one before its state becomes "Z". So if nothing is found but what was dead
+    before, none is left.
+    """
+    dead: set[int] = set()
+    until = time.monotonic() + LOOKING_S
+    while time.monotonic() < until:
+        found = []
+        for each in descendants(pid, but=dead):
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(each, signal.SIGKILL)
+                os.kill(each, signal.SIGKILL)  # at once: in a millisecond another may run in its place
+            found.append(each)
+            if time.monotonic() > until:
+                return
+        if not found:
+            break
+        dead.update(each for each in found if _state(each) == "Z")
 
 
-def descendants(pid: int) -> Iterator[int]:
-    """Process ids of all descendants of a process. Empty if the system does not report them."""
-    try:
-        threads = os.listdir(f"/proc/{pid}/task")
-    except OSError:  # the process has ended
-        return
-    for thread in threads:
+def descendants(pid: int, but: Collection[int] = ()) -> Iterator[int]:
+    """Process ids of all descendants of a process, except ``but`` and theirs: each before its children, newest first.
+
+    Empty if the system does not report them.
+    """
+    parents = [pid]
+    while parents:
+        parent = parents.pop()
         try:
-            children = Path(f"/proc/{pid}/task/{thread}/children").read_text().split()
-        except OSError:  # the thread has ended
+            threads = os.listdir(f"/proc/{parent}/task")
+        except OSError:  # the process has ended
             continue
-        for child in children:
-            yield int(child)
-            yield from descendants(int(child))
+        for thread in threads:
+            try:
+                children = Path(f"/proc/{parent}/task/{thread}/children").read_text().split()
+            except OSError:  # the thread has ended
+                continue
+            for child in reversed(children):
+                if (number := int(child)) not in but:
+                    yield number
+                    parents.append(number)
 
 
 def resident_bytes(pid: int) -> int:

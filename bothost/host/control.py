@@ -9,6 +9,7 @@ import inspect
 import os
 import socket
 import stat
+import struct
 import tempfile
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
@@ -101,7 +102,10 @@ class Control:
         try:
             with contextlib.suppress(ConnectionError, TimeoutError, ValueError):
                 async with asyncio.timeout(5.0):
-                    writer.write(msgspec.json.encode(await self._answer(await reader.readline())) + b"\n")
+                    line = await reader.readline()
+                    refused = _is_in_a_sandbox(writer.get_extra_info("socket"))
+                    answer = {"error": "programs in a sandbox may not command the host"} if refused else None
+                    writer.write(msgspec.json.encode(answer or await self._answer(line)) + b"\n")
                     await writer.drain()
         finally:
             self._serving.discard(task)
@@ -127,6 +131,24 @@ class Control:
             return await answer if inspect.isawaitable(answer) else answer
         except UsageError as error:
             return {"error": str(error), "advice": error.advice}
+
+
+def _is_in_a_sandbox(client: socket.socket) -> bool:
+    """Whether a client has process ids of its own, as a program in a sandbox has: it may see the folder of the socket.
+
+    Also where the client has ended already: it waits for no answer.
+    """
+    if not hasattr(socket, "SO_PEERCRED"):
+        return False
+    (pid,) = struct.unpack_from("i", client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))
+    if pid == 0:  # outside of our container
+        return False
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text(errors="replace").splitlines()
+    except OSError:
+        return True
+    ids = next((line.split()[1:] for line in lines if line.startswith("NSpid:")), [])
+    return len(ids) > 1  # one in each namespace, from ours on
 
 
 def ask(data_dir: Path, command: str, timeout_s: float = 5.0, **arguments: str) -> Json:

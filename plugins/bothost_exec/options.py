@@ -26,8 +26,8 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The program is killed if its resident memory, with that of its descendants, exceeds this. 0: no limit."""
     sandbox: Literal["none", "bwrap"] = "none"
     """``bwrap``: run the program in bubblewrap, without network and without access to other processes. It can only
-    write to its own /tmp. It can read the system and ``cwd``, but no home, /etc/bothost, /media, /mnt, /srv or /var. So
-    give it its own ``cwd``."""
+    write to its own /tmp and /dev/shm. It can read the system and ``cwd``, but no home, /etc/bothost, /media, /mnt,
+    /srv or /var. So give it its own ``cwd``."""
     cwd: str | None = None
     """Working folder. Relative paths start at the configuration's folder, which is also the default."""
     start_ms: Milliseconds = 1000 * START_S

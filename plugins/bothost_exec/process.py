@@ -18,6 +18,7 @@ from bothost import PluginError, ProtocolError, children
 from bothost import exec_protocol as protocol
 from bothost.errors import printable
 from bothost_exec.options import Options
+from bothost_exec.sandbox import sandboxed
 
 _log = logging.getLogger("bothost.exec")
 
@@ -29,8 +30,6 @@ _LAST_WORDS, _LAST_WORDS_S = 200, 0.5
 """Length of the last line on stderr in an error, and how long to wait for it after the end of the program."""
 _LOOK_S = 0.5
 """Interval of the memory checks of a program with a limit, in seconds."""
-_HIDDEN = ("/etc/bothost", "/home", "/media", "/mnt", "/root", "/run", "/srv", "/tmp", "/var")
-"""Folders that a program in a sandbox does not see, nor the home of the user."""
 
 
 class StderrLog:
@@ -293,20 +292,5 @@ def contained(options: Options) -> list[str]:
         raise PluginError("exec", f"{program}: no such program", advice="install it, or write its whole path")
     command = [program, *arguments]
     if options.sandbox == "bwrap":
-        command = [*_sandbox(options), *command]
+        command = sandboxed(command, options.cwd, options.memory_mb)
     return children.contained(command)
-
-
-def _sandbox(options: Options) -> list[str]:
-    if shutil.which("bwrap") is None:
-        advice = 'install bubblewrap, or set sandbox = "none"'
-        raise PluginError("exec", "the sandbox needs the program bwrap", advice=advice)
-    home = os.path.realpath(os.path.expanduser("~"))
-    folders = [place for place in (*_HIDDEN, home) if os.path.isdir(place) and place != os.sep]
-    hidden = [word for place in folders for word in ("--tmpfs", place)]
-    folder = os.path.abspath(options.cwd or os.curdir)
-    return [
-        *("bwrap", "--die-with-parent", "--unshare-all", "--cap-drop", "ALL"),
-        *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", *hidden),
-        *("--ro-bind", folder, folder, "--chdir", folder, "--"),
-    ]

@@ -1,5 +1,6 @@
 """What a hostile plugin in a process of its own can reach, and what is left of it when it is killed."""
 
+import asyncio
 import os
 import shutil
 import socket
@@ -14,10 +15,12 @@ import pytest
 from bothost import Budget, PluginError, Request, Table, children, rules
 from bothost.config import load
 from bothost.errors import ConfigError
+from bothost.host.control import Control
 from bothost.host.process import ProcessFailed, ProcessLate, ProcessLimits, ProcessStrategy
 from bothost.host.spares import Spares
 from bothost.plugins import Plugins
 from bothost_exec.options import Options
+from bothost_exec.sandbox import sandboxed
 from bothost_exec.strategy import Exec
 
 GAME = rules.game("claims")
@@ -200,6 +203,53 @@ def test_a_daemon_that_a_program_left_ends_with_its_table(program):
     assert ended(decision.stats["pid"]) and ended(decision.stats["own"])
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nothing finds the descendants of a process")
+def test_a_daemon_that_is_another_process_at_every_moment_ends_too(program, tmp_path):
+    task = """
+        def run():
+            end, n = time.time() + 20, 0
+            while time.time() < end:
+                if os.fork() > 0:
+                    os._exit(0)  # another runs on in its place
+                if (n := n + 1) % 10 == 0:
+                    Path("trace").write_text("")
+        daemon(run)
+"""
+    player, _ = ask(program(task.strip()))
+    trace = tmp_path / "trace"
+    while not trace.exists():
+        time.sleep(0.01)
+    player.close()
+    time.sleep(0.5)
+    last = trace.stat().st_mtime_ns
+    time.sleep(0.5)
+    assert trace.stat().st_mtime_ns == last
+
+
+CHAIN = """
+import os, sys, time
+for _ in range(200):
+    if os.fork() > 0:
+        time.sleep(60)
+        os._exit(0)
+print("whole", flush=True)
+time.sleep(60)
+"""
+FOUND = "import sys; sys.setrecursionlimit(150); from bothost import children; "
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nothing finds the descendants of a process")
+def test_processes_below_each_other_are_all_found():
+    """However deep: a program could hide its memory, and what it leaves behind, below many processes."""
+    command = children.contained([sys.executable, "-I", "-S", "-c", CHAIN])
+    with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as chain:
+        assert chain.stdout.readline() == b"whole\n"
+        code = FOUND + f"print(len([*children.descendants({chain.pid})])); children.end({chain.pid})"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        assert chain.wait(10) < 0 and chain.stdout.read() == b""
+    assert (done.stdout, done.stderr) == ("201\n", "")
+
+
 def test_the_memory_of_what_a_program_started_counts(program):
     task = "stats = {'pid': daemon(lambda: globals().update(held=bytearray(200 << 20)))}; time.sleep(600)"
     with pytest.raises(PluginError, match="MiB, more than 100"):
@@ -241,6 +291,51 @@ def test_a_program_in_a_sandbox_reaches_nothing(program, monkeypatch):
     assert told["processes"] <= 4 and told["home"] == told["state"] == "done"
     assert told["writes"] == told["writes_system"] == "Read-only file system"
     assert told["reads_its_folder"] and told["own_tmp"] == "done"
+
+
+@pytest.mark.skipif(not sandbox_works(), reason="bubblewrap is not installed, or may not make namespaces here")
+async def test_a_program_in_a_sandbox_commands_no_host(program, tmp_path):
+    """Its folder is the configuration's unless it has its own, so it may see the control socket."""
+    task = """
+        client = socket.socket(socket.AF_UNIX)
+        client.settimeout(10)
+        client.connect("control.sock")
+        client.sendall(b'{"command": "drain"}\\n')
+        stats = json.loads(client.recv(1000))
+"""
+    drained = []
+    control = Control(tmp_path / "control.sock", {"drain": lambda: drained.append("drained") or {}})
+    await control.start()
+    try:
+        _, decision = await asyncio.to_thread(ask, program(task.strip(), sandbox="bwrap"))
+        assert "sandbox" in decision.stats["error"] and not drained
+        await asyncio.to_thread(ask, program(task.strip()))
+        assert drained
+    finally:
+        await control.aclose()
+
+
+@pytest.mark.skipif(not sandbox_works(), reason="bubblewrap is not installed, or may not make namespaces here")
+def test_a_program_in_a_sandbox_cannot_fill_the_memory_with_files(program):
+    task = """
+        for place in ("/dev", "/dev/shm", "/tmp", "/var", "/home"):
+            try:
+                with open(place + "/large", "wb") as file:
+                    for _ in range(60):
+                        file.write(bytes(1 << 20))
+            except OSError as error:
+                stats[place] = error.strerror
+"""
+    _, decision = ask(program(task.strip(), sandbox="bwrap", memory_mb=50))
+    full, closed = "No space left on device", "Read-only file system"
+    assert decision.stats == {"/dev": closed, "/dev/shm": full, "/tmp": full, "/var": closed, "/home": closed}
+
+
+@pytest.mark.skipif(not sandbox_works(), reason="bubblewrap is not installed, or may not make namespaces here")
+def test_a_sandbox_hides_what_it_hides_in_the_folder_of_the_program_too():
+    command = sandboxed(["ls", "-A", "/home", "/var"], "/", 0)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("/home:\n\n/var:\n", "")
 
 
 def test_a_sandbox_without_bubblewrap_says_what_to_install(program, monkeypatch):
