@@ -104,6 +104,40 @@ def measure(agent: Agent, args: Args) -> tuple[float, float]:
     return float(np.mean(wins)), 1.96 * float(np.std(wins, ddof=1)) / math.sqrt(len(wins))
 
 
+def advantages_of(
+    rewards: torch.Tensor, dones: torch.Tensor, values: torch.Tensor, following: torch.Tensor, gae_lambda: float
+) -> torch.Tensor:
+    """Generalized advantage estimation, (steps, envs). ``following``, (envs,): the values after the last step.
+
+    A hand that ended has no value behind it.
+    """
+    advantages, advantage = torch.zeros_like(rewards), torch.zeros_like(following)
+    for step in reversed(range(len(rewards))):
+        goes_on = 1.0 - dones[step]
+        delta = rewards[step] + following * goes_on - values[step]
+        advantages[step] = advantage = delta + gae_lambda * goes_on * advantage
+        following = values[step]
+    return advantages
+
+
+def update(agent: Agent, optimizer: torch.optim.Optimizer, rollout: list[torch.Tensor], args: Args) -> None:
+    """Learn from a rollout: observations, masks, actions, log probabilities, advantages and returns, one row each."""
+    for _ in range(args.update_epochs):
+        for rows in torch.randperm(len(rollout[0])).chunk(args.num_minibatches):
+            seen, legal, taken, old, gained, target = (part[rows] for part in rollout)
+            policy = agent.policy(seen, legal)
+            ratio = (policy.log_prob(taken) - old).exp()
+            gained = (gained - gained.mean()) / (gained.std() + 1e-8)
+            clipped = ratio.clamp(1 - args.clip_coef, 1 + args.clip_coef)
+            policy_loss = -torch.min(gained * ratio, gained * clipped).mean()
+            value_loss = 0.5 * (agent.value(seen) - target).square().mean()
+            loss = policy_loss - args.ent_coef * policy.entropy().mean() + args.vf_coef * value_loss
+            optimizer.zero_grad()
+            loss.backward()
+            nn.utils.clip_grad_norm_(agent.parameters(), args.max_grad_norm)
+            optimizer.step()
+
+
 def train(args: Args) -> list[tuple[int, float, float]]:
     """Train, and print a line for each measurement. Returns (decisions, win rate, half its interval) of each."""
     torch.manual_seed(args.seed)
@@ -116,7 +150,8 @@ def train(args: Args) -> list[tuple[int, float, float]]:
     def evaluate(decisions: int) -> None:
         wins, half = measure(agent, args)
         curve.append((decisions, wins, half))
-        print(f"{decisions:>9,} decisions: wins {wins:.1%}, 95 % {wins - half:.1%} … {wins + half:.1%}", flush=True)
+        low, high = max(0.0, wins - half), min(1.0, wins + half)
+        print(f"{decisions:>9,} decisions: wins {wins:.1%}, 95 % {low:.1%} … {high:.1%}", flush=True)
 
     evaluate(0)
     shape = (args.num_steps, args.num_envs)
@@ -127,10 +162,8 @@ def train(args: Args) -> list[tuple[int, float, float]]:
     batch = args.num_steps * args.num_envs
     updates = max(1, args.total_timesteps // batch)
     measured_after = {updates * part // args.evaluations for part in range(1, args.evaluations + 1)}
-    for update in range(updates):
-        optimizer.param_groups[0]["lr"] = (1.0 - update / updates) * args.learning_rate
-
-        # rollout
+    for nth in range(updates):
+        optimizer.param_groups[0]["lr"] = (1.0 - nth / updates) * args.learning_rate
         for step in range(args.num_steps):
             observations[step], masks[step] = observation, mask
             with torch.no_grad():
@@ -141,35 +174,12 @@ def train(args: Args) -> list[tuple[int, float, float]]:
             rewards[step], dones[step] = torch.as_tensor(reward, dtype=torch.float32), torch.as_tensor(done)
             observation, mask = tensors(position, info)
 
-        # generalized advantage estimation; a hand that ended has no value behind it
         with torch.no_grad():
-            following, advantage = agent.value(observation), torch.zeros(args.num_envs)
-            advantages = torch.zeros(shape)
-            for step in reversed(range(args.num_steps)):
-                goes_on = 1.0 - dones[step]
-                delta = rewards[step] + following * goes_on - values[step]
-                advantages[step] = advantage = delta + args.gae_lambda * goes_on * advantage
-                following = values[step]
-            returns = advantages + values
-
-        # update
-        flat = [part.flatten(0, 1) for part in (observations, masks, actions, logprobs, advantages, returns)]
-        for _ in range(args.update_epochs):
-            for rows in torch.randperm(batch).chunk(args.num_minibatches):
-                seen, legal, taken, old, gained, target = (part[rows] for part in flat)
-                policy = agent.policy(seen, legal)
-                ratio = (policy.log_prob(taken) - old).exp()
-                gained = (gained - gained.mean()) / (gained.std() + 1e-8)
-                clipped = ratio.clamp(1 - args.clip_coef, 1 + args.clip_coef)
-                policy_loss = -torch.min(gained * ratio, gained * clipped).mean()
-                value_loss = 0.5 * (agent.value(seen) - target).square().mean()
-                loss = policy_loss - args.ent_coef * policy.entropy().mean() + args.vf_coef * value_loss
-                optimizer.zero_grad()
-                loss.backward()
-                nn.utils.clip_grad_norm_(agent.parameters(), args.max_grad_norm)
-                optimizer.step()
-        if update + 1 in measured_after:
-            evaluate((update + 1) * batch)
+            advantages = advantages_of(rewards, dones, values, agent.value(observation), args.gae_lambda)
+        rollout = (observations, masks, actions, logprobs, advantages, advantages + values)
+        update(agent, optimizer, [part.flatten(0, 1) for part in rollout], args)
+        if nth + 1 in measured_after:
+            evaluate((nth + 1) * batch)
     return curve
 
 
