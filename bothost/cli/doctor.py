@@ -192,24 +192,28 @@ def _lobby(lobby: config.LobbySettings) -> Iterator[Check]:
     """Check a lobby's address, certificate and clock with one plain HTTP request."""
     import httpx
 
+    from bothost.host.certificates import advice_for, trusted
+
     name = f"lobby {lobby.name}"
     url = "http" + lobby.url.removeprefix("ws") if lobby.url.startswith("ws") else lobby.url
     try:
-        response = httpx.get(url, timeout=REACH_S, follow_redirects=False, headers={"User-Agent": lobby.user_agent})
+        headers = {"User-Agent": lobby.user_agent}
+        with httpx.stream("GET", url, timeout=REACH_S, headers=headers, verify=trusted()) as answer:
+            date = answer.headers.get("date")  # nobody reads the body: it may be endless
     except httpx.RemoteProtocolError:
         yield Check(name, "ok", f"{lobby.url} answers")  # a websocket server without HTTP
         return
     except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
         local = "127.0.0.1" in lobby.url or "localhost" in lobby.url
         fix = "start it: bothost lobby serve" if local and lobby.adapter == "embedded" else "check url and network"
-        yield Check(name, "failed", f"{lobby.url}: {error or type(error).__name__}", fix, 75)
+        why = str(error) or type(error).__name__
+        yield Check(name, "failed", f"{lobby.url}: {why}", advice_for(why, fix), 75)
         return
     yield Check(name, "ok", f"{lobby.url} answers")
-    date = response.headers.get("date")
     if date:
         try:
             behind = email.utils.parsedate_to_datetime(date).timestamp() - time.time()
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, OverflowError):
             return
         if abs(behind) > CLOCK_S:
             detail = (

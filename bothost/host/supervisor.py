@@ -15,6 +15,7 @@ from bothost.config import AccountSettings, LobbySettings, Settings
 from bothost.errors import AuthError, ConfigError, LobbyUnreachable
 from bothost.host.account import Account, Timeouts
 from bothost.host.account_tables import AccountTables
+from bothost.host.certificates import advice_for
 from bothost.host.check import SECRET_ADVICE, Found, check_wishes, missing_secrets, resolve_routes
 from bothost.host.hooks import HookThread
 from bothost.host.leases import Keeper
@@ -263,7 +264,7 @@ class Host:
             ):
                 raise LobbyUnreachable(
                     f"lobby {account.lobby.name} at {account.lobby.url}: {account.last_problem}",
-                    advice="check that it runs, and lobby.url",
+                    advice=advice_for(account.last_problem, "check that it runs, and lobby.url"),
                 )
 
     def _fatal(self, error: BaseException) -> None:

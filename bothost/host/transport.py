@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from bothost import messages as m
+from bothost.host.certificates import trusted
 from bothost.host.latency import Latency
 from bothost.host.tasks import BackgroundTasks
 from bothost.host.websocket import OPEN_TIMEOUT_S, OpenFailed, WebSocket
@@ -252,12 +253,16 @@ class HttpCalls:
         import httpx
 
         if self._client is None:
-            self._client = httpx.AsyncClient(follow_redirects=False, limits=httpx.Limits(max_connections=10))
+            limits = httpx.Limits(max_connections=10)
+            self._client = httpx.AsyncClient(verify=trusted(), follow_redirects=False, limits=limits)
         try:
             async with asyncio.timeout(HTTP_PHASES * effect.timeout_s):
                 result = await self._answer(self._client, effect)
         except Exception as error:  # also a header that cannot be sent, such as a token of the lobby with an accent
-            result = m.HttpResult(effect.request, 0, (), type(error).__name__.encode())
+            why = type(error).__name__
+            if isinstance(error, httpx.ConnectError):  # the system's reason
+                why += f": {error}"
+            result = m.HttpResult(effect.request, 0, (), why.encode())
         self._feed(result)
 
     async def _answer(self, client: httpx.AsyncClient, effect: m.HttpRequest) -> m.HttpResult:

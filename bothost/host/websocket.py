@@ -8,9 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
-import ssl as tls
-import time
 from collections.abc import Callable
 from typing import Any, Self, cast
 
@@ -21,14 +18,13 @@ from websockets.http11 import Response
 from websockets.protocol import CONNECTING, OPEN
 from websockets.uri import parse_uri
 
+from bothost.host.certificates import trusted
 from bothost.receiving import TurnTaking
 
 OPEN_TIMEOUT_S = 10.0
 CLOSE_TIMEOUT_S = 2.0
 WRITE_LIMIT = 4 * 1024 * 1024
 """Maximum size of the write buffer in bytes. If the peer does not read and it fills up, the connection is dropped."""
-TRUST_S = 3600.0
-"""Interval at which the system's CA certificates are loaded again."""
 
 
 class OpenFailed(Exception):
@@ -78,7 +74,7 @@ class WebSocket(TurnTaking):
     async def open(self, timeout_s: float = OPEN_TIMEOUT_S) -> Self:
         """Connect and perform the handshake. Raises OpenFailed."""
         uri = self._uri
-        context = _trusted(int(time.monotonic() // TRUST_S)) if uri.secure else None
+        context = trusted() if uri.secure else None
         try:
             async with asyncio.timeout(timeout_s):
                 await self._loop.create_connection(lambda: self, uri.host, uri.port, ssl=context)
@@ -245,9 +241,3 @@ class WebSocket(TurnTaking):
         said = self._protocol.close_rcvd or self._protocol.close_sent  # the peer's close frame, or ours
         self.closed = (said.code, said.reason) if said is not None else (1006, "")
         self._on_close(*self.closed)
-
-
-@functools.lru_cache(maxsize=1)
-def _trusted(_hour: int) -> tls.SSLContext:
-    """A context with the system's CA certificates. It is cached, because loading them blocks the loop for 20 ms."""
-    return tls.create_default_context()

@@ -19,6 +19,7 @@ from typing import Any, Self, TypeVar
 
 from bothost import messages as m
 from bothost.errors import ANY_FAILURE, AuthError, LobbyUnreachable, PluginError, described, raised_at
+from bothost.host.certificates import advice_for
 from bothost.host.transport import Effects
 from bothost.lobbies.base import LobbyAdapter, checked
 
@@ -129,7 +130,7 @@ def _raise_for_end(event: m.Event) -> None:
             advice = "check the account's token"
             raise AuthError(f"the lobby refuses the credentials: {event.reason}", advice=advice)
         case m.Disconnected():
-            advice = "check the URL, and that the lobby is running"
+            advice = advice_for(event.reason, "check the URL, and that the lobby is running")
             raise LobbyUnreachable(f"the lobby cannot be reached: {event.reason}", advice=advice)
         case m.Superseded():
             advice = "use another account, because an account has only one connection"

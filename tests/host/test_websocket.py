@@ -15,7 +15,7 @@ from websockets.http11 import Response
 from websockets.server import ServerProtocol
 
 from bothost import receiving
-from bothost.host import websocket
+from bothost.host import certificates
 from bothost.host.websocket import OpenFailed, WebSocket
 
 
@@ -359,9 +359,9 @@ async def test_an_error_in_a_later_turn_of_a_flood_drops_the_connection():
 
 
 async def test_certificates_are_not_read_for_every_connection(monkeypatch):
-    read, make = [], websocket.tls.create_default_context
-    monkeypatch.setattr(websocket.tls, "create_default_context", lambda: read.append(1) or make())
-    monkeypatch.setattr(websocket.time, "monotonic", lambda: 1e12)  # an hour of which nothing is kept
+    read, make = [], certificates.ssl.create_default_context
+    monkeypatch.setattr(certificates.ssl, "create_default_context", lambda: read.append(1) or make())
+    monkeypatch.setattr(certificates.time, "monotonic", lambda: 1e12)  # an hour of which nothing is kept
     for _ in range(3):
         with pytest.raises(OpenFailed):
             await Client().open("wss://127.0.0.1:9/")

@@ -145,7 +145,7 @@ class Botzone(LobbyAdapter):
 
     def _poll_failed(self, item: m.HttpResult) -> list[m.Output]:
         out: list[m.Output] = [m.CancelTimer(TAKEN)]
-        where = f"HTTP {item.status}" if item.status > 0 else item.body[:40].decode(errors="replace") or "no answer"
+        where = f"HTTP {item.status}" if item.status > 0 else item.body[:200].decode(errors="replace") or "no answer"
         match self._polls.failed(item):
             case "stood":
                 return [*out, *self._connected(), *self._polls.pause(self.options.retry_s)]

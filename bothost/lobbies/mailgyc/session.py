@@ -51,7 +51,8 @@ class Session(OneTableSession):
         if result.status in (400, 401, 403):
             return self.end(m.AuthFailed(f"the login failed with HTTP {result.status}"))
         if result.status != 200:
-            where = f"HTTP {result.status}" if result.status else "no answer"
+            why = result.body[:200].decode(errors="replace") or "no answer"
+            where = f"HTTP {result.status}" if result.status else why
             return self.end(m.Disconnected(f"login: {where}"))
         try:
             login = wire.decode_login(result.body)

@@ -41,8 +41,9 @@ def test_trap_a_refused_cookie_is_an_opened_socket_that_closes_without_a_word():
 def test_a_login_that_fails(status, end):
     bench = Bench()
     (request,) = bench.feed(m.Authenticate())
-    outputs = bench.feed(m.HttpResult(request.request, status, (), b"planted-jwt"))
+    outputs = bench.feed(m.HttpResult(request.request, status, (), b"planted-jwt" if status else b"ConnectError: why"))
     assert told(outputs, end) and "planted" not in repr(outputs)
+    assert status or told(outputs, end)[0].reason == "login: ConnectError: why"
 
 
 def test_nothing_that_the_adapter_tells_holds_a_secret():
