@@ -125,7 +125,7 @@ class Client:
 
         self._options = options
         self._key = key
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        headers = {"Accept-Encoding": "identity"} | ({"Authorization": f"Bearer {key}"} if key else {})
         self._http = httpx.AsyncClient(headers=headers, follow_redirects=False, trust_env=False, timeout=None)
         # Only a task can be given up as a whole: a timeout of a socket restarts with every byte.
         self._loop = asyncio.new_event_loop()
@@ -188,6 +188,8 @@ class Client:
     async def _post(self, body: dict[str, Any], seconds: float) -> tuple[httpx.Response, bytes]:
         url = f"{self._options.url.rstrip('/')}/chat/completions"
         async with asyncio.timeout(seconds), self._http.stream("POST", url, json=body) as response:
+            if response.headers.get("Content-Encoding", "identity") != "identity":  # 1 KB may unpack to 1 GB
+                raise ProtocolError("the response is compressed, although the request did not accept that")
             data = bytearray()
             async for chunk in response.aiter_bytes():
                 data += chunk

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
+import resource
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -222,6 +224,17 @@ def test_a_response_that_trickles_is_given_up_too(endpoint, decide, status):
             decide(timeout_ms=300.0, requests_per_minute=6000.0)
 
     assert fastest(lambda: seconds(given_up), 0.6) < 0.6
+
+
+def test_a_response_that_is_packed_is_not_unpacked(endpoint, decide):
+    """200 bytes may hold 64 MiB."""
+    packed = gzip.compress(gzip.compress(bytes(64 << 20), 9), 9)
+    endpoint.script = lambda body: (200, {"Content-Encoding": "gzip, gzip"}, packed)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(ProtocolError, match="compressed"):
+        decide()
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 32 << 10, "kilobytes"
+    assert endpoint.requests[0][1]["Accept-Encoding"] == "identity"
 
 
 def test_a_huge_response_is_cut_off(endpoint, decide):

@@ -3,10 +3,15 @@
 import asyncio
 import contextlib
 import gzip
+import json
 import os
 import resource
+import socket
 import stat
+import subprocess
+import sys
 import tempfile
+import threading
 from pathlib import Path
 
 import pytest
@@ -152,3 +157,22 @@ async def test_a_check_of_a_lobby_stops_reading_an_endless_answer(encoding):
         answer = await asyncio.wait_for(answered, 20)
     assert (answer.status, answer.body) == (0, b"DecodingError")
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 32 << 10, "kilobytes"
+
+
+@pytest.mark.parametrize("day", ["01", "99999999999999999999"])
+def test_the_doctor_reads_no_endless_answer_and_doubts_the_date(tmp_path, day):
+    file = tmp_path / "config.toml"
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        file.write_text(LOBBY.format(url=f"ws://127.0.0.1:{listening.getsockname()[1]}/"))
+
+        def serve():
+            with contextlib.suppress(OSError), listening.accept()[0] as client:
+                client.sendall(f"HTTP/1.1 200 OK\r\nDate: Mon, {day} Jan 2024 00:00:00 GMT\r\n\r\n".encode())
+                while True:
+                    client.sendall(bytes(1 << 20))
+
+        threading.Thread(target=serve, daemon=True).start()
+        command = [sys.executable, "-m", "bothost", "doctor", "--json", "--config", file]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    checks = {check["name"]: check for check in json.loads(done.stdout)["checks"]}
+    assert checks["lobby home"]["status"] == "ok" and ("home" in checks["clock"]["detail"]) == (day == "01")
