@@ -8,7 +8,6 @@ import json
 import math
 import secrets
 import time
-import unicodedata
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
@@ -28,7 +27,7 @@ from bothost.web.cloning import GAMES as CLONABLE
 from bothost.web.hands import name_of
 from bothost.web.hints import Adviser
 from bothost.web.opponents import LOBBY, bots_of, running
-from bothost.web.players import Browser, Names
+from bothost.web.players import Browser, Names, one_form
 from bothost.web.review import installed, reviewers
 from bothost.web.seat import Seat
 from bothost.web.site import Site
@@ -247,7 +246,7 @@ class Matches:
         the name is another browser's, or too many games are played, here or by this visitor.
         """
         game, trusted = self._checked(wanted), viewer.kind == "operator"
-        name = unicodedata.normalize("NFC", wanted.name)
+        name = one_form(wanted.name)
         async with self._starting:
             self._forget_old()
             if sum(self._matches[number].viewer is viewer for number in self._tasks) >= MATCHES_EACH:

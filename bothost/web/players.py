@@ -30,6 +30,8 @@ COOKIE = "bothost_player"
 COOKIE_S = 365 * 86_400
 MAX_NAME = 32
 """Characters of a name."""
+LONGEST = 4 * MAX_NAME
+"""Characters of a name before accents and letters are joined."""
 _BOT = re.compile(r"robot-.*|.*-[0-9a-f]{8}-[0-9]+")
 """Names that the lobby and :func:`bothost.web.opponents.bots_of` give to bots."""
 
@@ -51,6 +53,11 @@ class Browser(msgspec.Struct, frozen=True):
         secure = request.url.scheme == "https"
         value = f"{self.key}.{quote(self.name)}"
         answer.set_cookie(COOKIE, value, max_age=COOKIE_S, httponly=True, samesite="strict", secure=secure)
+
+
+def one_form(name: str) -> str:
+    """A name in the form NFC. A long one stays as it is: many accents on one letter would take seconds."""
+    return unicodedata.normalize("NFC", name) if len(name) <= LONGEST else name
 
 
 def is_name(name: str) -> bool:

@@ -125,6 +125,13 @@ def test_two_ways_to_write_an_accent_are_one_name(client):
     assert "Jos\u00e9 is playing already" in begin(client, name="Jos\u00e9").json()["error"]
 
 
+def test_a_name_of_many_accents_holds_up_nobody(client):
+    """To put 32,000 accents in order takes ten seconds, and meanwhile the server would answer no other page."""
+    began = time.monotonic()
+    assert "is no name" in begin(client, name="a" + "\u0301\u0316" * 15_000).json()["error"]
+    assert time.monotonic() - began < 3.0
+
+
 def test_a_game_that_is_refused_takes_no_name(client):
     assert begin(client, rules={"score": 7}).status_code == 400
     for bad in (b'{"name": "eve", "rules": {"deep": ' + b"[" * 5000, b'{"name": "\xe9"}'):
