@@ -234,3 +234,14 @@ def canvas(page):
             fillText.call(this, text, ...where);
         };""")
     return page
+
+
+@pytest.fixture
+def hands(logged, played):
+    """The name of a hand of each game."""
+    made = [
+        played(game, lambda number, legal: legal[number % len(legal)], seed=number)
+        for number, game in enumerate(("doudizhu", "mahjong", "othello", "pairing"))
+    ]
+    logged(*made)
+    return [f"{rows[0].game_id.hex()}-0" for rows in made]
