@@ -269,6 +269,10 @@ def test_doubts_are_warnings(tmp_path: Path) -> None:
         assert words in warnings
     loaded = config.read(write(tmp_path, text), {"BOTHOST_WEB_PASSWORD": "x" * 8})
     assert "web.password" not in " ".join(loaded.warnings)
+    loaded = config.read(write(tmp_path, '[web]\nenabled = true\npassword = { env = "PW" }\n'), {})
+    text = '[web]\nenabled = true\nhosts = ["bots.example"]\n'
+    assert any("web.hosts is an operator" in warning for warning in config.read(write(tmp_path, text), {}).warnings)
+    assert any("the pages are not served: $PW is not set" in warning for warning in loaded.warnings)
 
 
 def test_names_that_share_a_variable_are_a_warning(tmp_path: Path) -> None:

@@ -274,7 +274,11 @@ def _warnings(settings: Settings) -> Iterable[str]:
     if settings.web.enabled and settings.web.port and settings.web.port == settings.metrics.port:
         yield f"web.port and metrics.port are both {settings.web.port}: the pages will find their port in use"
     if settings.web.enabled and settings.web.unprotected:
-        yield f"the pages are not served: others can reach {settings.web.host}, so web.password must be set"
+        secret = settings.web.password
+        why = f"others can reach {settings.web.host}, so web.password must be set" if secret is None else secret.problem
+        yield f"the pages are not served: {why}"
+    elif settings.web.enabled and settings.web.hosts and settings.web.password is None:
+        yield "who reaches the pages by a name of web.hosts is an operator: set web.password, or let the proxy ask for one"
     if not is_loopback(settings.lobby_server.host):
         yield f"the embedded lobby listens on {settings.lobby_server.host}: other machines can connect"
 

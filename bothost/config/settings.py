@@ -179,8 +179,8 @@ class WebSettings(Section, frozen=True):
 
     @property
     def unprotected(self) -> bool:
-        """Whether others can reach the address, and there is no password."""
-        return not is_loopback(self.host) and (self.password is None or not self.password.present)
+        """Whether the password is missing: one is configured and has no value, or others can reach the address."""
+        return not is_loopback(self.host) if self.password is None else not self.password.present
 
 
 class LobbyServerSettings(Section, frozen=True):

@@ -19,8 +19,10 @@ CONNECTIONS = 512
 
 
 def checked(settings: WebSettings) -> None:
-    """Raises ConfigError for an address that others reach without a password to protect it."""
-    if settings.unprotected:
+    """Raises ConfigError for an address that others reach without a password, and for a password without a value."""
+    if settings.password is not None:
+        settings.password.reveal()
+    elif settings.unprotected:
         advice = "set web.password, or listen on 127.0.0.1"
         raise ConfigError("others can reach this address, so it needs a password", key="web.host", advice=advice)
 
@@ -29,7 +31,7 @@ def checked(settings: WebSettings) -> None:
 async def serving(site: Site, settings: WebSettings) -> AsyncIterator[str]:
     """Serve the pages in this event loop; gives their address. Raises ConfigError."""
     checked(settings)
-    password = None if settings.password is None or not settings.password.present else settings.password.reveal()
+    password = None if settings.password is None else settings.password.reveal()
     web = Web(site, Viewers(password, spectators=settings.spectators))
     advice = "choose another with --port or web.port"
     listening = listen(settings.host, settings.port, key="web.port", advice=advice)

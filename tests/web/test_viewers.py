@@ -8,7 +8,11 @@ from starlette.requests import Request
 from starlette.testclient import TestClient
 
 from bothost import Board, rules
+from bothost.config import WebSettings
+from bothost.config.secret import Secret
+from bothost.errors import ConfigError
 from bothost.web.application import Web, cookie_of
+from bothost.web.server import serving
 from bothost.web.viewers import (
     ALL_LOGIN_TRIES,
     COOKIE,
@@ -44,6 +48,20 @@ def test_with_a_password_a_visitor_sees_nothing_before_the_login(site):
         assert client.post("/api/login", json={"password": "wrong"}, headers=OURS).status_code == 401
         assert client.post("/api/login", json={"password": "s3cret"}, headers=OURS).json() == {"viewer": "operator"}
         assert client.get("/api/hands").json()["hands"] == []
+
+
+@pytest.mark.parametrize(
+    ("pages", "words"),
+    [
+        (WebSettings(host="0.0.0.0", port=0), "so it needs a password"),
+        (WebSettings(port=0, password=Secret(None, "$PW", "$PW is not set"), hosts=("bots.example",)), "PW is not set"),
+    ],
+)
+async def test_without_its_password_a_server_does_not_start(site, pages, words):
+    """Else everybody would be an operator, also behind a proxy."""
+    with pytest.raises(ConfigError, match=words):
+        async with serving(site, pages):
+            pass
 
 
 @pytest.mark.parametrize(
