@@ -278,7 +278,7 @@ def _warnings(settings: Settings) -> Iterable[str]:
         why = f"others can reach {settings.web.host}, so web.password must be set" if secret is None else secret.problem
         yield f"the pages are not served: {why}"
     elif settings.web.enabled and settings.web.hosts and settings.web.password is None:
-        yield "who reaches the pages by a name of web.hosts is an operator: set web.password, or ask for one in the proxy"
+        yield "who reaches the pages by a name of web.hosts is an operator: set web.password, or ask for one there"
     if not is_loopback(settings.lobby_server.host):
         yield f"the embedded lobby listens on {settings.lobby_server.host}: other machines can connect"
 
