@@ -154,9 +154,9 @@ def watch_log(
     """Retrain whenever the conditions are met. A job of another host that watches too is not repeated.
 
     A job that was interrupted, by a kill or because the database was away, continues at once, its promotion too. One
-    that failed in its training does not keep new decisions waiting.
+    that failed in its training does not keep new decisions waiting. Old jobs are removed.
     """
-    from bothost.retrain.job import interrupted, new_decisions
+    from bothost.retrain.job import interrupted, new_decisions, remove_old
     from bothost.store.leases import LeaseHeld
 
     resumes = True  # False after an error that would come again
@@ -167,6 +167,7 @@ def watch_log(
             begun = resumes and interrupted(folder, request, promotes=promote is not None) is not None
             if begun or (count >= after and due(last_us, minute, time.time())):
                 out = job_folder(folder, request, promotes=promote is not None, failed=not resumes)
+                remove_old(folder, request, out)
                 result = once(tools, request, out, promote, elsewhere)
                 output.emit(result, as_json, _text(result))
         except LeaseHeld:

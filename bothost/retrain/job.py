@@ -52,6 +52,8 @@ from bothost.strategy import Model, ReportProgress, Strategy
 Json = dict[str, Any]
 LEASE, LOCK = "retrain", "retrain.id"
 START, REQUEST, RESULT, PENDING = "start", "request.json", "result.json", "promotion.pending"
+JOBS_KEPT = 3
+"""Folders that the jobs of a watch leave: each holds a copy of the log, and they must not fill the disk."""
 KEPT = frozenset((DATASET, START, TRAINING))
 """Folders that a trainer cannot derive from the dataset."""
 
@@ -164,6 +166,20 @@ def interrupted(folder: Path, request: Request, *, promotes: bool = False) -> Pa
                 if _same(_asked(path), request):
                     return path
     return None
+
+
+def remove_old(folder: Path, request: Request, current: Path) -> None:
+    """Remove the folders of the jobs with the same request under ``folder``, but ``current`` and the newest others.
+
+    In all ``JOBS_KEPT`` are left. Jobs that cannot be read stay.
+    """
+    kept = 1
+    for path in sorted(folder.glob(f"{request.strategy}-*"), reverse=True):
+        with suppress(UsageError):
+            if path != current and _same(_asked(path), request):
+                kept += 1
+                if kept > JOBS_KEPT:
+                    shutil.rmtree(path, ignore_errors=True)
 
 
 def _asked(out: Path) -> Request:

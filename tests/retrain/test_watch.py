@@ -1,7 +1,9 @@
 """``bothost retrain --watch``: whenever there are enough new decisions, and not again for the same."""
 
 import json
+import shutil
 
+import msgspec
 import pytest
 
 from bothost.cli import hand_query, main
@@ -139,6 +141,37 @@ def test_an_age_counts_from_each_job_anew(tmp_path, migrated_file, monkeypatch, 
     assert since[1] == since[0] + 1
     first, _ = json.JSONDecoder().raw_decode(capsys.readouterr().out)
     assert first["version"] == "r1"
+
+
+@pytest.mark.parametrize("any_settings", ["sqlite"], indirect=True)
+def test_the_folders_of_old_jobs_do_not_fill_the_disk(tools, request_, tmp_path, monkeypatch):
+    """Each holds a copy of the log: night after night they would fill the disk, and a full disk stops play."""
+    finished, failed, own, odd = (tmp_path / f"phase-ppo-2020010{day}-000000" for day in (1, 2, 3, 4))
+    once(tools, request_, finished)
+    shutil.copytree(finished, failed)
+    (failed / "result.json").unlink()
+    once(tools, msgspec.structs.replace(request_, seed=7), own)  # by hand, for something else
+    (odd / "dataset").mkdir(parents=True)  # of nobody knows what
+    recent = [tmp_path / f"phase-ppo-2020011{day}-000000" for day in (1, 2)]
+    for folder in recent:
+        shutil.copytree(finished, folder)
+    monkeypatch.setattr(job, "new_decisions", lambda store, request: (1000, 0))
+    monkeypatch.setattr(job, "interrupted", lambda folder, request, promotes: None)
+    watch(tools, request_, tmp_path, monkeypatch, looks=1)
+    kept = {path for path in tmp_path.glob("phase-ppo-*") if path not in {own, odd, *recent}}
+    assert own.exists() and odd.exists() and all(path.exists() for path in recent)
+    assert len(kept) == 1 and kept.isdisjoint({finished, failed}) and (kept.pop() / "result.json").exists()
+
+
+@pytest.mark.parametrize("any_settings", ["sqlite"], indirect=True)
+def test_a_job_that_continues_is_not_removed_as_an_old_one(tools, request_, tmp_path, monkeypatch):
+    first, *later = (tmp_path / f"phase-ppo-2020010{day}-000000" for day in (1, 2, 3, 4, 5))
+    once(tools, request_, first)
+    for folder in later:
+        shutil.copytree(first, folder)
+    (first / "result.json").unlink()
+    watch(tools, request_, tmp_path, monkeypatch, looks=1)
+    assert sorted(tmp_path.glob("phase-ppo-*")) == [first, *later[-2:]] and (first / "result.json").exists()
 
 
 def test_a_full_disk_does_not_end_the_watch(tools, request_, tmp_path, monkeypatch, capsys):
