@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
+import math
 import socket
+import time
 from collections.abc import AsyncIterator, Iterator
 from functools import partial
 from typing import Any
@@ -19,6 +22,8 @@ REQUEST_S = 10.0
 """Seconds within which a request must be complete, and a client must read what fills the write buffer."""
 UNFINISHED = 100
 """Most connections that have such a deadline. One more disconnects the oldest of them."""
+LINES_PER_MINUTE = 20
+"""Most lines of uvicorn in the log: a client causes one with every invalid request."""
 SETTINGS: dict[str, Any] = {
     "ws": "none",
     "lifespan": "off",
@@ -35,7 +40,11 @@ class WebServer(uvicorn.Server):
 
     def __init__(self, config: uvicorn.Config, request_s: float) -> None:
         unfinished: dict[BoundedHttp, asyncio.TimerHandle] = {}
-        config.http = partial(BoundedHttp, unfinished=unfinished, request_s=request_s)  # type: ignore[assignment]
+        logger = logging.Logger("uvicorn.error")
+        logger.parent = logging.getLogger("uvicorn.error")
+        logger.addFilter(PerMinute(LINES_PER_MINUTE))
+        protocol = partial(BoundedHttp, unfinished=unfinished, request_s=request_s, logger=logger)
+        config.http = protocol  # type: ignore[assignment]
         super().__init__(config)
 
     @contextlib.contextmanager
@@ -73,13 +82,39 @@ async def running(
         listening.close()
 
 
+class PerMinute(logging.Filter):
+    """Lets some lines a minute pass. The first of the next minute says how many it left out."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self._most = most
+        self._lines = 0
+        self._since = -math.inf
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        now = time.monotonic()
+        if now - self._since >= 60.0:
+            if self._lines > self._most:
+                record.msg = f"{record.getMessage()} ({self._lines - self._most} lines before this one were left out)"
+                record.args = ()
+            self._since, self._lines = now, 0
+        self._lines += 1
+        return self._lines <= self._most
+
+
 class BoundedHttp(H11Protocol):
     """Uvicorn's HTTP protocol with deadlines for clients that do not finish a request or do not read the response."""
 
     def __init__(
-        self, *args: Any, unfinished: dict[BoundedHttp, asyncio.TimerHandle], request_s: float, **named: Any
+        self,
+        *args: Any,
+        unfinished: dict[BoundedHttp, asyncio.TimerHandle],
+        request_s: float,
+        logger: logging.Logger,
+        **named: Any,
     ) -> None:
         super().__init__(*args, **named)
+        self.logger = logger
         self._unfinished = unfinished
         self._request_s = request_s
 
@@ -95,6 +130,13 @@ class BoundedHttp(H11Protocol):
         super().handle_events()
         if self.cycle is not None and not self.cycle.more_body:
             self._finish()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse invalid data. The application, which may have begun with the request, answers no more."""
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        super().send_400_response(msg)
 
     def handle_websocket_upgrade(self, event: h11.Request) -> None:
         self._finish()

@@ -26,10 +26,14 @@ from bothost.lobby_server.settings import ServerSettings
 from bothost.lobby_server.table import ServerTable
 from bothost.lobby_server.timers import Timers
 from bothost.lobby_server.waiting import BadWish, GameShelf, IdSource
+from bothost.tables.clock import TokenBucket
 
 __all__ = ["Close", "Lobby", "Send"]
 
 log = structlog.get_logger("bothost.lobby_server")
+
+BAD_TOKENS_PER_MINUTE = 20.0
+"""Most lines about wrong tokens in the log: strangers cause them."""
 
 
 class Lobby:
@@ -48,6 +52,7 @@ class Lobby:
         self.accounts = Accounts(settings.tokens)
         self.timers = Timers()
         self.frames_in = 0
+        self._bad_tokens = TokenBucket(BAD_TOKENS_PER_MINUTE / 60.0, BAD_TOKENS_PER_MINUTE, 0.0)
         self._ids = IdSource(rng or random.SystemRandom(), boot or secrets.token_hex(3))
         self._connections = Connections(settings, self.timers)
         self._players = Players(self._connections, self.accounts)
@@ -139,7 +144,8 @@ class Lobby:
         elif len(message.known) > most:
             error = wire.Error("limit", f"at most {most} tables", "$.known")
         elif (name := self.accounts.of_token(message.token)) is None:
-            log.warning("bad token", conn=connection.number, agent=message.agent[:80])
+            if self._bad_tokens.take(now):
+                log.warning("bad token", conn=connection.number, agent=message.agent[:80])
             self._connections.send(connection, wire.Error("bad_token", "no account has this token", "$.token"))
             self._connections.close(connection, wire.CLOSE_AUTH, "bad token")
             return

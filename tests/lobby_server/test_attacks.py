@@ -3,9 +3,13 @@
 import asyncio
 import contextlib
 import itertools
+import logging
 import re
+import time
+from types import SimpleNamespace
 
 import pytest
+import structlog
 from running_table import new_lobby, started
 from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse, StreamingResponse
@@ -14,13 +18,14 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 from websockets.frames import Frame, Opcode
 
-from bothost import lobby_server, receiving
+from bothost import lobby_server, receiving, serving
 from bothost import messages as m
 from bothost.listening import listen
 from bothost.lobbies.embedded import protocol as wire
 from bothost.lobby_server import server as shell
+from bothost.lobby_server.core import Lobby
 from bothost.lobby_server.settings import ServerSettings
-from bothost.serving import UNFINISHED, running
+from bothost.serving import LINES_PER_MINUTE, UNFINISHED, running
 
 TOKENS = {"ada": "planted-secret-1", "bob": "planted-secret-2"}
 
@@ -71,6 +76,36 @@ async def test_a_request_has_a_deadline():
         with contextlib.suppress(ConnectionError):
             assert await reader.read() == b""
         writer.close()
+
+
+async def test_invalid_requests_do_not_fill_the_log(caplog, monkeypatch):
+    """A stranger can send thousands in a second."""
+    bad = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"
+    clock = SimpleNamespace(now=time.monotonic(), monotonic=lambda: clock.now)
+    monkeypatch.setattr(serving, "time", clock)
+    with caplog.at_level(logging.INFO):
+        async with lobby_server.serve(ServerSettings(tokens=TOKENS, port=0)) as server, asyncio.timeout(60):
+            for number in range(3 * LINES_PER_MINUTE):
+                if number == 2 * LINES_PER_MINUTE:
+                    clock.now += 60.0
+                reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+                writer.write(bad)
+                assert (await reader.read()).startswith(b"HTTP/1.1 400 Bad Request")
+                writer.close()
+    lines = [record.getMessage() for record in caplog.records if record.name == "uvicorn.error"]
+    assert len(lines) == 2 * LINES_PER_MINUTE and set(lines[:LINES_PER_MINUTE]) == {"Invalid HTTP request received."}
+    assert f"({LINES_PER_MINUTE} lines before this one were left out)" in lines[LINES_PER_MINUTE]
+    assert not any(record.exc_info for record in caplog.records)
+
+
+def test_wrong_tokens_do_not_fill_the_log():
+    lobby = Lobby(ServerSettings(tokens=TOKENS), ["claims"])
+    with structlog.testing.capture_logs() as logged:
+        for number in range(500):
+            lobby.opened(number, 100.0, "somewhere")
+            lobby.received(number, wire.encode(wire.Hello(wire.VERSION, "guess")), 100.0)
+            lobby.closed(number, 100.0)
+    assert 0 < len([line for line in logged if line["event"] == "bad token"]) < 50
 
 
 async def test_a_request_that_came_with_the_one_before_may_take_long_to_answer():
