@@ -114,8 +114,8 @@ class Learner(ABC):
 class TrainerLoop:
     """Runs a learner until the iterations or the minutes are over.
 
-    It writes to ``run.out``: checkpoints, ``pool/``, ``metrics.jsonl``, ``tensorboard/`` and, at the end,
-    ``training.png``.
+    It writes to ``run.out``: checkpoints, ``pool/``, ``metrics.jsonl``, ``tensorboard/`` and, at the end of a training
+    that learned, ``training.png``.
     """
 
     def __init__(
@@ -170,7 +170,7 @@ class TrainerLoop:
         with Metrics(out, after=self.progress.iteration) as metrics:
             while (part_done := self.part_done) < 1.0:
                 self._iterate(part_done, metrics)
-        if records := read(metrics.path):
+        if self.progress.samples and (records := read(metrics.path)):
             plot(records, self._learner.plotted, out / "training.png")
         return self.progress
 

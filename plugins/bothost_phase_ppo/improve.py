@@ -31,7 +31,7 @@ from bothost.training.loop import Iteration, Learner, Outcome, set_learning_rate
 from bothost.training.ppo import clip_gradients
 from bothost.training.rollout import draw
 from bothost_phase_ppo.encode import ACTIONS, CANDIDATE, POSITION, WIN_POINTS, Symmetries, encode
-from bothost_phase_ppo.model import CandidateNet, begin_with, listed
+from bothost_phase_ppo.model import CandidateNet, listed
 
 HELD_OUT = 1
 """The first iterations, whose choices are not learned from: they measure the network."""
@@ -41,7 +41,8 @@ class ImproveOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """Options of expert iteration. It trains the network with inputs per action."""
 
     collecting: Share = 0.7
-    """Part of the training that collects choices. The rest learns from all of them."""
+    """Part of the training that collects choices. The rest learns from all of them. 1: collect for the option
+    ``choices`` of other trainings; no version is written."""
     choices: str | None = None
     """Folder ``choices`` of another training from the same start. Then nothing is collected."""
     hands: Count = 256
@@ -170,10 +171,6 @@ class ExpertLearner(Learner):
         self.folder = out / "choices" if options.choices is None else Path(options.choices)
         self.collecting = options.collecting if options.choices is None else 0.0
         self.memory: tuple[Memory, Memory] | None = None
-
-    def load_start(self, file: Path) -> None:
-        """Begin with a network that may be smaller."""
-        begin_with(file, self.model)
 
     def iterate(self, iteration: Iteration) -> Outcome:
         """Collect in the first part of the training, learn in the rest."""

@@ -20,12 +20,13 @@ from torch import Tensor, nn
 
 from bothost.errors import UsageError
 from bothost.training import ppo
+from bothost.training.checkpoint import load_model
 from bothost.training.devices import Device, check_device
 from bothost.training.limits import Count
 from bothost.training.loop import Iteration, Learner, Outcome, set_learning_rate
 from bothost.training.model_pool import ModelPool
 from bothost.training.rollout import RolloutTask, SelfPlayOptions, rollout_figures
-from bothost_phase_ppo.model import ActorCritic, CandidateNet, Critic, begin_with, listed
+from bothost_phase_ppo.model import ActorCritic, CandidateNet, Critic, listed
 from bothost_phase_ppo.selfplay import DeviceSelfPlay, Samples
 
 
@@ -68,8 +69,8 @@ class OracleLearner(Learner):
         self.opponents: dict[int, CandidateNet] = {}
 
     def load_start(self, file: Path) -> None:
-        """Begin with a network that may be smaller."""
-        begin_with(file, self.model.actor)
+        """Begin with the actor in a safetensors file."""
+        load_model(file, self.model.actor)
 
     def copy(self) -> ActorCritic:
         """The networks in memory of the processor."""

@@ -6,8 +6,10 @@ One iteration draws an opponent from past versions, plays a rollout, computes ad
 
 from __future__ import annotations
 
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -20,12 +22,11 @@ from bothost import LoggedGames, Model, ReportProgress, Trainer, TrainingRun
 from bothost.errors import UsageError
 from bothost.rules import game
 from bothost.training import fleet, ppo
-from bothost.training.checkpoint import Progress, parameters_of
+from bothost.training.checkpoint import Progress, parameters_of, save_tensors
 from bothost.training.limits import Levels, NotNegative, Share
 from bothost.training.loop import (
     Clock,
     Iteration,
-    Learner,
     Outcome,
     TrainerLoop,
     check_levels,
@@ -34,7 +35,15 @@ from bothost.training.loop import (
 )
 from bothost.training.model_pool import ModelPool
 from bothost.training.offpolicy import LeadEncoder, LoggedHands
-from bothost.training.publish import Version, parameters_file, play_options, publish_levels, publish_one, write_version
+from bothost.training.publish import (
+    WEIGHTS,
+    Version,
+    parameters_file,
+    play_options,
+    publish_levels,
+    publish_one,
+    write_version,
+)
 from bothost.training.rollout import (
     Build,
     Rollout,
@@ -46,7 +55,7 @@ from bothost.training.rollout import (
 )
 from bothost_phase_ppo.encode import BLOCKS, REWARD_SCALE, TURNS
 from bothost_phase_ppo.improve import ExpertLearner, ImproveOptions
-from bothost_phase_ppo.model import HIDDEN, UNITS, ActorCritic, CandidateNet, PhaseNet, graph, sizes
+from bothost_phase_ppo.model import HIDDEN, UNITS, ActorCritic, CandidateNet, PhaseNet, begin_with, graph, sizes
 from bothost_phase_ppo.oracle import OracleLearner, OracleOptions
 
 Width = Annotated[int, Meta(ge=16, le=8192, multiple_of=16)]
@@ -81,7 +90,8 @@ class Options(fleet.FleetOptions, frozen=True, kw_only=True, forbid_unknown_fiel
     skip_forced: bool = True
     """Learn from choices only: a third of the decisions have one legal action."""
     hidden: Annotated[tuple[Width, ...], Meta(min_length=1)] | None = None
-    """Sizes of the hidden layers of ``candidates``. None: those of the version to begin with, or 256 and 256."""
+    """Sizes of the hidden layers of ``candidates``. None: those of the version to begin with, or 256 and 256. A network
+    that grows computes the same at first."""
     units: Width | None = None
     """Hidden units of the scorer of ``candidates``. None: as many as that version has, or 32."""
     method: Literal["ppo", "improve", "oracle"] = "ppo"
@@ -209,19 +219,22 @@ class PhasePpoTrainer(Trainer):
     def train(self, run: TrainingRun, report: ReportProgress) -> dict[str, Any]:
         options: Options = self.options
         run = limited(run, options, DEFAULT_MINUTES)
-        start = parameters_file(run.start, options.version)
-        options = sized(options, start)
+        file = parameters_file(run.start, options.version)
+        options = sized(options, file)
         trained: PhaseNet | ActorCritic = options.build()
-        if options.method == "ppo":
-            progress = train(options, options.task, options.build, run, report, version=options.version, start=start)
-        else:
-            learner: Learner
-            if options.method == "improve":
-                learner = ExpertLearner(options.improve, options.task.game, run.out, run.seed, options.candidates)
+        with grown(options, file, run.seed) as start:
+            if options.method == "ppo":
+                version = options.version
+                progress = train(options, options.task, options.build, run, report, version=version, start=start)
+            elif options.method == "improve":
+                expert = ExpertLearner(options.improve, options.task.game, run.out, run.seed, options.candidates)
+                progress = TrainerLoop(options, run, options.version, expert, report, start=start).train()
+                if not progress.samples:  # it learned nothing
+                    return {"out": str(run.out), **progress.figures(), "choices": str(expert.folder)}
             else:
-                learner = OracleLearner(options, options.oracle, options.task, run.seed, options.candidates)
-                trained = learner.copy()
-            progress = TrainerLoop(options, run, options.version, learner, report, start=start).train()
+                oracle = OracleLearner(options, options.oracle, options.task, run.seed, options.candidates)
+                trained = oracle.copy()
+                progress = TrainerLoop(options, run, options.version, oracle, report, start=start).train()
         play = _play(options.playouts)
 
         def write(folder: Path, last: bool) -> Version:
@@ -272,6 +285,20 @@ def sized(options: Options, start: Path | None) -> Options:
         return options
     hidden, units = sizes(parameters_of(start))
     return msgspec.structs.replace(options, hidden=options.hidden or hidden, units=options.units or units)
+
+
+@contextmanager
+def grown(options: Options, start: Path | None, seed: int) -> Iterator[Path | None]:
+    """A file with the network to begin with, in the sizes of the options. Raises ModelError if it is larger."""
+    if start is None or sized(msgspec.structs.replace(options, hidden=None, units=None), start) == options:
+        yield start
+        return
+    torch.manual_seed(seed)
+    model = options.candidates()
+    begin_with(start, model)
+    with tempfile.TemporaryDirectory() as folder:
+        save_tensors(model.state_dict(), Path(folder) / WEIGHTS)
+        yield Path(folder) / WEIGHTS
 
 
 def _play(playouts: int) -> dict[str, Any]:

@@ -174,6 +174,16 @@ def test_it_learns_from_the_choices_of_another_training_but_for_those_held_out(l
     assert not (tmp_path / "other").exists()
 
 
+def test_a_training_that_only_collects_writes_no_version(tmp_path):
+    improve = msgspec.structs.replace(SMALL, collecting=1.0)
+    run = TrainingRun(out=tmp_path / "a", seed=2)
+    options = Options(method="improve", improve=improve, iterations=2, levels=(1.0,))
+    figures = PhasePpoTrainer(options).train(run, lambda *_: None)
+    assert figures["choices"] == str(tmp_path / "a/choices") and "levels" not in figures
+    assert not (tmp_path / "a/weights").exists() and not (tmp_path / "a/training.png").exists()
+    train(tmp_path / "b", msgspec.structs.replace(SMALL, choices=figures["choices"]), iterations=1)
+
+
 def test_too_few_choices_are_refused_with_the_fix(tmp_path):
     with pytest.raises(UsageError, match="choices of 1 iterations, and 2 are needed"):
         train(tmp_path / "a", ImproveOptions(collecting=0.1, hands=1, deals=1), iterations=2)

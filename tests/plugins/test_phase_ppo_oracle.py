@@ -12,10 +12,12 @@ from bothost import Model, TrainingRun, rules
 from bothost.errors import ModelError, UsageError
 from bothost.plugins import weights
 from bothost.plugins.weights import Manifest
-from bothost.training.checkpoint import parameters_of, save_tensors
+from bothost.training.checkpoint import load_model, parameters_of, save_tensors
 from bothost.training.metrics import read
+from bothost.training.model_pool import ModelPool
 from bothost.training.ppo import PpoOptions
 from bothost_phase_ppo.decide import PhasePpo, PlayOptions
+from bothost_phase_ppo.improve import ImproveOptions
 from bothost_phase_ppo.model import ActorCritic, CandidateNet, Critic, begin_with, listed, sizes
 from bothost_phase_ppo.oracle import OracleOptions
 from bothost_phase_ppo.selfplay import DeviceSelfPlay, Step, advantages
@@ -199,6 +201,24 @@ def test_a_training_that_was_interrupted_ends_with_the_same_network_and_its_leve
     view = state.view(state.to_act[0])
     policy, _ = PhasePpo(PlayOptions(), model).infer([view], [view.legal()])
     assert policy[0][view.legal()].sum() == pytest.approx(1.0, abs=1e-5)
+
+
+@pytest.mark.parametrize("options", [{}, {"workers": 1}, {"method": "oracle"}, {"method": "improve"}])
+def test_a_network_that_grows_computes_what_the_version_to_begin_with_does(options, tmp_path):
+    found = weights.find(PhasePpo, "level-2")
+    shipped, larger = CandidateNet(), CandidateNet((320, 256, 256), 48)
+    load_model(Path(found.path) / "model.safetensors", shipped)
+    chosen = Options(
+        hidden=(320, 256, 256), units=48, iterations=1, environments=4, horizon=40, levels=(1.0,), **options
+    )
+    own = {"oracle": OracleOptions(critic=(16,)), "improve": ImproveOptions(collecting=1.0, hands=1, deals=1)}
+    run = TrainingRun(out=tmp_path, seed=1, start=found)
+    PhasePpoTrainer(msgspec.structs.replace(chosen, **own)).train(run, lambda *_: None)
+    whole = ActorCritic(larger, Critic((16,))) if options.get("method") == "oracle" else larger
+    ModelPool(tmp_path / "pool").load(0, whole)
+    seen = torch.rand(20, 400 + 58 * 32)
+    for again, before in zip(larger(seen), shipped(seen), strict=True):
+        torch.testing.assert_close(again, before, atol=1e-4, rtol=1e-4)
 
 
 def test_a_critic_learns_to_tell_how_hands_end(tmp_path):
