@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 import typer
 
-from bothost import config
+from bothost import children, config
 from bothost.cli import options, output
 from bothost.cli.run import start_logs
 from bothost.errors import AuthError, BothostError, ConfigError, UsageError
@@ -30,6 +30,7 @@ def serve(
     as_json: options.Json = False,
 ) -> None:
     """Run the embedded lobby until Ctrl-C. Accounts: $BOTHOST_LOBBY_TOKENS = "name:token,name:token"."""
+    children.hide()  # the tokens of all accounts
     settings = options.settings(config_file) if options.is_configured(config_file) else None
     server_settings = _server_settings(settings, host, port)
     options.plugins(config_file)  # games of plugins

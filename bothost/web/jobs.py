@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import secrets
 import shutil
 import sys
@@ -20,7 +19,7 @@ from bothost.errors import UsageError
 from bothost.host.tasks import stop
 from bothost.locking import locked
 from bothost.rules.game import Json
-from bothost.web.opponents import CONFIGURATION, JOBS, basis_of, end
+from bothost.web.opponents import CONFIGURATION, JOBS, basis_of, end, environment_of
 from bothost.web.site import Site
 from bothost.web.stream import DATABASE_AWAY, DATABASE_ERRORS, OPEN_ELSEWHERE, SCREENS, Changes, Places
 
@@ -153,7 +152,7 @@ class Jobs:
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
-            env={**os.environ, "BOTHOST_PROGRESS": "json", "OMP_NUM_THREADS": "1"},
+            env={**environment_of(self._site.settings), "BOTHOST_PROGRESS": "json", "OMP_NUM_THREADS": "1"},
         )
         assert process.stdout is not None and process.stderr is not None
         for pid in (process.pid, *descendants(process.pid)):  # what starts later inherits it

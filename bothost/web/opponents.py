@@ -22,6 +22,7 @@ import structlog
 import tomli_w
 
 from bothost.config import Settings
+from bothost.config import secrets as secrets_of
 from bothost.host.last_words import LastWords
 from bothost.locking import locked
 from bothost.rules.game import Game
@@ -100,6 +101,12 @@ def basis_of(settings: Settings, folder: Path, data_dir: Path) -> dict[str, Any]
     return {"host": host, "store": store}
 
 
+def environment_of(settings: Settings) -> dict[str, str]:
+    """The environment of a child process: ours without secrets. The bots of this user could read those of the child."""
+    sources = {source for secret in secrets_of(settings) for source in secret.source.split(" or ")}
+    return {name: value for name, value in os.environ.items() if f"${name}" not in sources}
+
+
 def _secret(file: Path, text: str) -> str:
     """A file that only this user can read."""
     with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as opened:
@@ -122,7 +129,12 @@ async def running(
         last_words = LastWords()
         try:
             process = await asyncio.create_subprocess_exec(
-                *argv, stdin=DEVNULL, stdout=DEVNULL, stderr=last_words.fileno(), pass_fds=(lock,)
+                *argv,
+                stdin=DEVNULL,
+                stdout=DEVNULL,
+                stderr=last_words.fileno(),
+                pass_fds=(lock,),
+                env=environment_of(settings),
             )
         finally:
             last_words.follow()

@@ -11,7 +11,7 @@ import threading
 
 import pytest
 
-from bothost import cli
+from bothost import children, cli
 from bothost.cli.lobby import try_lobby
 from bothost.config import StoreSettings
 from bothost.store import Store
@@ -158,6 +158,15 @@ def test_errors_are_one_message_with_a_fix(args, env, code, said, tmp_path, both
     assert "fix:" in failed.stderr
     assert "Traceback" not in failed.stderr
     assert "planted-secret" not in failed.stderr
+
+
+def test_the_tokens_of_all_accounts_are_hidden_from_the_bots_of_this_user(tmp_path, monkeypatch):
+    """They could read them in its environment, and take the seats of others."""
+    hidden = []
+    monkeypatch.setattr(children, "hide", lambda: hidden.append("hidden"))
+    monkeypatch.delenv("BOTHOST_LOBBY_TOKENS", raising=False)
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["lobby", "serve"]) == 78 and hidden == ["hidden"]
 
 
 def test_a_taken_port_is_named(tmp_path):

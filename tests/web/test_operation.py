@@ -15,9 +15,10 @@ import pytest
 from msgspec.structs import replace
 from starlette.testclient import TestClient
 
+from bothost import rules
 from bothost.children import contained
 from bothost.cli.web import settings_or_demo
-from bothost.config import StoreSettings
+from bothost.config import StoreSettings, parse
 from bothost.errors import UsageError
 from bothost.host.control import Control, socket_path
 from bothost.locking import locked
@@ -25,7 +26,7 @@ from bothost.plugins import weights
 from bothost.retrain.gate import GateRefused
 from bothost.store import Store
 from bothost.testing.hosting import until
-from bothost.web import jobs
+from bothost.web import jobs, opponents
 from bothost.web.application import Web
 from bothost.web.jobs import Jobs
 from bothost.web.operation import MAX_POINTS, Operation
@@ -67,6 +68,34 @@ async def test_a_job_does_not_name_the_address_of_the_database(site, tmp_path):
     await jobs.aclose()
     assert last["state"] == "failed"
     assert last["problems"] == [{"message": DATABASE_AWAY, "advice": "create it with: bothost db upgrade"}]
+
+
+async def test_jobs_and_opponents_have_no_secret_in_their_environment(site, monkeypatch, tmp_path):
+    """Bots of the same user could read it there: only hosts and the pages hide theirs."""
+    names = ["PLANTED_PASSWORD", "BOTHOST_HOME_TOKEN"]
+    for name in (*names, "HF_HOME"):
+        monkeypatch.setenv(name, "planted")
+    text = (
+        '[web]\npassword = { env = "PLANTED_PASSWORD" }\n[[lobby]]\nname = "home"\nadapter = "embedded"\n'
+        'url = "ws://127.0.0.1:1/ws"\n[[lobby.account]]\nname = "ada"\n'
+    )
+    site.settings = replace(parse(text, base=tmp_path), host=site.settings.host, store=site.settings.store)
+    prints = [sys.executable, "-c", "import json, os; print(json.dumps(dict(os.environ)))"]
+    monkeypatch.setattr(jobs, "contained", lambda _: contained(prints))
+    *_, last = [state async for state in Jobs(site).start("print", [["games", "list"]]).watch()]
+    seen = [last["results"][0]]
+
+    async def start(*argv, env, **rest):
+        seen.append(env)
+        raise OSError("no process")
+
+    monkeypatch.setattr(opponents.asyncio, "create_subprocess_exec", start)
+    with pytest.raises(OSError, match="no process"):
+        async with opponents.running(site.settings, "r1", "ws://127.0.0.1:1/ws", rules.game("othello"), [], {}):
+            pass
+    assert [(environment["HF_HOME"], *map(environment.get, names)) for environment in seen] == 2 * [
+        ("planted", None, None)
+    ]
 
 
 SERVER = """
