@@ -17,7 +17,7 @@ from bothost.arena.figures import Score, mean_return, win
 from bothost.arena.lineup import Lineup
 from bothost.arena.match import DealResult
 from bothost.arena.pairings import Group
-from bothost.training.statistics import mean_half95, share_ends, share_half95
+from bothost.training.statistics import EQUAL, mean_half95, share_ends, share_half95
 
 _Series = Callable[["MatchResult"], list[tuple[float, ...]]]
 
@@ -167,8 +167,8 @@ def p_even(shares: Sequence[float]) -> float:
     mean, count = fmean(shares), len(shares)
     if count < 2:
         return 1.0
-    if max(shares) - min(shares) < 1e-12:  # all deals ended alike: the t statistic is infinite, so use the sign test
-        return 1.0 if abs(mean - 0.5) < 1e-12 else 2.0 ** (1 - count)
+    if max(shares) - min(shares) < EQUAL:  # all deals ended alike: the t statistic is infinite, so use the sign test
+        return 1.0 if abs(mean - 0.5) < EQUAL else 2.0 ** (1 - count)
     variance = sum((share - mean) ** 2 for share in shares) / (count - 1)
     return p_t((mean - 0.5) / math.sqrt(variance / count), count - 1)
 

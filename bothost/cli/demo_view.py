@@ -110,14 +110,10 @@ class Board:
                     table.moves.append(f"{name} {notation}")
 
     def scores(self) -> list[Json]:
-        """By game and strategy, the best first: hands, mean score and its 95 % interval.
-
-        Scores that are all equal do not say how wide it is: then there is none.
-        """
+        """By game and strategy, the best first: hands, mean score and its 95 % interval, where it is known."""
         found: list[Json] = []
         for (game, strategy), scores in self._results.items():
             mean, ci95 = mean_ci95(scores)
-            ci95 = ci95 if min(scores) < max(scores) else None
             played: Json = {"game": game, "strategy": strategy, "hands": len(scores)}
             found.append({**played, "mean_score": mean, "ci95": ci95 and list(ci95)})
         return sorted(found, key=lambda item: (item["game"], -item["mean_score"]))

@@ -15,6 +15,8 @@ _T975 = (
     2.0796, 2.0739, 2.0687, 2.0639, 2.0595, 2.0555, 2.0518, 2.0484, 2.0452, 2.0423,
 )  # fmt: skip
 _Z975 = 1.959964
+EQUAL = 1e-12
+"""Values that differ by less are equal, but for rounding."""
 
 
 def t975(degrees: int) -> float:
@@ -30,30 +32,30 @@ def t975(degrees: int) -> float:
 def mean_half95(values: Sequence[float]) -> tuple[float, float]:
     """Mean of independent values and half the width of its 95 % confidence interval (Student's t).
 
-    Of one value the latter is not known (NaN); no value raises ValueError.
+    Of one value, and of values that are all equal, the latter is not known (NaN). No value raises ValueError.
     """
     array = np.asarray(values, dtype=np.float64)
     if array.size == 0:
         raise ValueError("no values")
-    if array.size == 1:
-        return float(array[0]), math.nan
+    if array.max() - array.min() <= EQUAL:
+        return float(array.mean()), math.nan
     return float(array.mean()), t975(array.size - 1) * float(array.std(ddof=1)) / math.sqrt(array.size)
 
 
 def mean_ci95(values: Sequence[float]) -> tuple[float, tuple[float, float] | None]:
-    """As ``mean_half95``, with the ends of the interval; one value has none (None)."""
+    """As ``mean_half95``, with the ends of the interval; None where it is not known."""
     mean, half = mean_half95(values)
-    return mean, (mean - half, mean + half) if len(values) > 1 else None
+    return mean, (mean - half, mean + half) if math.isfinite(half) else None
 
 
 def share_half95(values: Sequence[float]) -> tuple[float, float]:
-    """As ``mean_half95``, of shares from 0 to 1. If all of them are equal, the interval still has a width.
+    """As ``mean_half95``, of shares from 0 to 1. If all of several are equal, their interval is known, too.
 
     Of n equal shares m, other shares may be as frequent as f, where (1 - f) to the power of n is 2.5 %. They would lie
     from 0 to 1 and move the mean by at most f times the distance of m to 0 or 1.
     """
     mean, half = mean_half95(values)
-    if len(values) > 1 and max(values) - min(values) < 1e-12:
+    if math.isnan(half) and len(values) > 1:
         half = (1.0 - 0.025 ** (1.0 / len(values))) * max(mean, 1.0 - mean)
     return mean, half
 

@@ -59,6 +59,12 @@ def test_no_value_is_an_error_and_one_value_says_nothing_of_others():
     assert mean_ci95([0.7]) == (0.7, None)
 
 
+@pytest.mark.parametrize("values", [[1.0] * 4, [0.3, 0.1 + 0.2], [-3.0, -3.0]])
+def test_values_that_are_all_equal_do_not_say_how_wide_their_interval_is(values):
+    assert mean_ci95(values) == (pytest.approx(values[0]), None)
+    assert math.isnan(mean_half95(values)[1])
+
+
 def test_a_fair_match_is_rarely_called_better_however_often_one_looks():
     rng = np.random.default_rng(2)
     false_alarms = sum(any(map(BettingTest().update, rng.choice([0.0, 0.5, 1.0], size=1000))) for _ in range(600))
