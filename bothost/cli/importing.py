@@ -86,13 +86,15 @@ def _summary(report: Report, lobby: str, consents: bool, dry_run: bool) -> str:
             command = f"bothost games consent PLAYER --lobby {quote(lobby)}"
             lines.append(f"  their consent is unchanged; to record it: {command}")
     if report.broken:
-        lines.append(f"{counted(len(report.broken), 'record')} left out:")
+        broken = len(report.broken) + report.unlisted
+        lines.append(f"{counted(broken, 'record')} left out:")
         lines += [
             f"  {output.printable(each.file)}:{each.line}: {output.printable(each.reason)}"
             for each in report.broken[:SHOWN]
         ]
-        if len(report.broken) > SHOWN:
-            lines.append(f"  … and {len(report.broken) - SHOWN:,} more: --json lists all")
+        if broken > SHOWN:
+            listed = f"the first {len(report.broken):,}" if report.unlisted else "all"
+            lines.append(f"  … and {broken - SHOWN:,} more: --json lists {listed}")
     if report.imported and not dry_run:
         lines.append(f"see them: bothost games list --lobby {quote(lobby)}")
     return "\n".join(lines)

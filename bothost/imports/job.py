@@ -20,6 +20,8 @@ from bothost.store.store import Store
 
 READERS: dict[str, Callable[[Path], Records]] = {"botzone": botzone.read, "jsonl": json_lines.read}
 """Format → its reader."""
+MOST_LISTED = 100_000
+"""Records that were left out, of which the report says why. A file of kilobytes may unpack to millions."""
 
 
 class Broken(msgspec.Struct, frozen=True):
@@ -39,10 +41,19 @@ class Report(msgspec.Struct):
     already: int = 0
     """Hands that the log already had."""
     broken: list[Broken] = []
+    unlisted: int = 0
+    """Number of records that were left out beside those of ``broken``."""
     games: dict[str, int] = {}
     """Game → hands imported."""
     first: str = ""
     """Id of the first hand imported."""
+
+    def leave_out(self, file: Path, line: int, reason: str) -> None:
+        """Report a record that is not imported."""
+        if len(self.broken) < MOST_LISTED:
+            self.broken.append(Broken(str(file), line, reason))
+        else:
+            self.unlisted += 1
 
 
 def import_files(
@@ -70,10 +81,10 @@ def import_files(
                 try:
                     _take(store, found, here, report, known)
                 except BadRecord as error:
-                    report.broken.append(Broken(str(path), found.line, str(error)))
+                    report.leave_out(path, found.line, str(error))
                 on_record(done)
         except UnreadableFile as error:
-            report.broken.append(Broken(str(path), error.line, f"{error}; the rest of the file is left out"))
+            report.leave_out(path, error.line, f"{error}; the rest of the file is left out")
     return report
 
 

@@ -1,6 +1,7 @@
 """Records that somebody damaged: each is imported or listed, and nothing is raised."""
 
 import copy
+import gzip
 import json
 import random
 from pathlib import Path
@@ -9,6 +10,8 @@ import pytest
 from botzone_matches import GAMES, competition_text, doudizhu_match, mahjong_steps, match_log, reversi_match
 
 from bothost import rules
+from bothost.cli import main
+from bothost.imports import job
 from bothost.imports.job import import_files
 from bothost.imports.rebuild import Origin
 
@@ -87,3 +90,15 @@ def test_numbers_beyond_all_bounds(tmp_path: Path, more):
     path = tmp_path / "match.json"
     path.write_text(json.dumps(doudizhu_match(3)[0] | more))
     assert take("botzone", path) == 1
+
+
+def test_a_file_of_millions_of_broken_lines_takes_no_memory(tmp_path: Path, monkeypatch, capsys):
+    """A gzip file of 6 KB may have three million, and each took 200 bytes."""
+    monkeypatch.setattr(job, "MOST_LISTED", 50)
+    path = tmp_path / "records.jsonl.gz"
+    path.write_bytes(gzip.compress(b"x\n" * 120))
+    report = import_files(None, "jsonl", [path], Origin(lobby="x", format="jsonl", file="", line=0))
+    assert (len(report.broken), report.unlisted) == (50, 70)
+    assert main(["import", "jsonl", str(path), "--dry-run"]) == 1
+    said = capsys.readouterr().out
+    assert "120 records left out:" in said and "--json lists the first 50" in said
