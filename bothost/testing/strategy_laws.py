@@ -25,7 +25,7 @@ from bothost.children import resident_bytes
 from bothost.errors import BothostError, GameNotPlayed, described, raised_at
 from bothost.plugins import Resolved
 from bothost.rules import ActionArray, Game, View
-from bothost.strategy import MAX_STATS_BYTES, decide_all
+from bothost.strategy import IS_ASYNC, MAX_STATS_BYTES, decide_all, is_async
 from bothost.tables.fallback import checked
 from bothost.testing.game_laws import LONGEST_HAND
 
@@ -72,7 +72,7 @@ class Run(msgspec.Struct):
         """``function(*arguments)``; an exception is a broken law, with the line that raised it, or GameNotPlayed."""
         self.calling, self.call_started = what, time.monotonic()
         try:
-            return function(*arguments)
+            made = function(*arguments)
         except GameNotPlayed:
             raise
         except BothostError as error:  # it says what is wrong, and where
@@ -84,6 +84,9 @@ class Run(msgspec.Struct):
             self.call_started = None
             if self.given_up:
                 raise Broken(f"{what} came back too late")
+        if is_async(made):
+            raise Broken(f"{what} {IS_ASYNC}")
+        return made
 
     def make(self) -> Strategy:
         strategy: Strategy = self.call("the constructor", self.resolved.make)

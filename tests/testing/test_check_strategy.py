@@ -275,6 +275,21 @@ def test_an_async_batch_is_named(decide_many: Any, monkeypatch: pytest.MonkeyPat
     gc.collect()  # Python would warn of a coroutine that nobody awaited
 
 
+@pytest.mark.parametrize(
+    ("owner", "method"),
+    [(Yields, "player"), (Yields, "close"), *((_AnswersPlayer, name) for name in ("prepare", "observe", "close"))],
+)
+def test_a_method_that_nobody_would_await_is_named(owner: type, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def awaited(self: Any, *arguments: Any) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(owner, method, awaited)
+    monkeypatch.setattr(Yields, "wants_events", True)
+    with pytest.raises(AssertionError, match=rf"{method} is an async function: write it with def, without async"):
+        check_strategy(Yields, games=[CLAIMS], hands=2).require()
+    gc.collect()
+
+
 class Values(Evaluator):
     """Values actions by what ``made`` makes of their arrays."""
 
