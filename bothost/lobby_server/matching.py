@@ -15,6 +15,8 @@ from bothost.lobby_server.waiting import BadWish, GameShelf, IdSource, Seeker, W
 
 MAX_NAME = 100
 """Characters of a seek's name."""
+MAX_PASSWORD = 256
+"""Characters of a table's password."""
 
 Label = tuple[str, str, wire.Scalar | None]
 """A game under its rules (``wish_key``), with one of its attributes or with none."""
@@ -92,6 +94,8 @@ class WaitingList:
 
     def _new(self, wish: wire.Seek | wire.Create, now: float, password: str = "") -> WaitingTable:
         game, attributes = self.shelf.get(wish.game, wish.rules), wish.attributes
+        if len(password) > MAX_PASSWORD:
+            raise BadWish("bad_message", f"a password has at most {MAX_PASSWORD} characters", "$.password")
         settled = table_rules(self.settings, game, attributes)
         if attributes.get("robots") and self.settings.robots_after_s is None:
             raise BadWish("bad_attributes", "this lobby has no robots", "$.attributes.robots")

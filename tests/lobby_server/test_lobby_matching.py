@@ -259,6 +259,7 @@ def test_nobody_comes():
         (seek(level=1.5), ("bad_attributes", "$.attributes.level")),
         (seek(private=True), ("bad_attributes", "$.attributes.private")),
         (wire.Create("s", "claims", {}, {"private": 1}), ("bad_attributes", "$.attributes.private")),
+        (wire.Create("s", "claims", password="x" * 257), ("bad_message", "$.password")),
         (seek(**{"x" * 65: 1}), ("bad_attributes", "$.attributes")),
         (seek(x="y" * 257), ("bad_attributes", "$.attributes")),
         (seek(**{str(n): n for n in range(17)}), ("bad_attributes", "$.attributes")),
