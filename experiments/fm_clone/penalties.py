@@ -55,7 +55,7 @@ def clones(game: str, seeds: list[int], sizes: list[int]) -> Iterator[Mapping[Fe
         for player in names:
             mine = made.where(made.players == player)
             some = mine.where(np.isin(mine.hands, np.unique(mine.hands)[:size]))
-            fits = Pairs(some, left_out(some, 0), encoding(game), Penalties.even(game))
+            fits = Pairs(sight(game).of(some), left_out(some, 0), encoding(game), Penalties.even(game))
             print(player, len(some), round(fits.loss, 4), flush=True)
             yield fits.weights()
 

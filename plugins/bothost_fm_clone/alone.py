@@ -21,6 +21,7 @@ from bothost_fm_clone.mixed import best_shares, mixed
 from bothost_fm_clone.pairs import Pairs, left_out
 from bothost_fm_clone.samples import Decisions
 from bothost_fm_clone.shared import SharedClone
+from bothost_fm_clone.sight import sight
 
 MACHINES = (
     SharedOptions(quadratic=0, rectified=0, passes=10, rate=0.1, decay=3e-3, combinations=0),
@@ -40,9 +41,9 @@ def player_alone(own: Encoding, learnt: Decisions, seed: int) -> tuple[SharedClo
 
     Raises ValueError for decisions of fewer than two hands.
     """
-    parts = left_out(learnt, seed)
+    parts, seen = left_out(learnt, seed), sight(own.game).of(learnt)
     if len(learnt) < FEW:
-        pairs = Pairs(learnt, parts, own)
+        pairs = Pairs(seen, parts, own)
         return pairs.clone(), {"method": "pairs", "log_loss": round(pairs.loss, 4)}
     rest, out = learnt.where(~parts[0]), learnt.where(parts[0])
     tried = [_machine(own, rest, options, seed) for options in MACHINES]
@@ -52,8 +53,8 @@ def player_alone(own: Encoding, learnt: Decisions, seed: int) -> tuple[SharedClo
     told = f"{machine.quadratic} factors"
     if len(learnt) >= MOST:
         return machine, {"method": told, "log_loss": round(losses[best], 4)}
-    pairs = Pairs(learnt, parts if len(learnt) < MANY else parts[:2], own)
-    shares, loss = best_shares([pairs.clone(fold=0)], [tried[best]], [out.samples], SHARES)
+    pairs = Pairs(seen, parts if len(learnt) < MANY else parts[:2], own)
+    shares, loss = best_shares([pairs.clone(fold=0)], [tried[best]], [seen.where(parts[0]).samples], SHARES)
     return mixed(pairs.clone(), machine, shares), {"method": f"pairs and {told}", "log_loss": round(loss, 4)}
 
 

@@ -187,47 +187,48 @@ def directed(crowd: SharedClone, learnt: Decisions, options: SharedOptions, seed
     return replace(crowd, directions=found)
 
 
-def player_of(
-    crowd: SharedClone, learnt: Decisions, seed: int, rate: float | None = None
-) -> tuple[SharedClone, dict[str, float]]:
-    """The clone of the player of these decisions, and the rate, with its log-loss on left-out hands if they chose it.
-
-    ``rate``: the learning rate. None: left-out hands choose it, if there are any.
-    """
+def player_of(crowd: SharedClone, learnt: Decisions, seed: int) -> tuple[SharedClone, dict[str, float]]:
+    """The clone of the player of these decisions, and ``Player.rate``."""
     if not len(learnt):
         return replace(crowd, directions=None), {"rate": 0.0}
-    near = _Near(crowd, crowd.seen(learnt.samples), seed)
-    chosen = {"rate": RATES[0] if rate is None else rate}
-    if rate is None and (parts := folds_of_hands(learnt)):
-        losses = np.concatenate([near.losses(out) for out in parts], axis=1).mean(axis=1)
-        chosen = {"rate": RATES[int(np.argmin(losses))], "log_loss": round(float(losses.min()), 4)}
-    return near.fitted(np.arange(len(learnt)), chosen["rate"]), chosen
+    player = Player(crowd, crowd.sight.of(learnt), seed)
+    chosen = player.rate()
+    return player.clone(chosen["rate"]), chosen
 
 
-class _Near:
+class Player:
     """Fits the crowd's clone to a player's decisions."""
 
-    def __init__(self, crowd: SharedClone, seen: Samples, seed: int) -> None:
-        self._crowd, self._seen, self._seed = crowd, seen, seed
+    def __init__(self, crowd: SharedClone, learnt: Decisions, seed: int) -> None:
+        """``learnt``: with the features of the crowd's sight."""
+        self._crowd, self._learnt, self._seed = crowd, learnt, seed
+        self._seen = crowd.combined(learnt.samples)
         self._tangent: Tangent | None = None
         if crowd.directions is not None:
-            self._tangent = Tangent.of(crowd.machine(), crowd.directions, seen)
+            self._tangent = Tangent.of(crowd.machine(), crowd.directions, self._seen)
 
-    def fitted(self, rows: npt.NDArray[np.integer], rate: float) -> SharedClone:
-        """The clone of these decisions."""
+    def clone(self, rate: float, kept: npt.NDArray[np.bool_] | None = None) -> SharedClone:
+        """The clone of these decisions, or of those that are kept, at a learning rate."""
+        rows = np.arange(len(self._learnt)) if kept is None else np.flatnonzero(kept)
         own = self._seen.take(rows)
         return _trained(self._start(own, rows), own, rate, self._seed)
 
-    def losses(self, out: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
-        """Log-loss on each left-out decision after training on the others, shape (``RATES``, decisions)."""
-        rows = np.flatnonzero(~out)
-        own, rest = self._seen.take(rows), self._seen.take(np.flatnonzero(out))
-        start = self._start(own, rows)
-        found = []
-        for rate in RATES:
-            machine = _trained(start, own, rate, self._seed).machine()
-            found.append(per_decision(machine.probabilities(rest, np.zeros(len(rest), np.int32)), rest)[1])
-        return np.stack(found)
+    def rate(self) -> dict[str, float]:
+        """The learning rate that is best for left-out hands, and its log-loss on them; 0 if none can be left out.
+
+        Rates are tried from the smallest on until one is worse than the one before.
+        """
+        folds = [_Fold(self._seen, out) for out in folds_of_hands(self._learnt)]
+        starts = [self._start(fold.own, fold.rows) for fold in folds]
+        tried: list[float] = []
+        for rate in RATES if folds else ():
+            clones = [_trained(start, fold.own, rate, self._seed) for start, fold in zip(starts, folds, strict=True)]
+            tried.append(float(np.concatenate(list(map(_Fold.losses, folds, clones))).mean()))
+            if tried[-1] > min(tried):
+                break
+        if not tried:
+            return {"rate": RATES[0]}
+        return {"rate": RATES[int(np.argmin(tried))], "log_loss": round(min(tried), 4)}
 
     def _start(self, own: Samples, rows: npt.NDArray[np.integer]) -> SharedClone:
         """Where training of all parameters starts."""
@@ -236,6 +237,19 @@ class _Near:
             return _with_own_row(crowd, own, self._seed)
         coordinates = self._tangent.most_probable(self._seen, rows)
         return replace(crowd, parameters=crowd.directions.at(crowd.parameters, coordinates), directions=None)
+
+
+class _Fold:
+    """Decisions to learn from, and those that are left out."""
+
+    def __init__(self, seen: Samples, out: npt.NDArray[np.bool_]) -> None:
+        self.rows = np.flatnonzero(~out)
+        self.own, self._out = seen.take(self.rows), seen.take(np.flatnonzero(out))
+
+    def losses(self, clone: SharedClone) -> npt.NDArray[np.float64]:
+        """Log-loss of a clone on each left-out decision, without symmetries."""
+        odds = clone.machine().probabilities(self._out, np.zeros(len(self._out), np.int32))
+        return per_decision(odds, self._out)[1]
 
 
 def _with_own_row(crowd: SharedClone, own: Samples, seed: int) -> SharedClone:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from bothost.training.factorization import Samples
 from bothost_fm_clone.fit import score, softmax
-from bothost_fm_clone.learn import player_of
+from bothost_fm_clone.learn import Player, player_of
 from bothost_fm_clone.pairs import Pairs, left_out
 from bothost_fm_clone.samples import Decisions
 from bothost_fm_clone.shared import MOST_PAIRS, SharedClone
@@ -36,21 +36,21 @@ SHARES: tuple[Shares, ...] = tuple(itertools.product(TENTHS, TENTHS))
 def player_after(crowd: SharedClone, learnt: Decisions, seed: int) -> tuple[SharedClone, dict[str, float]]:
     """The clone of the player of these decisions after a crowd, and how it was made.
 
-    It tells the rate and log-loss of ``player_of``, and the shares of pairs and machine if there are pairs.
+    It tells the rate and log-loss of ``Player.rate``, and the shares of pairs and machine if there are pairs.
     """
-    clone, told = player_of(crowd, learnt, seed)
     # The pairs see the newest features.
-    if len(learnt) < LEAST or crowd.revision != REVISION:
-        return clone, told
-    some = learnt.where(learnt.parts <= np.quantile(learnt.parts, min(1.0, MOST / len(learnt))))
-    if some.number_of_hands < 2:
-        return clone, told
+    if len(learnt) < LEAST or crowd.revision != REVISION or learnt.number_of_hands < 2:
+        return player_of(crowd, learnt, seed)
+    seen = crowd.sight.of(learnt)
+    player = Player(crowd, seen, seed)
+    some = seen.where(seen.parts <= np.quantile(seen.parts, min(1.0, MOST / len(seen))))
+    told = player.rate()
+    clone = player.clone(told["rate"])
     parts = left_out(some, seed)
     if len(some) >= MANY:
         parts = parts[:FITS]
     pairs = Pairs(some, parts, crowd.encoding, most=STEPS)
-    rests = [learnt.where(~np.isin(learnt.hands, some.hands[out])) for out in parts]
-    machines = [player_of(crowd, rest, seed, told["rate"])[0] for rest in rests]  # choosing it anew takes most time
+    machines = [player.clone(told["rate"], ~np.isin(learnt.hands, some.hands[out])) for out in parts]
     fits = [pairs.clone(fold=fold) for fold in range(len(parts))]
     (of_pairs, of_machine), _ = best_shares(fits, machines, [some.where(out).samples for out in parts], SHARES)
     grown = pairs.clone()
@@ -64,7 +64,10 @@ def player_after(crowd: SharedClone, learnt: Decisions, seed: int) -> tuple[Shar
 def best_shares(
     pairs: Sequence[SharedClone], machines: Sequence[SharedClone], outs: Sequence[Samples], tried: Sequence[Shares]
 ) -> tuple[Shares, float]:
-    """The shares with which the two clones of each fold predict its left-out samples best, and their log-loss then."""
+    """The shares with which the two clones of each fold predict its left-out samples best, and their log-loss then.
+
+    ``outs``: with the features that all clones see.
+    """
     scores = [np.concatenate(list(map(_log_odds, clones, outs))) for clones in (pairs, machines)]
     samples = Samples.joined(outs)
     lengths = np.diff(samples.legal.offsets)
@@ -76,8 +79,8 @@ def best_shares(
     return best, loss(best)
 
 
-def _log_odds(clone: SharedClone, samples: Samples) -> npt.NDArray[np.float64]:
-    return np.log(np.maximum(clone.probabilities_of(samples), 1e-12), dtype=np.float64)
+def _log_odds(clone: SharedClone, seen: Samples) -> npt.NDArray[np.float64]:
+    return np.log(np.maximum(clone.probabilities_of_seen(seen), 1e-12), dtype=np.float64)
 
 
 def mixed(pairs: SharedClone, machine: SharedClone, shares: Shares) -> SharedClone:

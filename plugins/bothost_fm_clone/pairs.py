@@ -31,13 +31,17 @@ FOLDS = 5
 """Most fits of a clone, each of which leaves out one part of the hands."""
 RATE = 0.5
 """Part of a Newton step. Full steps predict worse."""
-STEPS, PATIENCE = 6000, 120
+STEPS, PATIENCE = 6000, 60
 """Most steps of a fit, and steps without a gain on left-out hands after which it ends."""
 SCREENED, EVERY = 1000, 100
-"""So many features and pairs are considered at each step. They are chosen anew after so many steps."""
+"""So many features and pairs are considered for a while. They are chosen anew after so many steps."""
+NEAR, OFTEN = 200, 5
+"""So many of those, the best ones, are considered at each step. They are chosen anew after so many steps."""
 CONSTANT = -1
 """The part of a number that no feature adds."""
 Step = tuple[Feature, float]
+Values = tuple[npt.NDArray[np.int64], FloatArray]
+"""The candidates that have a feature, and its values there."""
 
 
 class Pairs:
@@ -52,7 +56,8 @@ class Pairs:
         *,
         most: int | None = None,
     ) -> None:
-        """``parts``: for each fit the mask of the decisions that it leaves out. Default penalties: the table's.
+        """``learnt``: with the features of ``sight``. ``parts``: for each fit the mask of the decisions that it leaves
+        out. Default penalties: the table's.
 
         ``most``: steps; default ``STEPS``.
         """
@@ -69,7 +74,9 @@ class Pairs:
         while len(losses) < min(most or STEPS, self._best + 1 + PATIENCE):
             if len(losses) % EVERY == 0:
                 of_fits = zip(*self._slopes_and_odds(), strict=True)
-                self._consider([rows.best(*of_fit, self._penalties) for of_fit in of_fits])
+                self._screen([rows.best(*of_fit, self._penalties) for of_fit in of_fits])
+            if len(losses) % OFTEN == 0:
+                self._near = self._screened.best(*self._slopes_and_odds())
             losses.append(self._step())
             self._best = int(np.argmin(losses))
         self.loss = losses[self._best]
@@ -96,21 +103,21 @@ class Pairs:
             self._learnt * self._odds.astype(np.float32),
         )
 
-    def _consider(self, wanted: Sequence[Sequence[Feature]]) -> None:
+    def _screen(self, wanted: Sequence[Sequence[Feature]]) -> None:
         """Consider these features, each fit its own: the hands that a fit leaves out have no say in them."""
-        self._features = sorted(set(itertools.chain(*wanted)))
-        self._values = _Values(self._rows, self._features)
-        self._held = self._penalties.each(self._features)
-        self._considered = np.array([[feature in mine for feature in self._features] for mine in map(set, wanted)])
+        features = sorted(set(itertools.chain(*wanted)))
+        by_fit = np.array([[feature in mine for feature in features] for mine in map(set, wanted)])
+        values = [self._rows[feature] for feature in features]
+        self._screened = _Considered(self._rows, features, values, self._penalties.each(features), by_fit)
 
     def _step(self) -> float:
         """Move one weight of each fit. Returns the mean log-loss on the left-out decisions."""
-        slopes, bends = self._values.derivatives(*self._slopes_and_odds())
-        for fit, best in enumerate(np.argmax(self._considered * _gains(slopes, bends, self._held), axis=1)):
-            change = float(-RATE * slopes[fit, best] / (bends[fit, best] + self._held[best]))
-            rows, values = self._values[best]
+        gains, newton = self._near.steps(*self._slopes_and_odds())
+        for fit, best in enumerate(np.argmax(gains, axis=1)):
+            change = RATE * float(newton[fit, best])
+            rows, values = self._near.values[best]
             self._scores[fit, rows] += change * values
-            self._steps[fit].append((self._features[best], change))
+            self._steps[fit].append((self._near.features[best], change))
         self._odds = softmax(self._scores, self._rows.lengths)
         return float(-np.log(np.maximum(self._odds[self._judged], 1e-12)).mean())
 
@@ -167,9 +174,9 @@ class _Candidates:
     """Shape (candidates,)."""
 
     @classmethod
-    def of(cls, game: str, samples: Samples) -> Self:
+    def of(cls, game: str, seen: Samples) -> Self:
+        """``seen``: with the features of ``sight``."""
         known = sight(game)
-        seen = known.seen(samples)
         assert seen.alternatives is not None
         features = seen.alternatives.dense(len(known.choices))
         values = features @ numbers(game)
@@ -183,7 +190,7 @@ class _Candidates:
             seen.chosen,
         )
 
-    def __getitem__(self, feature: Feature) -> tuple[npt.NDArray[np.int64], FloatArray]:
+    def __getitem__(self, feature: Feature) -> Values:
         """The candidates that have a feature, and its values there."""
         first = self.positions.shape[1]
         values = self.choices[:, feature[-1] - first]
@@ -249,32 +256,50 @@ class _Candidates:
         return [(CONSTANT, float(added[-1])), *zip((first + used).tolist(), added[used].tolist(), strict=True)]
 
 
-class _Values:
-    """The values of some features at the candidates that have them."""
+class _Considered:
+    """Features that fits consider, and their values at the candidates that have them."""
 
-    def __init__(self, rows: _Candidates, features: Sequence[Feature]) -> None:
-        found = [rows[feature] for feature in features]
-        self._found = found
-        items, values = (np.concatenate(each) for each in zip(*found, strict=True))
-        offsets = np.cumsum([0, *(len(having) for having, _ in found)])
+    def __init__(
+        self,
+        rows: _Candidates,
+        features: Sequence[Feature],
+        values: Sequence[Values],
+        penalties: FloatArray,
+        by_fit: npt.NDArray[np.bool_],
+    ) -> None:
+        """``by_fit``: shape (fits, features), whether a fit considers a feature."""
+        self.features, self.values = features, values
+        self._rows, self._penalties, self._by_fit = rows, penalties, by_fit
+        items, numbers = (np.concatenate(each) for each in zip(*values, strict=True))
+        offsets = np.cumsum([0, *(len(having) for having, _ in values)])
         feature = np.repeat(np.arange(len(features)), np.diff(offsets))
         # Candidates of one decision with one feature are neighbours: a group.
         group = np.flatnonzero(np.diff(feature * len(rows.lengths) + rows.decision[items], prepend=-1))
-        self._sums = _matrix(offsets, items, values, len(rows.decision))
-        self._squares = _matrix(offsets, items, np.square(values), len(rows.decision))
-        self._grouped = _matrix(np.append(group, len(items)), items, values, len(rows.decision))
+        self._sums = _matrix(offsets, items, numbers, len(rows.decision))
+        self._squares = _matrix(offsets, items, np.square(numbers), len(rows.decision))
+        self._grouped = _matrix(np.append(group, len(items)), items, numbers, len(rows.decision))
         self._of_groups = _matrix(
             np.searchsorted(group, offsets), np.arange(len(group)), np.ones(len(group)), len(group)
         )
 
-    def __getitem__(self, n: int) -> tuple[npt.NDArray[np.int64], FloatArray]:
-        return self._found[n]
-
-    def derivatives(self, slopes: FloatArray, odds: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """First and second derivatives of each fit's loss by the features' weights, shape (fits, features)."""
+    def steps(self, slopes: FloatArray, odds: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """What a Newton step of each feature gains in each fit, 0 if the fit does not consider it, and the step; shape
+        (fits, features)."""
         slope, odd = (torch.from_numpy(each.T.copy()) for each in (slopes, odds))
         bends = self._squares @ odd - self._of_groups @ torch.square(self._grouped @ odd)
-        return (self._sums @ slope).numpy().T, bends.clamp(min=0.0).numpy().T
+        first, second = (self._sums @ slope).numpy().T, bends.clamp(min=0.0).numpy().T
+        newton: FloatArray = np.divide(-first, second + self._penalties)
+        return self._by_fit * _gains(first, second, self._penalties), newton
+
+    def best(self, slopes: FloatArray, odds: FloatArray) -> Self:
+        """The ``NEAR`` features that now gain most, each fit its own."""
+        gains, _ = self.steps(slopes, odds)
+        count = min(NEAR, gains.shape[1])
+        by_fit = np.zeros_like(self._by_fit)
+        np.put_along_axis(by_fit, np.argpartition(-gains, count - 1, axis=1)[:, :count], True, axis=1)
+        some = np.flatnonzero(by_fit.any(axis=0)).tolist()
+        features, values = [self.features[n] for n in some], [self.values[n] for n in some]
+        return type(self)(self._rows, features, values, self._penalties[some], by_fit[:, some])
 
 
 def _matrix(

@@ -95,17 +95,18 @@ class SharedClone:
         """
         parts = (self.sight.seen(part) for part in samples.parts())
         drawn = parts if rng is None else (shuffled(part, self.symmetries, rng) for part in parts)
-        return Samples.joined([self._combined(part) for part in drawn])
+        return Samples.joined([self.combined(part) for part in drawn])
 
-    def _combined(self, seen: Samples) -> Samples:
-        """Samples with the combinations of the features that they have."""
+    def combined(self, seen: Samples) -> Samples:
+        """Samples with all features of the machine, from those of ``sight``."""
         known = self.sight
         return replace(seen, alternatives=extended(seen, self.pairs, len(known.positions), len(known.choices)))
 
-    def _renamed(self, samples: Samples) -> tuple[Samples, OffsetArray]:
-        """Samples with all features of the machine, under each symmetry, and where their legal classes are then."""
-        made, places = renamed(self.sight.seen(samples), self.symmetries)
-        return self._combined(made), places
+    def _renamed(self, seen: Samples) -> tuple[Samples, OffsetArray]:
+        """Samples of the sight's features with all of the machine, under each symmetry, and where their legal classes
+        are then."""
+        made, places = renamed(seen, self.symmetries)
+        return self.combined(made), places
 
     def machine(self) -> ConditionalMachine:
         """A new machine with these parameters."""
@@ -123,16 +124,17 @@ class SharedClone:
 
     def probabilities_of(self, samples: Samples) -> FloatArray:
         """The probabilities of many samples of base features, float32, laid out as ``samples.legal.items``."""
-        if len(self.symmetries) == 1:
-            return self._odds_of(self.seen(samples))
-        return np.concatenate([self._averaged(part) for part in samples.parts()])
+        return np.concatenate([self.probabilities_of_seen(self.sight.seen(part)) for part in samples.parts()])
 
-    def _averaged(self, samples: Samples) -> FloatArray:
-        """All orientations at once: for one position calls take longer than computing."""
-        seen, places = self._renamed(samples)
-        odds = self._odds_of(seen).reshape(len(places), -1)
+    def probabilities_of_seen(self, seen: Samples) -> FloatArray:
+        """The same of samples with the features of ``sight``: all orientations at once, as for one position calls take
+        longer than computing."""
+        if len(self.symmetries) == 1:
+            return self._odds_of(self.combined(seen))
+        turned, places = self._renamed(seen)
+        odds = self._odds_of(turned).reshape(len(places), -1)
         logs = np.take_along_axis(np.log(np.maximum(odds, 1e-12)), places, axis=1)
-        return softmax(logs.mean(axis=0), np.diff(samples.legal.offsets)).astype(np.float32)
+        return softmax(logs.mean(axis=0), np.diff(seen.legal.offsets)).astype(np.float32)
 
     def _odds_of(self, seen: Samples) -> FloatArray:
         with self._lock:
@@ -146,7 +148,7 @@ class SharedClone:
         Its weight is the change if both are removed, less the changes for each alone.
         """
         at = int(np.searchsorted(one.legal[0], chosen))
-        seen, places = self._renamed(one)
+        seen, places = self._renamed(self.sight.seen(one))
         odds = self._odds_of(seen).reshape(len(places), -1)
         weights: dict[tuple[str, ...], float] = defaultdict(float)
         for n, symmetry in enumerate(self.symmetries):

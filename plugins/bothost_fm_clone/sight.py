@@ -14,6 +14,7 @@ import numpy as np
 from bothost.training.factorization import Samples, SparseRows
 from bothost_fm_clone import attributes, mahjong
 from bothost_fm_clone.encode import encoding
+from bothost_fm_clone.samples import Decisions
 from bothost_fm_clone.words import counted, move_words
 
 REVISION = 3
@@ -39,6 +40,10 @@ class Sight:
         if self.game == "othello":
             return Samples.joined([_othello_seen(part, self.revision) for part in samples.parts()])
         return Samples.joined([_doudizhu_seen(part, self.revision) for part in samples.parts()])
+
+    def of(self, some: Decisions) -> Decisions:
+        """Decisions with all features, from those with base features."""
+        return replace(some, samples=self.seen(some.samples))
 
 
 @cache

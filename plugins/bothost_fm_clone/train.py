@@ -33,7 +33,7 @@ from bothost_fm_clone.shared import SharedClone
 from bothost_fm_clone.tempo import FILE as TEMPO
 from bothost_fm_clone.tempo import NEEDED, Tempo
 
-CURVE = (5, 10, 20, 50, 100, 200, 500, 1000)
+CURVE = (5, 10, 20, 50, 200, 1000)
 """Numbers of hands of the learning curve."""
 WEIGHTS = Path(__file__).parent / "weights"
 PACKAGE = WEIGHTS / json.loads((WEIGHTS / "manifest.json").read_text())["aliases"]["champion"]
@@ -264,18 +264,20 @@ class FmCloneTrainer(Trainer):
             learnt = learnt.first_hands(self.options.hands)
         held_out, hands = player.where(player.held_out), learnt.number_of_hands
         sizes = [size for size in CURVE if size < hands] if self.options.curve else []
-        curve = [{"hands": 0, **measured(crowd, held_out)}]
+        before = measured(crowd, held_out)
+        curve = [{"hands": 0, **before}]
         for done, size in enumerate(sizes):
             report(done, f"learning from {size} hands", len(sizes) + 1)
             made, _ = self._fitted(crowd, learnt.first_hands(size), seed)
             curve.append({"hands": size, **measured(made, held_out)})
         report(len(sizes), f"learning from {hands} hands", len(sizes) + 1)
         clone, chosen = self._fitted(crowd, learnt, seed)
-        figures["player"] = {"hands": hands, "decisions": len(learnt), **chosen, **measured(clone, held_out)}
+        after = measured(clone, held_out)
+        figures["player"] = {"hands": hands, "decisions": len(learnt), **chosen, **after}
         if self.options.crowd != "none":
-            figures["crowd_on_player"] = measured(crowd, held_out)
+            figures["crowd_on_player"] = before
         if self.options.curve:
-            figures["curve"] = [*curve, {"hands": hands, **measured(clone, held_out)}]
+            figures["curve"] = [*curve, {"hands": hands, **after}]
         return clone
 
     def _fitted(self, crowd: AnyClone, learnt: Decisions, seed: int) -> tuple[AnyClone, Mapping[str, float | str]]:

@@ -15,7 +15,7 @@ from bothost_fm_clone.learn import SharedOptions, crowd_of, player_of
 from bothost_fm_clone.mixed import best_shares, player_after
 from bothost_fm_clone.samples import decisions
 from bothost_fm_clone.shared import SharedClone, load
-from bothost_fm_clone.sight import REVISION
+from bothost_fm_clone.sight import REVISION, sight
 
 GAME = rules.game("doudizhu")
 OWN = encoding("doudizhu")
@@ -105,7 +105,7 @@ def test_the_scores_are_the_sum_of_both_by_their_shares(crowd, learnt, early, mo
     monkeypatch.setattr(mixed, "SHARES", ((0.8, 0.1),))
     clone, told = player_after(crowd, learnt, 1)
     parts = pairs.left_out(learnt, 1)[: mixed.FITS]
-    grown = pairs.Pairs(learnt, parts, OWN, most=mixed.STEPS).clone()
+    grown = pairs.Pairs(sight(OWN.game).of(learnt), parts, OWN, most=mixed.STEPS).clone()
     machine, _ = player_of(crowd, learnt, 1)
     samples = learnt.samples
     scores = [np.log(each.probabilities_of(samples)) for each in (grown, machine)]
@@ -139,7 +139,7 @@ def test_a_clone_that_learns_again_has_each_pair_once(crowd, learnt, early, monk
 def test_the_best_shares_are_those_with_the_least_loss(crowd, learnt):
     blank = SharedClone.blank(OWN, 0, 0, 1)  # all candidates are equally likely to it
     tried = ((1.0, 0.0), (1.0, 1.0), (0.0, 3.0))
-    shares, loss = best_shares([blank], [crowd], [learnt.samples], tried)
+    shares, loss = best_shares([blank], [crowd], [sight(OWN.game).of(learnt).samples], tried)
     lengths = np.diff(learnt.samples.legal.offsets)
     logs = np.log(crowd.probabilities_of(learnt.samples))
     losses = [score(softmax(share * logs, lengths), learnt.samples).log_loss for _, share in tried]
