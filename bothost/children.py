@@ -87,22 +87,23 @@ def end(pid: int) -> None:
 def _end_descendants(pid: int) -> None:
     """Kill the descendants of a process that starts no more itself, and those that they start meanwhile.
 
-    A process leaves its children to this one before its state becomes "Z". So if nothing is found but what was dead
-    before, none is left.
+    A killed process starts no more, but may take seconds to end. It leaves its children to this one before its state
+    becomes "Z". A child that is just left may be overlooked once, so the last look and the one before must find none.
     """
+    killed: set[int] = set()
     dead: set[int] = set()
-    until = time.monotonic() + LOOKING_S
-    while time.monotonic() < until:
-        found = []
+    quiet, until = 0, time.monotonic() + LOOKING_S
+    while quiet < 2:
+        quiet += 1
         for each in descendants(pid, but=dead):
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(each, signal.SIGKILL)  # at once: in a millisecond another may run in its place
-            found.append(each)
+            if each not in killed:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(each, signal.SIGKILL)  # at once: in a millisecond another may run in its place
+                killed.add(each)
+                quiet = 0
             if time.monotonic() > until:
                 return
-        if not found:
-            break
-        dead.update(each for each in found if _state(each) == "Z")
+        dead.update(each for each in killed - dead if _state(each) == "Z")
 
 
 def descendants(pid: int, but: Collection[int] = ()) -> Iterator[int]:
