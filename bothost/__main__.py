@@ -20,17 +20,26 @@ def main() -> int:
     except KeyboardInterrupt:  # Python would print a traceback: what is imported before this takes a few milliseconds
         return 130
     code = run()
+    _flush()
     gc.disable()  # else the interpreter searches all objects for garbage as it ends: with torch that takes seconds
     import logging
     import threading
 
     if any(thread.daemon for thread in threading.enumerate() if thread is not threading.current_thread()):
         logging.shutdown()
-        sys.stdout.flush()
-        sys.stderr.flush()
+        _flush()
         os._exit(code)
     gc.freeze()
     return code
+
+
+def _flush() -> None:
+    """Write what is left for stdout and stderr. If a reader is gone, drop it: the interpreter would end with 120."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 if __name__ == "__main__":

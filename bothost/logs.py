@@ -6,6 +6,7 @@ A record is rendered to text (message, values, exception) and then passes :class
 from __future__ import annotations
 
 import base64
+import contextlib
 import importlib
 import io
 import json
@@ -114,11 +115,12 @@ class _LogFile(logging.handlers.RotatingFileHandler, logging.handlers.WatchedFil
 
 
 def _quiet(handler: logging.Handler) -> logging.Handler:
-    """Make a handler's failures not print the record, which is not redacted yet."""
+    """Make a handler's failures not print the record, which is not redacted yet, and end nothing."""
 
     def handle_error(record: logging.LogRecord) -> None:
         kind = sys.exc_info()[0]
-        sys.stderr.write(f"a log record of {record.name} could not be written: {kind.__name__ if kind else '?'}\n")
+        with contextlib.suppress(OSError, ValueError):  # stderr itself may be gone
+            sys.stderr.write(f"a log record of {record.name} could not be written: {kind.__name__ if kind else '?'}\n")
 
     handler.handleError = handle_error  # type: ignore[method-assign]
     return handler

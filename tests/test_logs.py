@@ -215,6 +215,20 @@ def test_a_stream_may_get_less_than_the_file(tmp_path: Path) -> None:
     assert [json.loads(line)["event"] for line in file.read_text().splitlines()] == ["late", "lost"]
 
 
+def test_who_reads_stderr_may_go_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in ``bothost run 2>&1 | tee`` when tee is killed: no line may end the host, and the file still gets each."""
+
+    class Broken(io.StringIO):
+        def write(self, text: str) -> int:
+            raise BrokenPipeError
+
+    monkeypatch.setattr(logs.sys, "stderr", Broken())
+    file = tmp_path / "b.log"
+    logs.configure(file=file)
+    structlog.get_logger("bothost.test").warning("draining")
+    assert json.loads(file.read_text())["event"] == "draining"
+
+
 def test_files_rotate(tmp_path: Path) -> None:
     file = tmp_path / "b.log"
     logs.configure(stream=io.StringIO(), file=file, rotate_bytes=4096, keep=2)

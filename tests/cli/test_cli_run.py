@@ -180,6 +180,26 @@ def test_a_demo_plays_the_game_of_a_plugin_and_counts_each_finished_hand_once(sh
     assert score["game"] == "nim" and status["finished_hands"] >= 4 and score["hands"] == 2 * status["finished_hands"]
 
 
+@pytest.mark.parametrize(
+    "plugin", ["", "import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()"]
+)
+def test_a_host_plays_on_when_nobody_reads_its_stderr_any_more(shell, plugin):
+    """As in ``bothost run 2>&1 | tee`` when tee is killed, or when the terminal is gone. ``plugin``: one that hangs."""
+    shell.configure()
+    shell.make_database()
+    (shell.folder / "plugins.d").mkdir()
+    (shell.folder / "plugins.d" / "hangs.py").write_text(plugin)
+    shell.env.pop("PYTHONUNBUFFERED", None)
+    host = shell.start("run")
+    until_it_answers(shell, host, lambda status: status["accounts"])
+    host.stderr.close()
+    tried = ask(shell.folder / "var", "status")["accounts"][0]["reconnects"]
+    until_it_answers(shell, host, lambda status: status["accounts"][0]["reconnects"] > tried)  # each logs a line
+    host.send_signal(signal.SIGTERM)
+    assert host.wait(60) == 0
+    host.stdout.close()
+
+
 def test_a_demo_without_a_finished_hand_says_so():
     text = farewell(config.Settings(), {"decisions": 7, "finished_hands": 0, "fallbacks": {}, "scores": []})
     assert "7 decisions in 0 finished hands" in text and "no hand was finished" in text and "GAME" not in text
