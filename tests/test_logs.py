@@ -222,7 +222,7 @@ def test_who_reads_stderr_may_go_away(tmp_path: Path, monkeypatch: pytest.Monkey
         def write(self, text: str) -> int:
             raise BrokenPipeError
 
-    monkeypatch.setattr(logs.sys, "stderr", Broken())
+    monkeypatch.setattr(sys, "stderr", Broken())
     file = tmp_path / "b.log"
     logs.configure(file=file)
     structlog.get_logger("bothost.test").warning("draining")
