@@ -12,7 +12,7 @@ from collections.abc import Coroutine, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from bothost import Budget, Decision, Model, Player, ProtocolError, Request, Strategy, Table
+from bothost import Budget, Decision, Model, ModelError, Player, ProtocolError, Request, Strategy, Table
 from bothost import exec_protocol as protocol
 from bothost.rules import ActionArray, View
 from bothost_exec.options import Options as ExecOptions
@@ -64,6 +64,9 @@ class Exec(Strategy):
 
     def __init__(self, options: ExecOptions, model: Model | None = None) -> None:
         super().__init__(options, model)
+        if model is not None:  # a stranger's could end the sandbox, and pass on variables
+            advice = "set its options in its route; bothost model rollback exec --alias NAME gives up an alias"
+            raise ModelError(f"exec takes no model, and there is {model.version}", advice=advice)
         self.io = IoThread()
         self._names = itertools.count(1)
         self._ids = itertools.count(1)

@@ -8,7 +8,7 @@ import time
 from typing import Any
 from urllib.parse import urlsplit
 
-from bothost import Budget, Decision, Model, Player, ProtocolError, Strategy, Table
+from bothost import Budget, Decision, Model, ModelError, Player, ProtocolError, Strategy, Table
 from bothost.errors import UsageError
 from bothost.rules import ActionArray, View
 from bothost_llm.client import Busy, Client, allowance_of
@@ -17,6 +17,7 @@ from bothost_llm.prompt import messages, read, response_format
 
 MARGIN_S = 0.05
 """Stop waiting for an answer this long before the deadline, so that the host has time for a fallback."""
+NO_MODEL = "set its options in its route; bothost model rollback llm-player --alias NAME gives up an alias"
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -32,6 +33,8 @@ class LlmPlayer(Strategy):
 
     def __init__(self, options: LlmOptions, model: Model | None = None) -> None:
         super().__init__(options, model)
+        if model is not None:  # a stranger's could name the address, and the variable whose value is sent there
+            raise ModelError(f"llm-player takes no model, and there is {model.version}", advice=NO_MODEL)
         try:
             parts = urlsplit(options.url)
             host, _ = parts.hostname, parts.port  # raises ValueError for a port out of range
