@@ -110,6 +110,24 @@ def test_a_clock_that_runs_out_can_be_read_in_light_and_dark(page, served):
         assert serious(page, {"runOnly": ["color-contrast"]}) == [], scheme
 
 
+def test_the_mistakes_of_a_review_can_be_read_in_light_and_dark(page, served, logged, played):
+    places = {6: 1, 14: 2, 20: 3}  # an inaccuracy, a mistake and a blunder
+    made = played("othello", lambda number, legal: legal[min(places.get(number, 0), len(legal) - 1)])
+    logged(made)
+    opened(page, f"{served}/hand/{made[0].game_id.hex()}-0")
+    page.get_by_label("review with").select_option("rating")
+    page.get_by_role("button", name="Review", exact=True).click()
+    page.wait_for_selector("text=same move")
+    page.evaluate(AXE.read_text())
+    for at in places:
+        page.keyboard.press("n")
+        page.wait_for_url(f"**?at={at}")
+        page.wait_for_selector(f".mistakes a[aria-current][href='?at={at}']")
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            assert serious(page, {"runOnly": ["color-contrast"]}) == [], (at, scheme)
+
+
 def test_the_language_can_be_changed(page, served):
     opened(page, f"{served}/hands")
     page.get_by_label("language").select_option("zh")
