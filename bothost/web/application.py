@@ -20,6 +20,7 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from bothost.config.settings import is_loopback
 from bothost.errors import BothostError, ModelError, StoreUnavailable, StrategyNotFound, UsageError
 from bothost.rules.game import Json
 from bothost.store.query import HandQuery, Result
@@ -46,7 +47,8 @@ PAGES = ("/", "/play", "/hands")
 ADDRESSES = (*PAGES, *OPERATOR_PAGES, "/clone", "/login", "/hand/{name}", "/play/{id}", "/table/{name}")
 """The addresses of all pages."""
 WATCHERS = 256
-"""Most streams of tables and reviews that are not an operator's. Players and operators find room beside them."""
+"""Most streams of tables and reviews that are not an operator's. Players and operators find room beside them. Half of
+them may come from one address, other than this machine, which may be a proxy."""
 MOST_NAMES = 100
 """Most games, strategies and players of one search: databases limit the length of a statement."""
 
@@ -63,7 +65,7 @@ class Web:
         self.jobs = Jobs(site)
         self.cloning = Cloning(site, self.viewer, self.jobs)
         self.operation = Operation(site, self.viewer, self.jobs)
-        self._watching = Places(WATCHERS, "too many people are watching: try again later")
+        self._watching = Places(WATCHERS, "too many people are watching: try again later", WATCHERS // 2)
 
     def application(self, hosts: Collection[str] = LOOPBACK) -> Starlette:
         """``hosts``: the names by which browsers may reach this server."""
@@ -255,7 +257,8 @@ class Web:
     def _watched(self, request: Request, messages: AsyncIterator[Json]) -> Response:
         """A stream that everybody may open. Operators always may; others where there is a place."""
         is_operator = self.viewer(request).kind == "operator"
-        return stream(messages, None if is_operator else self._watching.one())
+        address = address_of(request)
+        return stream(messages, None if is_operator else self._watching.one("" if is_loopback(address) else address))
 
 
 def cookie_of(request: Request) -> str:

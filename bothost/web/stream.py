@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 
 import msgspec
@@ -64,22 +65,31 @@ class Changes:
 class Places:
     """Places for streams: each stream holds a connection as long as its page is open."""
 
-    def __init__(self, most: int, full: str) -> None:
-        """``full``: what is said to those who find no place."""
-        self.taken = 0
+    def __init__(self, most: int, full: str, each: int | None = None) -> None:
+        """``full``: what is said to those who find no place. ``each``: most places of one address; None: all."""
         self._most = most
         self._full = full
+        self._each = most if each is None else each
+        self._of: Counter[str] = Counter()
+
+    @property
+    def taken(self) -> int:
+        return self._of.total()
 
     @contextlib.contextmanager
-    def one(self) -> Iterator[None]:
-        """Take a place for the time of the block. Raises HTTPException 429 where there is none."""
-        if self.taken >= self._most:
+    def one(self, address: str = "") -> Iterator[None]:
+        """Take a place for the time of the block. Raises HTTPException 429 where there is none.
+
+        ``address``: where the visitor comes from; empty: unknown, and then only the sum counts.
+        """
+        if self.taken >= self._most or (address and self._of[address] >= self._each):
             raise HTTPException(429, self._full)
-        self.taken += 1
+        self._of[address] += 1
         try:
             yield
         finally:
-            self.taken -= 1
+            self._of[address] -= 1
+            self._of += Counter()  # forgets who has none
 
 
 class _EventStream(StreamingResponse):

@@ -238,6 +238,27 @@ async def test_watchers_leave_room_for_players_and_operators(site, monkeypatch):
         assert [(await opened("/api/tables"))[1] for _ in range(3)] == [200, 200, 200]
 
 
+async def test_one_visitor_leaves_places_to_watchers_from_elsewhere(site, monkeypatch):
+    monkeypatch.setattr(application, "WATCHERS", 4)
+    settings = WebSettings(port=0, password=Secret("s3cret", "test"), spectators=True)
+    async with (
+        serving(site, settings) as address,
+        httpx.AsyncClient(base_url=address, trust_env=False, timeout=60) as browser,
+    ):
+        await browser.get("/api/session")
+
+        async def watch(visitor):
+            asks = browser.build_request("GET", "/api/tables", headers={"X-Forwarded-For": visitor})
+            return await browser.send(asks, stream=True)
+
+        streams = [await watch(visitor) for visitor in [*3 * ["203.0.113.5"], *3 * ["203.0.113.6"]]]
+        assert [each.status_code for each in streams] == [200, 200, 429, 200, 200, 429]
+        await streams[0].aclose()
+        async with asyncio.timeout(60):
+            while (await watch("203.0.113.5")).status_code != 200:
+                pass
+
+
 def test_streams_take_no_more_than_three_quarters_of_the_connections():
     streams = application.WATCHERS + SCREENS * (matches.MAX_MATCHES + jobs.AT_ONCE)
     assert streams <= 0.75 * server.CONNECTIONS
