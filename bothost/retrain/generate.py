@@ -77,7 +77,8 @@ class Population:
         seats = self.game.num_seats
         if len(self.names) >= seats:
             return tuple(draw.sample(among, seats))
-        return tuple(draw.sample(list(itertools.islice(itertools.cycle(among), seats)), seats))
+        first = number % len(self.names)  # others have the surplus seats in each hand
+        return tuple(draw.sample(list(itertools.islice(itertools.cycle(among), first, first + seats)), seats))
 
 
 class _LoggedHand(HandInPlay):

@@ -202,7 +202,9 @@ def test_everybody_sits_equally_often_and_nobody_against_themselves(plugins):
     sat = [sum(lineup.count(who) for lineup in seats) for who in range(4)]
     assert sum(sat) == 1800 and all(abs(count - 450) < 60 for count in sat)
     few = population(plugins, players=2)
-    assert all(set(few.lineup(number)) == {0, 1} for number in range(20))
+    seats = [few.lineup(number) for number in range(20)]
+    assert all(set(lineup) == {0, 1} for lineup in seats)
+    assert [sum(lineup.count(who) for lineup in seats) for who in range(2)] == [30, 30]
 
 
 def test_a_strategy_must_play_the_game(plugins):
