@@ -13,8 +13,8 @@ def lineups(game: Game, contestants: int) -> tuple[Lineup, ...]:
     """The lineups of a duplicate deal. Every contestant sits in every place equally often.
 
     Two seats: both ways round. Dou Dizhu: one contestant is the landlord and the other both peasants, and the reverse.
-    With bidding the landlord is not known beforehand, so each contestant has each seat alone once. Four contestants at
-    four seats: the four rotations.
+    With bidding, or a landlord that the deal draws, no seat is the landlord's beforehand, so each contestant has each seat
+    alone once. Four contestants at four seats: the four rotations.
 
     Raises UsageError if the game has no duplicate form for this number of contestants.
     """
@@ -22,7 +22,8 @@ def lineups(game: Game, contestants: int) -> tuple[Lineup, ...]:
     if contestants == seats:
         return tuple(tuple((seat + shift) % seats for seat in range(seats)) for shift in range(seats))
     if contestants == 2 and seats == 3:
-        alone = range(1) if game.rules.get("bidding") == "none" else range(seats)
+        known = game.rules.get("bidding") == "none" and game.rules.get("first") != "random"
+        alone = range(1) if known else range(seats)
         return tuple(
             tuple(mine if seat == single else 1 - mine for seat in range(seats)) for single in alone for mine in (0, 1)
         )

@@ -55,6 +55,7 @@ def spec(game, *contestants, deals=20, **more):
         ("othello", {}, {(0, 1), (1, 0)}),
         ("doudizhu", {"bidding": "none"}, {(0, 1, 1), (1, 0, 0)}),
         ("doudizhu", {"bidding": "score"}, {(0, 1, 1), (1, 0, 0), (1, 0, 1), (0, 1, 0), (1, 1, 0), (0, 0, 1)}),
+        ("doudizhu", {"first": "random"}, {(0, 1, 1), (1, 0, 0), (1, 0, 1), (0, 1, 0), (1, 1, 0), (0, 0, 1)}),
     ],
 )
 def test_lineups_of_two_contestants(game, options, expected):
