@@ -69,7 +69,7 @@ class Crew(ABC):
 
 def play_here(spec: MatchSpec, game: Game, strategies: Sequence[Strategy], works: Iterable[Work]) -> Finished:
     ms = math.inf if spec.ms is None else spec.ms
-    luck = luck_of(game.name) if spec.luck_adjusted else None
+    luck = luck_of(game) if spec.luck_adjusted else None
     for work in works:
         sides = [strategies[who] for who in work.who]
         seats = lineups(game, len(sides))

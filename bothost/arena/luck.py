@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from bothost.errors import UsageError
 from bothost.rules import mahjong
-from bothost.rules.game import State
+from bothost.rules.game import Game, State
 
 Luck = Callable[[State], tuple[float, ...]]
 """Points that luck gave each seat of a hand that is over; zero on average."""
@@ -23,8 +23,12 @@ def has_luck(game: str) -> bool:
     return game in _LUCK
 
 
-def luck_of(game: str) -> Luck:
-    """The luck of a game's hands. Raises UsageError for a game without luck adjustment."""
-    if game not in _LUCK:
-        raise UsageError(f"scores of {game} cannot be adjusted for luck", advice=f"it is done for {', '.join(_LUCK)}")
-    return _LUCK[game]
+def luck_of(game: Game) -> Luck:
+    """The luck of a game's hands. Raises UsageError for a game without luck adjustment, or one with flowers."""
+    if game.name not in _LUCK:
+        advice = f"it is done for {', '.join(_LUCK)}"
+        raise UsageError(f"scores of {game.name} cannot be adjusted for luck", advice=advice)
+    if game.rules.get("flowers"):
+        advice = "leave out --luck-adjusted, or play with --rule flowers=false"
+        raise UsageError(f"scores of {game.name} with flowers cannot be adjusted for luck", advice=advice)
+    return _LUCK[game.name]

@@ -76,7 +76,7 @@ def run_match(
     game, strategies = build(spec)
     seats = lineups(game, len(spec.contestants))
     if spec.luck_adjusted:
-        luck_of(game.name)
+        luck_of(game)
     score, figures = figures_for(game.name, seats, luck_adjusted=spec.luck_adjusted)
     sides = zip(spec.contestants, strategies, spec.options, strict=True)
     header = Header.of(spec, game, tuple(describe(*side) for side in sides), spec.seed)

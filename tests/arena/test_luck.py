@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from bothost import rules
@@ -59,6 +60,9 @@ def test_a_logged_hand_has_the_luck_that_the_match_measured(tmp_path):
 def test_games_without_luck_adjustment_are_refused():
     with pytest.raises(UsageError, match="othello cannot be adjusted"):
         run_match(spec("othello", ("rule-othello", "random")), build)
+    flowers = msgspec.structs.replace(spec(), rules={"preset": "open-mahjong"})
+    with pytest.raises(UsageError, match="mahjong with flowers cannot be adjusted"):
+        run_match(flowers, build)
 
 
 def hand(returns, luck):
