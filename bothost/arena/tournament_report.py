@@ -203,7 +203,7 @@ def page(run: TournamentRun, command: str) -> str:
         _plot(run, run.tournament.standings()),
         "<h2>Crosstable</h2><p>Share of wins of the row over the column in %, with the 95 % interval over deals. "
         f"Marked (*): the difference is significant at {LEVEL:g} (two-sided t test, Holm's correction for "
-        f"{len(cross) * (len(cross) - 1) // 2} pairs).</p>",
+        f"{len(crosstable(run.tournament.results))} pairs).</p>",
         _table(cross_header, cross),
         "<h2>Rounds</h2>",
         *(_round(run, nth) for nth in range(len(run.tournament.rounds))),

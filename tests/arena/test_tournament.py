@@ -201,5 +201,13 @@ def test_the_report_is_one_page_that_escapes_names_and_loads_nothing(tmp_path):
     assert "&lt;script&gt;" in text
 
 
+@pytest.mark.parametrize(("format", "pairs"), [("round-robin", 6), ("gauntlet", 3)])
+def test_the_report_names_the_number_of_pairs_that_p_values_are_corrected_for(format, pairs, tmp_path):
+    contestants = ("test-random", "test-first", "test-last", "test-liar")
+    run = played(spec("othello", *contestants, format=format, deals=2), tmp_path)
+    assert len(figures(run)["pairs"]) == pairs
+    assert f"Holm's correction for {pairs} pairs" in page(run, "bothost tournament")
+
+
 def test_letters_go_on_after_z():
     assert [letter(who) for who in (0, 25, 26, 27, 701, 702)] == ["A", "Z", "AA", "AB", "ZZ", "AAA"]
