@@ -13,8 +13,8 @@ def lineups(game: Game, contestants: int) -> tuple[Lineup, ...]:
     """The lineups of a duplicate deal. Every contestant sits in every place equally often.
 
     Two seats: both ways round. Dou Dizhu: one contestant is the landlord and the other both peasants, and the reverse.
-    With bidding, or a landlord that the deal draws, no seat is the landlord's beforehand, so each contestant has each seat
-    alone once. Four contestants at four seats: the four rotations.
+    With bidding, or a landlord that the deal draws, the landlord is not known beforehand, so each contestant has each
+    seat alone once. Four contestants at four seats: the four rotations.
 
     Raises UsageError if the game has no duplicate form for this number of contestants.
     """
