@@ -170,8 +170,9 @@ class SessionRunner:
         self.decide.observe(now - results[0].job.window.arrival)
         for job, ticket, decision, error, by, cause in results:
             session = self._sessions.get(job.hand)
-            if session is None:
-                continue  # the hand is over
+            if session is None:  # the hand is over, and this may have made a player meanwhile
+                self.workers.close_hand(job.hand)
+                continue
             try:
                 outputs = session.requests.decided(job, ticket, decision, error, now, by)
                 if outputs and outputs[0] is job and job.reason is not None:

@@ -1,10 +1,12 @@
 """What plugins hear at a live table: events where they want them, and the three notifying hooks."""
 
+import functools
 import sys
 import threading
 
 from bothost import Decision, Player, Strategy
 from bothost.config import RouteSettings
+from bothost.testing.hosting import RandomStrategy
 
 
 class FoldingPlayer(Player):
@@ -45,6 +47,39 @@ async def test_a_strategy_that_wants_events_is_told_all_of_them_before_it_decide
         await kit.until(lambda: host.runner.counters.hands >= 4)
     assert Folding.faults == []
     assert host.runner.counters.fallbacks == {}
+
+
+async def test_a_player_is_closed_although_its_hand_ended_while_it_was_made(kit):
+    """A program of an operator, or a strategy's process, would keep the hand for ever."""
+    making, go_on = threading.Event(), threading.Event()
+    made, closed = [], []
+
+    class Slow(RandomStrategy):
+        name, execution = "slow", "thread"
+
+        def player(self, table):
+            making.set()
+            assert go_on.wait(30)
+            made.append(super().player(table))
+            made[-1].close = functools.partial(closed.append, made[-1])
+            return made[-1]
+
+    async with (
+        kit.lobby(),
+        kit.running(
+            kit.settings(wishes=("othello",), accounts=2, routes=(RouteSettings(strategy=Slow.name),)),
+            kit.module("slow_plugin", Slow),
+        ) as host,
+    ):
+        await kit.until(making.is_set, 20)
+        for account in host.accounts:
+            account.seeking.pause()
+            for table in list(account.tables.sessions):
+                account.tables.leave_table(table, "a test")
+        assert not host.runner.open_hands()
+        go_on.set()
+        await kit.until(lambda: made)
+        await kit.until(lambda: closed == made, 10)
 
 
 async def test_hooks_hear_of_every_hand_and_decision_and_cannot_harm(kit):
