@@ -84,6 +84,8 @@ class Workers:
         failed: list[Result] = []
         pools = self.pools
         for job in jobs:
+            if job.hand.job is not job:
+                continue  # the lobby closed the request
             actor = job.hand.actor
             loaded = actor.plan.strategy
             if job.link:

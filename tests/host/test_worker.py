@@ -299,3 +299,18 @@ def test_a_batch_of_requests_that_are_all_withdrawn_is_not_decided():
     worker.stop()
     worker.join(10)
     assert not asked
+
+
+async def test_a_request_that_is_withdrawn_in_the_turn_in_which_it_came_reaches_no_worker():
+    posted = []
+    workers = workers_of_one_thread(posted)
+    loaded = Loaded(Resolved("random", RandomStrategy, None))
+    withdrawn, other = task(loaded, "withdrawn").job, task(loaded, "other").job
+    try:
+        workers.submit(withdrawn)
+        workers.submit(other)
+        withdrawn.hand.drop_job()
+        await until(lambda: any(result.job is other for result in posted))
+    finally:
+        await workers.aclose()
+    assert [result.job for result in posted] == [other] and withdrawn.hand.actor.player is None
