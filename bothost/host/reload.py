@@ -14,7 +14,7 @@ import msgspec
 import structlog
 
 from bothost.config import Secret, Settings, config_hash
-from bothost.errors import ANY_FAILURE, BothostError, described
+from bothost.errors import ANY_FAILURE, BothostError, ConfigErrors, StrategyNotFound, described
 from bothost.host.check import Found, addresses, check_wishes, resolve_routes
 from bothost.host.supervisor import Host
 from bothost.tables.router import Router
@@ -37,7 +37,7 @@ async def apply(host: Host, read: Callable[[], Settings]) -> bool:
     try:
         new, router, strategies, fallbacks = await asyncio.to_thread(_prepared, host, read)
     except BothostError as error:
-        _log.error("config_not_reloaded", error=str(error), advice=error.advice)
+        _log.error("config_not_reloaded", error=str(error), advice=_advice(error))
         return False
     except ANY_FAILURE as error:  # a plugin's bug must not end the host
         _log.error("config_not_reloaded", error=described(error), advice="this is a bug in bothost or a plugin")
@@ -54,6 +54,14 @@ async def apply(host: Host, read: Callable[[], Settings]) -> bool:
     if stays:
         _log.warning("config_needs_restart", keys=", ".join(stays), advice="drain and start again for these")
     return True
+
+
+def _advice(error: BothostError) -> str:
+    """The error's advice. The host has the plugins with which it started; ``config lint`` finds newer ones, too."""
+    parts = error.errors if isinstance(error, ConfigErrors) else (error,)
+    if any(isinstance(part.__cause__, StrategyNotFound) for part in parts):
+        return f"{error.advice}; for a plugin that came after the start, restart the host"
+    return error.advice
 
 
 def _retire(host: Host, named: Sequence[tuple[str, Mapping[str, Any]]]) -> None:

@@ -107,6 +107,7 @@ async def test_a_strategy_or_a_game_that_is_not_there_changes_nothing(kit, capsy
             assert host.plans.router is router and host.capacity.cap == 1000
     said = capsys.readouterr().out
     assert "route[0].fallback: there is no strategy 'randm'; route[1].strategy: there is no strategy 'nobody'" in said
+    assert said.count("for a plugin that came after the start, restart the host") == 1  # config lint finds it
     assert "no game is called 'chess'" in said
 
 
