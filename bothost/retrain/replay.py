@@ -182,9 +182,10 @@ class Replayer:
             return "imported: use --model to see what one of your strategies would have done"
         if row.fallback is not None:
             return f"a fallback ({row.fallback}): use --model to see what its strategy would have done"
-        if row.strategy == EXEC:
+        name, _, _ = row.strategy.partition(":")
+        if name == EXEC:  # a command that stands in the log all the same was planted there
             return "of a program, whose command is not logged: use --model exec:COMMAND"
-        strategy = self._plugins.strategies.get(row.strategy)
+        strategy = self._plugins.strategies.get(name)
         if strategy is not None and not strategy.deterministic:
             return f"{row.strategy} may decide differently each time: use --model {row.strategy} to ask it again"
         return ""

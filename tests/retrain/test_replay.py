@@ -214,6 +214,14 @@ def test_of_programs_the_command_is_asked_for_and_a_routed_first_legal_is_no_fal
 
 
 @pytest.mark.parametrize("any_settings", ["sqlite"], indirect=True)
+def test_a_command_in_the_log_is_not_run(replayer, tools, tmp_path):
+    """Who restores a stranger's backup runs none of its programs."""
+    change(tools, strategy=f"exec:touch {tmp_path}/planted", model_sha256=None)
+    assert all(item.again is None and "--model exec:COMMAND" in item.note for item in all_of(replayer, tools))
+    assert not (tmp_path / "planted").exists()
+
+
+@pytest.mark.parametrize("any_settings", ["sqlite"], indirect=True)
 def test_a_language_model_is_not_asked_and_paid_again_unless_it_is_named(replayer, tools):
     change(tools, strategy="llm-player", model_sha256=None)
     assert all(item.again is None and "--model llm-player" in item.note for item in all_of(replayer, tools))
