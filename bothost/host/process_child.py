@@ -42,6 +42,8 @@ class Child:
         self._connection = connection
         self._incoming = connection.makefile("rb")
         self._players: dict[int, tuple[Player, Game]] = {}
+        self._unmade: dict[int, tuple[dict[str, Any], list[str]]] = {}
+        """Players that the strategy has not made yet: their tables and all of their events."""
         self._games = Games()
         self._strategy: Strategy | None = None
 
@@ -50,6 +52,7 @@ class Child:
             if isinstance(message, LoadStrategy):
                 self._connection.sendall(frame(Reply(None, self._load(message))))
             elif isinstance(message, ClosePlayer):
+                self._unmade.pop(message.player, None)
                 known = self._players.pop(message.player, None)
                 if known is not None:
                     with contextlib.suppress(BaseException):
@@ -79,9 +82,9 @@ class Child:
 
     def _answer(self, ask: Ask) -> bytes:
         try:
-            player, game = self._player(ask)
-            if ask.events:
-                player.observe(ask.events)
+            player, game, events = self._player(ask)
+            if events:
+                player.observe(events)
             view = game.view_from_bytes(ask.view)
             legal = np.frombuffer(ask.legal, dtype="<i4").astype(np.int32)
             decision = player.decide(view, legal, Budget(ask.deadline, ask.bank_ms))
@@ -90,15 +93,22 @@ class Child:
         except BaseException as error:
             return frame(Reply(None, _in_words(error, type(self._strategy).__module__)))
 
-    def _player(self, ask: Ask) -> tuple[Player, Game]:
-        known = self._players.get(ask.player)
-        if known is None:
-            assert self._strategy is not None and ask.table is not None
-            described = dict(ask.table)
-            game = self._games.make(described.pop("game"), described.pop("rules"))
-            known = self._strategy.player(Table(game=game, **described)), game
-            self._players[ask.player] = known
-        return known
+    def _player(self, ask: Ask) -> tuple[Player, Game, list[str]]:
+        """The player, made if needed, its game, and the events for it. If making it fails, the next request tries
+        again."""
+        if (known := self._players.get(ask.player)) is not None:
+            return *known, ask.events
+        assert self._strategy is not None
+        if ask.table is not None:
+            self._unmade[ask.player] = ask.table, []
+        table, events = self._unmade[ask.player]
+        events += ask.events
+        described = dict(table)
+        game = self._games.make(described.pop("game"), described.pop("rules"))
+        player = self._strategy.player(Table(game=game, **described))
+        self._players[ask.player] = player, game
+        del self._unmade[ask.player]
+        return player, game, events
 
 
 def _in_words(error: BaseException, module: str) -> str:

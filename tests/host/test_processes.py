@@ -339,6 +339,51 @@ def test_an_error_in_the_process_names_its_line(tmp_path):
     strategy.close()
 
 
+LATE = """
+from bothost import Decision, Player, Strategy, hookimpl
+
+class Listener(Player):
+    def __init__(self):
+        self.heard = []
+
+    def observe(self, events):
+        self.heard += events
+
+    def decide(self, view, legal, budget):
+        return Decision(action=int(legal[-1]), stats={"heard": self.heard})
+
+class Late(Strategy):
+    name, version, games, execution, wants_events, tries = "loose-late", "1", ("*",), "process", True, 0
+
+    def player(self, table):
+        self.tries += 1
+        if self.tries == 1:
+            raise ConnectionError("the server is not up yet")
+        return Listener()
+
+@hookimpl
+def bothost_strategies():
+    return [Late]
+"""
+
+
+def test_a_process_makes_a_player_again_that_could_not_be_made(tmp_path):
+    """As the host does for strategies in threads. All later decisions of the hand were AssertionErrors."""
+    (tmp_path / "loose_late_plugin.py").write_text(LATE)
+    strategy = ProcessStrategy(Plugins.load(tmp_path).resolve("loose-late", {}), ProcessLimits(plugins_dir=tmp_path))
+    table, view = position()
+    player = strategy.player(table)
+    player.observe(["first"])
+    with pytest.raises(ProcessFailed, match="the server is not up yet"):
+        decide(player, view)
+    player.observe(["second"])
+    assert decide(player, view).stats == {"heard": ["first", "second"]}
+    player.observe(["third"])
+    assert decide(player, view).stats == {"heard": ["first", "second", "third"]}
+    assert strategy.starts == 1
+    strategy.close()
+
+
 def test_the_error_of_a_process_that_dies_as_it_starts_has_the_end_of_its_stderr(tmp_path):
     """As when native code that the plugin imports aborts."""
     (tmp_path / "loose_dying_plugin.py").write_text(LOOSE.replace("loose-last", "loose-dying"))
