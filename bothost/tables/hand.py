@@ -123,8 +123,8 @@ class Hand(msgspec.Struct, eq=False):
     given_up: bool = False
     failed: bool = False
     """Whether it had a fallback or a refused move."""
-    logged: dict[str, Logged] = {}
-    """Moves that an earlier process decided, by request."""
+    logged: Sequence[Logged] = ()
+    """Moves that an earlier process decided; none once we were asked at the position of one."""
     unlogged: list[str] = []
     """Events that were not given to the log yet."""
     unlogged_seq: int = 0
@@ -167,15 +167,13 @@ class Hand(msgspec.Struct, eq=False):
         if answer is not None and answer.seq == seq and (answer.request_id == request_id or answer.sent_in != epoch):
             answer.request_id = request_id
             return answer
-        if not self.logged:
-            return None
-        moves = [move for move in self.logged.values() if move.seq == seq]
+        moves = [move for move in self.logged if move.seq == seq]
         if not moves:
             return None
         last = max(moves, key=lambda move: move.attempt)
         self.attempt_seq, self.attempt = seq, last.attempt + 1
         self.rejected = [parse(move.actions[0]) for move in moves if move.rejected]
-        self.logged.clear()
+        self.logged = ()
         if last.rejected:
             return None
         again = Answer(self, request_id, seq, last.attempt, last.actions, ())

@@ -172,7 +172,7 @@ class Session:
         """The shell has opened the hand and set ``game_id`` and ``actor``. ``logged``: its moves in the log."""
         out: list[Output] = []
         if hand is self.hand:
-            hand.logged = {move.request_id: move for move in logged}
+            hand.logged = logged
             if self.trust.fresh:
                 self.requests.start_held(hand, out)
         return out

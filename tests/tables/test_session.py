@@ -278,6 +278,22 @@ def test_after_a_crash_a_rejected_move_is_not_tried_again():
     assert first not in job.legal
 
 
+def test_after_a_crash_no_rejected_move_is_tried_again_although_their_requests_have_one_name():
+    """An adapter may name a request by its position: a second one replaced the first."""
+    seat = Seat(resumed=True)
+    seat.snapshot()
+    first, second = (int(action) for action in seat.state.legal(seat.seat)[:2])
+    seq = seat.session.hand.view.seq
+    logged = [
+        Logged("r", seq, attempt, (b"id",), (seat.game.notation(action),), rejected=True)
+        for attempt, action in enumerate((first, second))
+    ]
+    seat.open(seat.session.hand, logged)
+    job = seat.job(request_id="r")
+    assert job.attempt == 2
+    assert not {first, second} & set(job.legal)
+
+
 def test_a_rejected_move_is_followed_by_another_legal_one_and_bounded(seat):
     tried = []
     for attempt in range(MAX_ATTEMPTS):
