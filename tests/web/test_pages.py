@@ -322,6 +322,33 @@ def test_a_server_that_does_not_answer_is_named(visitor, served):
     visitor.wait_for_selector("h2:has-text('deep-mc')")
 
 
+def test_a_board_that_is_lost_on_the_way_is_asked_for_again(visitor, served, logged, played):
+    made = played("othello", lambda number, legal: legal[0])
+    logged(made)
+    name = f"{made[0].game_id.hex()}-0"
+    visitor.route("**/boards/othello.js", lambda route: route.abort())
+    visitor.goto(f"{served}/hand/{name}")
+    problem = visitor.locator("[role=alert]:has-text('The board of this game has failed.')")
+    problem.wait_for()
+    assert problem.get_by_role("link", name="Try again.").get_attribute("href") == ""
+    assert visitor.locator(".board.generic").inner_text().count("player-1") == 1
+    visitor.unroute_all()
+    visitor.get_by_role("link", name="Hands", exact=True).click()
+    visitor.locator(f"a[href='/hand/{name}']").click()
+    visitor.wait_for_selector(".board.othello")
+
+
+def test_a_hand_that_cannot_be_saved_as_a_file_says_why(visitor, served, hands):
+    opened(visitor, f"{served}/hand/{hands[0]}")
+    visitor.route("**/style.css", lambda route: route.abort())
+    visitor.get_by_role("button", name="save as file").click()
+    visitor.wait_for_selector("[role=alert]:has-text('The server does not answer.')")
+    visitor.unroute_all()
+    with visitor.expect_download():
+        visitor.get_by_role("button", name="save as file").click()
+    visitor.wait_for_selector("[role=alert]", state="detached")
+
+
 def test_try_again_leads_to_no_other_server(visitor, served):
     visitor.route("**/api/session", lambda route: route.abort())
     visitor.goto(f"{served}//elsewhere.example/x")

@@ -112,6 +112,20 @@ def test_the_title_says_whose_turn_it_is_in_a_hidden_tab_too(page, served):
     assert [url for url in looks if url.endswith("/turn")] == [], "nobody asks about a game that is over"
 
 
+def test_hints_come_from_the_usual_strategy_where_the_list_is_lost(chromium, served):
+    context, errors = chromium.new_context(locale="en-GB"), []
+    page = context.new_page()
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    streamed(page, asked(rules.game("othello").new_state(1), "othello"))
+    page.route("**/api/play", lambda route: route.abort())
+    with page.expect_event("requestfailed", lambda request: request.url.endswith("/api/play")):
+        page.goto(f"{served}/play/1")
+    page.wait_for_selector(".hint button:not([disabled])")
+    assert page.locator(".hint select").input_value() == "rule-othello"
+    context.close()
+    assert errors == []
+
+
 def test_a_long_clock_counts_minutes(page, served):
     streamed(page, asked(rules.game("othello").new_state(1), "othello") | {"left_ms": 300_000})
     page.goto(f"{served}/play/1")

@@ -16,7 +16,7 @@ export class ApiError extends Error {
 export const explained = (error) => [error.message, error.advice].filter(Boolean).map(said).join(t(": "));
 
 /** `fetch`, with an error that people understand where no server is reached. */
-const fetched = (path, options) => fetch(path, options).catch((error) => {
+export const fetched = (path, options) => fetch(path, options).catch((error) => {
   throw error.name === "AbortError" ? error : new ApiError(503, "The server does not answer.");
 });
 

@@ -1,10 +1,11 @@
 // "Save as file": a hand as one HTML page that needs nothing else. Every position is drawn now; a few lines step through.
 import { html, render } from "./html.js";
+import { fetched } from "./api.js";
 import { Logged } from "./candidates.js";
 import { gameName } from "./names.js";
 import { Judgement, mistakes } from "./review.js";
 
-const text = (path) => fetch(path).then((answer) => answer.text());
+const text = (path) => fetched(path).then((answer) => answer.text());
 const escaped = (value) => value.replace(/[&<>"]/g, (character) => `&#${character.charCodeAt(0)};`);
 
 function drawn(content) {

@@ -14,7 +14,7 @@ function guarded(module) {
   const Board = (props) => {
     const [error] = useErrorBoundary();
     if (!error) return html`<${module.Board} ...${props} />`;
-    return html`<${Problem} text=${props.t("The board of this game has failed.")}>${props.t(" ")}${String(error.message ?? error)}<//><${generic.Board} ...${props} />`;
+    return html`<${Problem} text=${props.t("The board of this game has failed.")}>${props.t(" ")}${String(error.message ?? error)} <a href="" target="_self">${props.t("Try again.")}</a><//><${generic.Board} ...${props} />`;
   };
   const attempt = (call, otherwise) => {
     try { return call() ?? otherwise; } catch { return otherwise; }
@@ -24,14 +24,17 @@ function guarded(module) {
   return { Board, describe, recent };
 }
 
-/** A board that cannot be loaded: the generic one below the reason. */
-const failed = (error) => guarded({ Board: () => { throw error; } });
+/** A board that cannot be loaded: the generic one below the reason. The next page that shows the game tries again. */
+function failed(game, error) {
+  loaded.delete(game);
+  return guarded({ Board: () => { throw error; } });
+}
 
 async function load(game) {
-  brought ??= get("/api/boards").catch(() => ({}));
+  brought ??= get("/api/boards").catch(() => { brought = null; loaded.delete(game); return {}; });
   const url = (await brought)[game];
-  if (url) return import(url).then((module) => (module.Board ? guarded(module) : failed(new Error("board.js exports no Board"))), failed);
-  return BUILT_IN[game] ? import(BUILT_IN[game]) : generic;
+  if (url) return import(url).then((module) => (module.Board ? guarded(module) : failed(game, new Error("board.js exports no Board"))), (error) => failed(game, error));
+  return BUILT_IN[game] ? import(BUILT_IN[game]).catch((error) => failed(game, error)) : generic;
 }
 
 /** The module of a game: {Board, describe, recent}. */

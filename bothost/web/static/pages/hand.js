@@ -6,7 +6,7 @@ import { Logged } from "../candidates.js";
 import { Said } from "../chat.js";
 import { Curve } from "../curve.js";
 import { gameName, strategyName } from "../names.js";
-import { Gone } from "../problem.js";
+import { Gone, Problem } from "../problem.js";
 import { Judgement, ReviewPanel, Severity, mistakes, useReview } from "../review.js";
 import { save } from "../save.js";
 import { Result } from "../scores.js";
@@ -43,6 +43,7 @@ function Hand({ hand, board, path, search, go, t }) {
   const review = useReview(hand.name);
   const [everything, setEverything] = useState(true);
   const [copied, setCopied] = useState(false);
+  const [unsaved, setUnsaved] = useState(""); // why the file could not be written
   const last = Math.max(0, hand.positions.length - 1);
   const within = (to) => Math.max(0, Math.min(last, to || 0));
   const at = within(Number(new URLSearchParams(search).get("at")));
@@ -73,8 +74,8 @@ function Hand({ hand, board, path, search, go, t }) {
           <select aria-label=${t("Seat view")} value=${seat} onChange=${(event) => show(at, Number(event.target.value))}>
             ${hand.names.map((player, i) => html`<option value=${i} disabled=${!position.views[i]}>${player}</option>`)}</select>
           ${navigator.clipboard && html`<button class="act" onClick=${share}>${t(copied ? "Copied" : "Copy link")}</button>`}
-          <button class="act" onClick=${() => save({ hand, decisions, board, describe, review, seat, everything, at, t })}>${t("Save as file")}</button>
-        <//>` : html`<p class="notice">${t("This hand cannot be replayed.")}${t(" ")}${hand.problems.join(" ")}</p>`}
+          <button class="act" onClick=${() => save({ hand, decisions, board, describe, review, seat, everything, at, t }).then(() => setUnsaved(""), (error) => setUnsaved(explained(error)))}>${t("Save as file")}</button>
+        <//><${Problem} text=${unsaved} />` : html`<p class="notice">${t("This hand cannot be replayed.")}${t(" ")}${hand.problems.join(" ")}</p>`}
       ${judged?.severity && html`<p class="notice" role="status"><${Severity} severity=${judged.severity} t=${t} /> ${hand.names[judged.seat]}${t(": ")}${here(judged.played)}${t(".")}${t(" ")}${strategyName(review.address, t)} ${t("would play")} <strong>${here(judged.best)}</strong>${t(".")}</p>`}
       <${Curve} lines=${linesOf(hand, review, decisions)} last=${last} at=${at} onMove=${move} t=${t} />
     </div>

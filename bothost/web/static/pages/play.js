@@ -77,7 +77,7 @@ function Hint({ id, game, ask, describe, t }) {
   const [busy, setBusy] = useState(false);
   const asked = useRef(ask);
   asked.current = ask;
-  useEffect(() => { get("/api/play").then(({ games }) => setOffer(addresses(games.find((item) => item.game === game)?.strategies ?? []))); }, [game]);
+  useEffect(() => { get("/api/play").then(({ games }) => setOffer(addresses(games.find((item) => item.game === game)?.strategies ?? [])), () => {}); }, [game]);
   const address = chosen || preferred(game, offer);
   useEffect(() => { setHint(null); setProblem(""); }, [ask]);
   const request = () => {
