@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator
-from itertools import pairwise
 
 import msgspec
 
@@ -31,14 +31,15 @@ def thinking_ms(store: Store, query: HandQuery, players: Collection[str]) -> Ite
 
 
 def _pauses(timelines: list[Timeline]) -> Iterator[float]:
-    """The pauses between a move of one of these seats and the next question to one of them."""
+    """The pauses between the last move of these seats, which may be asked at once, and the next question to one."""
     turns = []
     for timeline in timelines:
         for decision in timeline.decisions:
             sent = [row.at_us for row in timeline.outcomes.get(decision.id, ()) if row.kind == "sent"]
             if decision.role == "live" and sent:
                 turns.append((decision.at_us - 1000.0 * decision.elapsed_ms, min(sent)))
-    turns.sort()
-    for (_, sent_us), (asked_us, _) in pairwise(turns):
-        if LEAST_MS <= (pause := (asked_us - sent_us) / 1000.0) <= MOST_MS:
+    last_us = -math.inf
+    for asked_us, sent_us in sorted(turns):
+        if LEAST_MS <= (pause := (asked_us - last_us) / 1000.0) <= MOST_MS:
             yield pause
+        last_us = max(last_us, sent_us)

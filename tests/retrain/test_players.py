@@ -248,6 +248,14 @@ def test_the_times_of_a_person_count_if_hands_of_other_days_have_the_same_name(s
         assert list(Players(store).thinking_ms("othello", ["bob"])) == [1000.0]
 
 
+def test_a_bot_that_thinks_longer_than_one_asked_after_it_adds_nothing_to_the_times_of_a_person(settings, tmp_path):
+    """Several bots are asked at once whether they claim a discard of mahjong."""
+    hands = hands_of("mahjong", seats=(0, 2, 3), hands=1)
+    write_rows(settings, tmp_path, timed(hands, [(0, 100), (120, 2120), (121, 170), (3500, 3600)]))
+    with Store.open(settings) as store:
+        assert list(Players(store).thinking_ms("mahjong", ["bob"])) == [1380.0]
+
+
 def test_where_others_sit_too_nobody_knows_who_took_the_time(settings, tmp_path):
     write_rows(settings, tmp_path, timed(hands_of("doudizhu", hands=1), [(0, 100), (1600, 1700)]))
     with Store.open(settings) as store:
