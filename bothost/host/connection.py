@@ -147,6 +147,7 @@ class Connection:
         if isinstance(event, m.AuthFailed) and self._good and not self.ended:
             if not self._reconnect.pending:
                 self._reconnect.schedule(self._settings.refused_s)
+                self._reconnect.allow_hurry(False)
         else:
             self.ended = True
 

@@ -303,6 +303,34 @@ async def test_a_lobby_that_says_when_to_come_back_is_not_asked_earlier(away):
     await connection.aclose()
 
 
+class Refuses(EmbeddedLobby):
+    """Accepts the first login, ends the connection at a ping, and refuses the later logins."""
+
+    name = "refuses"
+    refused = 0
+
+    def feed(self, item):
+        if isinstance(item, m.Authenticate):
+            return [m.Connected("ada")]
+        if isinstance(item, m.Resume):
+            self.refused += 1
+            return [m.AuthFailed("the accounts are not loaded yet")]
+        return [m.Disconnected("it restarts")] if isinstance(item, m.Ping) else []
+
+
+async def test_a_lobby_that_refuses_a_good_login_is_not_asked_earlier_because_another_account_got_through(monkeypatch):
+    monkeypatch.setattr("random.Random.uniform", lambda self, low, high: high / 100.0)
+    adapter = Refuses(Account(name="ada", url="ws://127.0.0.1:9/"), EmbeddedOptions())
+    connection = Connection(adapter, Owner(), ConnectionSettings())
+    connection.start()
+    connection.feed(m.Ping())
+    await until(lambda: adapter.refused == 1)
+    connection.hurry()
+    await asyncio.sleep(0.1)
+    assert adapter.refused == 1, "it has refused_s of time"
+    await connection.aclose()
+
+
 class Slow(EmbeddedLobby):
     """Its login gets through when the test says so, even if we gave up on it."""
 
