@@ -20,7 +20,7 @@ from bothost.store import consent
 from bothost.store.query import HandQuery
 from bothost.store.reader import iter_hands, together
 from bothost.store.registry import Registry
-from bothost.web.jobs import Jobs
+from bothost.web.jobs import AT_ONCE, OF_VISITORS, Jobs
 from bothost.web.opponents import LOBBY
 from bothost.web.players import Names
 from bothost.web.request_body import body
@@ -94,7 +94,8 @@ class Cloning:
         if wanted.consents:
             await asyncio.to_thread(Names(self._site.store).agree, name)
         commands = await asyncio.to_thread(self._commands, name, wanted)
-        return JSONResponse({"job": self._jobs.start(_job(name), commands).id})
+        most = AT_ONCE if self._viewer(request).kind == "operator" else OF_VISITORS
+        return JSONResponse({"job": self._jobs.start(_job(name), commands, most=most).id})
 
     async def revoke(self, request: Request) -> Response:
         """The viewer takes back the consent to be imitated. Clones that exist stay."""

@@ -25,8 +25,8 @@ from bothost.web.stream import DATABASE_AWAY, DATABASE_ERRORS, OPEN_ELSEWHERE, S
 
 NICE = 15
 """Live tables come first."""
-AT_ONCE = 2
-"""Commands that run at the same time; more are refused."""
+AT_ONCE, OF_VISITORS = 2, 1
+"""Commands that run at the same time, and where visitors start no more: operators find room beside them."""
 LONGEST_S = 86_400.0
 """A job that takes longer is ended."""
 KEPT = 20
@@ -93,15 +93,16 @@ class Jobs:
         """The id of the newest job of this name, also once it has ended: a closed page shows its result later."""
         return next((job.id for job in reversed(self._jobs.values()) if job.name == name), None)
 
-    def start(self, name: str, commands: Sequence[Sequence[str | Path]]) -> Job:
+    def start(self, name: str, commands: Sequence[Sequence[str | Path]], *, most: int = AT_ONCE) -> Job:
         """Run commands (words after ``bothost``) in the background. A path is one in the job's own folder.
 
-        Raises UsageError where this job runs already, or too many do.
+        Raises UsageError where this job runs already, or ``most`` do.
         """
         if self.running(name) is not None:
             raise UsageError(f"{name} is running already", advice="wait until it has ended")
-        if len(self._tasks) >= AT_ONCE:
-            raise UsageError(f"{AT_ONCE} commands are running", advice="wait until one of them has ended")
+        if (running := len(self._tasks)) >= most:
+            problem = "1 command is running" if running == 1 else f"{running} commands are running"
+            raise UsageError(problem, advice="wait until one of them has ended")
         for number in [number for number in self._jobs if number not in self._tasks][:-KEPT]:
             del self._jobs[number]
         job = Job(name)

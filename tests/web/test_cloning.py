@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.testclient import TestClient
 
 from bothost import rules
 from bothost.cli.options import alias_resolver
@@ -19,9 +20,11 @@ from bothost.store import consent
 from bothost.store.registry import Registry
 from bothost.strategy import Budget, Table
 from bothost.web import cloning, opponents
+from bothost.web.application import Web
 from bothost.web.cloning import NEEDED, hands_of
 from bothost.web.matches import LOBBY
 from bothost.web.players import COOKIE, Browser, Names
+from bothost.web.viewers import Viewers
 
 OURS = {"Origin": "http://localhost"}
 
@@ -120,6 +123,21 @@ def test_nobody_is_cloned_by_somebody_else(client, eve, hands, site, said):
     assert refused.status_code == 400 and "belongs to another browser" in refused.json()["error"]
     assert client.get("/api/clone").json() == {"player": None}
     assert consent.recorded(site.store) == {}
+
+
+def test_visitors_leave_a_place_for_the_commands_of_operators(site, logged, played, held_jobs):
+    asked = {"game": "othello"}
+    with TestClient(Web(site, Viewers("s3cret", spectators=True)).application(), base_url=OURS["Origin"]) as client:
+        for first, name, problem in ((0, "eve", None), (100, "ann", "1 command is running")):
+            logged(*(hand_of(played, seed, name) for seed in range(first, first + NEEDED)))
+            client.cookies.clear()
+            client.cookies.set(COOKIE, cookie(Names(site.store).claim(Browser(), name, trusted=True)))
+            client.get("/api/session")
+            answer = client.post("/api/clone", json=asked, headers=OURS)
+            assert (answer.status_code, answer.json().get("error")) == (400 if problem else 200, problem)
+        assert client.post("/api/login", json={"password": "s3cret"}, headers=OURS).status_code == 200
+        assert client.post("/api/clone", json=asked, headers=OURS).status_code == 200
+        held_jobs({})
 
 
 def test_a_name_stays_with_its_browser_after_a_restart(client_of_eve):

@@ -350,7 +350,7 @@ const ZH_SAID = [
   [/^finish that game, or choose another name$/, "请先打完那一局，或换一个名字"],
   [/^(\d+) games are being played here$/, "这里已有 $1 局在进行"],
   [/^(.+) is running already$/, "$1 已在运行"],
-  [/^(\d+) commands are running$/, "已有 $1 个任务在运行"],
+  [/^(\d+) commands? (?:is|are) running$/, "已有 $1 个任务在运行"],
   [/^(\d+) of your games are being played here$/, "这里已有你的 $1 局在进行"],
   [/^wait until one of them is over$/, "请等其中一局结束"],
   [/^the game ended early: the opponents did not come: .+ `(.+)` .+$/, "牌局提前结束：对手没有入座，见 host.data_dir 中 $1 目录的日志"],
