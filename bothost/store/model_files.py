@@ -21,6 +21,8 @@ from bothost.plugins import weights
 MAX_FILES = 64
 MAX_BYTES = 2 << 30
 """Most bytes of one file."""
+MAX_JSON = 64 << 20
+"""Most bytes of a JSON file: in memory it may take twenty times as much."""
 MAX_HEADER = 100 << 20
 """Most bytes of a safetensors header: the format's limit."""
 LOOPS = frozenset({"Loop", "Scan"})
@@ -37,8 +39,9 @@ def check(root: Path, files: Mapping[str, str]) -> None:
         path = root / name
         if path.is_symlink() or not path.is_file():
             raise ModelError(f"model file {path} is missing or not a regular file", advice="name the folder of a model")
-        if path.stat().st_size > MAX_BYTES:
-            raise ModelError(f"model file {path} is larger than {MAX_BYTES >> 30} GiB")
+        most = MAX_JSON if name.endswith(".json") else MAX_BYTES
+        if path.stat().st_size > most:
+            raise ModelError(f"model file {path} is larger than {most >> 20} MiB")
     weights.verify(root, files)
     for name in files:
         if name.endswith(".safetensors"):
