@@ -120,13 +120,14 @@ def middle_links(job: Job) -> Iterator[tuple[Link, Loaded]]:
             yield link, loaded
 
 
-_FIELDS: tuple[tuple[str, type], ...] = (
-    ("phase", str),
-    ("model_sha256", str),
-    ("encoder_version", int),
-    ("wait_ms", Real),
+_FIELDS: tuple[tuple[str, type, int], ...] = (
+    ("phase", str, 0),
+    ("model_sha256", str, 0),
+    ("encoder_version", int, 32),
+    ("wait_ms", Real, 64),
 )
-"""Fields of a Decision, other than the action, that the host reads as they are; None is allowed."""
+"""Fields of a Decision, other than the action, that the host reads as they are: type, and bits of an integer. None is
+allowed."""
 MOST_TEXT = 256
 """Characters of a text in a Decision."""
 
@@ -142,14 +143,14 @@ def checked(decision: Any, legal: ActionArray | None = None, what: str = "decide
         raise TypeError(f"{what} returned {type(decision).__name__}, not a Decision")
     if type(decision.action) is not int and not isinstance(decision.action, np.integer):
         raise TypeError(f"Decision.action is {type(decision.action).__name__}, not int")
-    for name, kind in _FIELDS:
+    for name, kind, bits in _FIELDS:
         value = getattr(decision, name)
         if value is not None and not isinstance(value, kind):
             raise TypeError(f"Decision.{name} is {type(value).__name__}, not {kind.__name__}")
         if isinstance(value, str) and (len(value) > MOST_TEXT or not value.isprintable()):
             raise TypeError(f"Decision.{name} is not a printable text of at most {MOST_TEXT} characters")
-        if isinstance(value, int) and not -(2**63) <= value < 2**63:
-            raise TypeError(f"Decision.{name} is not an integer of 64 bits")
+        if isinstance(value, int) and not -(2 ** (bits - 1)) <= value < 2 ** (bits - 1):
+            raise TypeError(f"Decision.{name} is not an integer of {bits} bits")
     if legal is not None and decision.action not in legal:
         raise ValueError(f"action {decision.action} is illegal")
     return decision
