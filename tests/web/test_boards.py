@@ -1,5 +1,6 @@
 """Boards that plugins bring: the guide's example in Chromium, its files and nothing else, and boards that fail."""
 
+import random
 import re
 import sys
 from pathlib import Path
@@ -271,6 +272,25 @@ def test_the_board_of_pairing_says_what_to_choose(page, served):
     for phase, legal, shown in (("A", ["g1", "r2"], True), ("A", [], False), ("init", ["enter:A"], False)):
         page.evaluate(DRAW, {"module": "pairing", "view": {**view, "phase": phase}, "legal": legal})
         assert ("Choose a card of your hand to swap" in page.locator(".seat.own").inner_text()) == shown
+
+
+def test_the_board_of_pairing_says_when_a_card_is_discarded_while_pairing(page, served):
+    """The preset of four phases has none for discards."""
+    game, rng, said = rules.game("pairing", preset="four-phase"), random.Random(1), {}
+    page.goto(f"{served}/")
+    for seed in range(20):
+        state = game.new_state(seed)
+        while not state.terminal and len(said) < 3:
+            view = state.view(state.to_act[0])
+            shown, cards = drawn(view), [game.notation(action) for action in view.legal().tolist()]
+            colours = {card[0] for card in shown["pool"]} & {card[0] for card in cards}
+            kind = "second" if shown["selected"] else "pair" if colours else "discard"
+            if view.seat == 0 and view.phase == "pairing" and kind not in said:
+                page.evaluate(DRAW, {"module": "pairing", "view": shown, "legal": cards})
+                said[kind] = page.locator(".seat.own > p").inner_text()
+            state.apply(state.to_act[0], rng.choice(view.legal().tolist()))
+    pair = "Choose a card of your hand and a card of the pool of its colour."
+    assert said == {"pair": pair, "second": pair, "discard": "Choose a card of your hand to discard."}
 
 
 def test_the_board_of_pairing_has_no_row_for_an_empty_hand(page, served):

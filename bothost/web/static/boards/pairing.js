@@ -15,6 +15,12 @@ const CHOOSE = {
   final: "Choose a card of your hand to discard.",
 };
 
+/** What its player chooses. Where a game has no phase for discards, they happen while pairing: nothing has the colour of a pool card. */
+function choice({ phase, selected, pool }, moves) {
+  const pairs = selected.length || [...moves.keys()].some((name) => pool.some((card) => card[0] === name[0]));
+  return CHOOSE[phase === "pairing" && moves.size && !pairs ? "final" : phase];
+}
+
 export function cardOf(name, t) {
   const [colour, symbol] = COLOURS[name[0]] ?? ["black", ""];
   return { id: name, rank: name.slice(1), symbol, colour, label: `${t(colour)} ${name.slice(1)}` };
@@ -69,6 +75,7 @@ export function Board({ position, legal, onAct, t }) {
   const moves = new Map((legal ?? []).filter(({ notation }) => !notation.includes(":")).map((action) => [action.notation, action]));
   const phases = (legal ?? []).filter(({ notation }) => notation.includes(":"));
   const act = onAct && legal?.length ? onAct : undefined;
+  const choose = choice(view, moves);
   return html`<div class="board pairing">
     <${Person} seat=${other} position=${position} t=${t} place="across">
       <${Held} names=${hands[other]} small label=${t("hand")} t=${t} />
@@ -76,7 +83,7 @@ export function Board({ position, legal, onAct, t }) {
     <div class="middle"><span>${t("Pool")} · ${t("deck")} ${view.deck.length}</span>
       <${Cards} names=${view.pool} moves=${moves} selected=${view.selected} onAct=${act} label=${t("Pool")} t=${t} /></div>
     <${Person} seat=${seat} position=${position} t=${t} place="own">
-      ${act && CHOOSE[view.phase] && html`<p>${t(CHOOSE[view.phase])}</p>`}
+      ${act && choose && html`<p>${t(choose)}</p>`}
       ${phases.length && act ? html`<div class="actions">${phases.map((action) => html`<button type="button" class="act primary" onClick=${() => act(action)}>${capital(describe(action.notation, t))}</button>`)}</div>` : null}
       <${Held} names=${hands[seat]} moves=${moves} selected=${view.selected} onAct=${act} label=${t(legal ? "Your hand" : "hand")} t=${t} />
     <//>
