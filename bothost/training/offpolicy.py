@@ -172,23 +172,28 @@ class LoggedHands:
             return None
         return lambda model, options, rng, samples: self.batch(model, options, rng, round(share * samples))
 
-    def value_error(self, model: torch.nn.Module) -> float:
-        """Mean squared difference between the model's values and the returns, over all hands."""
+    def value_error(self, model: torch.nn.Module, gamma: float = 1.0) -> float:
+        """Mean squared difference between the model's values and the discounted returns, over all hands."""
         total = 0.0
         for hand in range(len(self)):
             first, end = self.offsets[hand], self.offsets[hand + 1]
             with torch.inference_mode():
                 values = model(torch.from_numpy(self._observed(slice(first, end))))[1].float().numpy()
-            following = np.cumsum(self._rest[first:end, 2][::-1])[::-1]
-            total += float(np.square(values - following).sum())
+            following = 0.0
+            for value, reward in zip(values[::-1], self._rest[first:end, 2][::-1], strict=True):
+                following = float(reward) + gamma * following
+                total += (float(value) - following) ** 2
         return total / max(1, self.decisions)
 
-    def evaluation(self, pool: ModelPool, model: torch.nn.Module) -> dict[str, dict[str, float]]:
-        """The value errors of the pool's first and last versions. ``model`` is a model to load them into."""
+    def evaluation(self, pool: ModelPool, model: torch.nn.Module, gamma: float = 1.0) -> dict[str, dict[str, float]]:
+        """The value errors of the pool's first and last versions. ``model`` is a model to load them into.
+
+        ``gamma``: the discount of the training.
+        """
         errors = []
         for version in (pool.versions[0], pool.versions[-1]):
             pool.load(version, model)
-            errors.append(round(self.value_error(model), 6))
+            errors.append(round(self.value_error(model, gamma), 6))
         return {"value_error_on_val": {"before": errors[0], "after": errors[1]}}
 
     def _observed(self, rows: slice | npt.NDArray[np.int64]) -> Float:

@@ -55,7 +55,8 @@ class MahjongPpoTrainer(Trainer):
             options = msgspec.structs.replace(options, first_stage=len(CURRICULUM) - 1)
         hands, held_out = LoggedHands.of_splits(run.out.parent / "encoded", MahjongHands(), games)
         learner, progress = train(options, run, report, start=begin, extra=hands.extra_batch(options.logged_share))
-        evaluation = held_out.evaluation(ModelPool(run.out / "pool"), MahjongNet(look_ahead=options.look_ahead))
+        model = MahjongNet(look_ahead=options.look_ahead)
+        evaluation = held_out.evaluation(ModelPool(run.out / "pool"), model, options.ppo.gamma)
         more = {
             "logged_decisions": hands.decisions,
             "logged_share": options.logged_share,

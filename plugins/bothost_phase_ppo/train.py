@@ -266,7 +266,7 @@ class PhasePpoTrainer(Trainer):
         extra = hands.extra_batch(options.logged_share)
         progress = train(options, options.task, options.build, run, report, version=version, start=begin, extra=extra)
         model = options.build()
-        evaluation = held_out.evaluation(ModelPool(run.out / "pool"), model)
+        evaluation = held_out.evaluation(ModelPool(run.out / "pool"), model, options.ppo.gamma)
         play = _play(options.playouts) if start is None else play_options(start)
         figures = {
             **progress.figures(),

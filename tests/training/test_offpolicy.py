@@ -123,7 +123,29 @@ def test_encoded_hands_come_back_with_rewards_that_sum_to_the_lead(tmp_path):
     for number, hand in enumerate(hands):
         first = batch.returns[logged.offsets[number]]  # drawn by the policy that learns: the sum of the rewards
         assert float(first) == pytest.approx(0.1 * hand.scores[0], abs=1e-4)
-    assert logged.value_error(Uniform()) > 0
+    assert logged.value_error(Uniform(), 1.0) > 0
+
+
+def test_values_are_measured_by_returns_with_the_discount_of_the_training(tmp_path):
+    class Of(torch.nn.Module):
+        """Gives the values that it was made with, decision by decision."""
+
+        def __init__(self, values):
+            super().__init__()
+            self.values = values
+
+        def forward(self, x):
+            values, self.values = self.values[: len(x)], self.values[len(x) :]
+            return torch.zeros(len(x), 58), values
+
+    logged = LoggedHands.encoded(tmp_path / "a", LeadEncoder(TASK), played())
+    for gamma in (1.0, 0.9):
+        options = PpoOptions(
+            gamma=gamma, gae_lambda=1.0
+        )  # hands that the policy itself played: targets are the returns
+        values = logged.batch_of(Uniform(), options, np.arange(4)).returns
+        assert logged.value_error(Of(values), gamma) == pytest.approx(0.0, abs=1e-6)
+        assert logged.value_error(Of(values), 0.5) > 1e-3
 
 
 def test_hands_of_another_encoding_are_encoded_again(tmp_path):
