@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import PurePath
 from typing import Any
+
+import msgspec
 
 from bothost.errors import PluginError, UsageError
 from bothost.plugins.validate import declared_options_problems
@@ -49,8 +52,21 @@ def import_failed(what: str, error: ImportError) -> UsageError:
 
 
 def checked_figures(trainer: type[Trainer], figures: Any) -> dict[str, Any]:
-    """Return the figures of a training. Raises PluginError if they are none."""
-    if isinstance(figures, dict):
-        return figures
-    message = f"{trainer.__qualname__} returned {type(figures).__name__}"
-    raise PluginError(trainer.name, message, advice="return a dict of figures to show; {} if there are none")
+    """Return the figures of a training as JSON values. Raises PluginError if they are none."""
+    if not isinstance(figures, dict):
+        message = f"{trainer.__qualname__} returned {type(figures).__name__}"
+        raise PluginError(trainer.name, message, advice="return a dict of figures to show; {} if there are none")
+    try:
+        return dict(msgspec.json.decode(msgspec.json.encode(figures, enc_hook=_plain)))
+    except (TypeError, ValueError, OverflowError) as error:
+        message = f"{trainer.__qualname__} returned figures that are no JSON: {error}"
+        raise PluginError(trainer.name, message, advice="return numbers, text, lists and dicts of these") from error
+
+
+def _plain(value: Any) -> Any:
+    """Numbers and arrays of numpy and torch as numbers and lists, paths as text."""
+    if isinstance(value, PurePath):
+        return str(value)
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"a {type(value).__qualname__}")
