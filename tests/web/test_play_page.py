@@ -195,6 +195,27 @@ def test_the_rules_of_our_games_are_chosen_by_words(page, served):
                 assert set(options[option]["choices"]) <= known
 
 
+@pytest.mark.parametrize(
+    ("language", "wrong", "words"),
+    [
+        ("en", "0", "Points of a hand: 0 is not within 1 .. 1000000"),
+        ("en", "1.5", "Points of a hand: must be an integer"),
+        ("zh", "0", "底分\uff1a0 不在 1 到 1000000 之间"),
+        ("zh", "1.5", "底分\uff1a须为整数"),
+    ],
+)
+def test_a_rule_that_is_refused_is_named_as_the_page_does(chromium, served, language, wrong, words):
+    context = chromium.new_context(locale=language)
+    page = context.new_page()
+    page.goto(f"{served}/play?game=doudizhu")
+    page.locator("input[name=name]").fill("eve")
+    page.locator("details:has(.rules) summary").click()
+    page.locator("input[name='rule.base']").fill(wrong)
+    page.locator("form.setup .act.primary").click()
+    assert page.get_by_role("alert").inner_text() == words
+    context.close()
+
+
 def test_a_game_is_played_by_the_rules_that_are_chosen(page, served, site):
     wanted = []
     page.on("request", lambda request: wanted.append(request.post_data_json) if request.method == "POST" else None)

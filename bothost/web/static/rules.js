@@ -1,5 +1,6 @@
 // The rules of bothost's own games in words. What has no words here, such as a rule of a plugin's game, is shown as it is.
 import { html } from "./html.js";
+import { said } from "./i18n.js";
 
 /** Game → preset → its label. */
 export const PRESETS = {
@@ -97,6 +98,13 @@ export function Rule({ game, name, value, t }) {
   if (choices) return html`<label>${t(label)}<select name=${field}>${options(choices, value, t)}</select></label>`;
   if (typeof value === "string") return html`<label>${t(label)}<input type="text" name=${field} defaultValue=${value} /></label>`;
   return null;
+}
+
+/** What the server refuses, with a rule by its label: "doudizhu: base: 0 is not within …" → "Points of a hand: 0 is not within …". */
+export function refusedRule(message, t) {
+  const [, game, name, why] = /^(\w+): (\w+):? (.+)$/.exec(message) ?? [];
+  const rule = RULES[game]?.[name];
+  return rule ? `${t(rule.label ?? rule)}${t(": ")}${said(why)}` : message;
 }
 
 /** Only the rules that differ from the preset's own. */

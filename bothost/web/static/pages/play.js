@@ -8,7 +8,7 @@ import { Said } from "../chat.js";
 import { Clock } from "../clock.js";
 import { PREFERRED, addresses, gameName, preferred, strategyName } from "../names.js";
 import { Gone, Problem } from "../problem.js";
-import { HowToPlay, Preset, Rule, rulesOf } from "../rules.js";
+import { HowToPlay, Preset, Rule, refusedRule, rulesOf } from "../rules.js";
 import { Scores } from "../scores.js";
 import { keep, kept } from "../storage.js";
 
@@ -47,7 +47,7 @@ function Setup({ t, go }) {
     setBusy(true);
     setProblem("");
     post("/api/play", { ...wanted, name: value("name"), rules: { ...(preset !== usual && { preset }), ...rulesOf(form, options) }, consents: form.elements.consents.checked })
-      .then(({ id }) => go(`/play/${id}`), (error) => { setBusy(false); setProblem(explained(error)); });
+      .then(({ id }) => go(`/play/${id}`), ({ message, advice }) => { setBusy(false); setProblem(explained({ message: refusedRule(message, t), advice })); });
   };
   return html`<h1>${t("Play a game")}</h1>
     <p class="dim">${t("You take one seat, bots take the others. Afterwards the hand can be replayed and reviewed.")}${t(" ")}${t("A strategy without a level plays its best; level 1 is the easiest.")}</p>
