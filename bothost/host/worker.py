@@ -194,6 +194,9 @@ class Worker:
         self.busy_since = math.inf
 
     def _play(self, loaded: Loaded, tasks: list[QueuedJob]) -> None:
+        """Decide for tables; without tasks only make the instance."""
+        if tasks and all(task.ticket != task.job.ticket for task in tasks):
+            return  # superseded: their strategy may have been forgotten
         self.busy_since = time.monotonic()
         if self.plays_fallbacks:
             self._one_by_one(loaded, None, tasks)

@@ -314,3 +314,42 @@ async def test_a_request_that_is_withdrawn_in_the_turn_in_which_it_came_reaches_
     finally:
         await workers.aclose()
     assert [result.job for result in posted] == [other] and withdrawn.hand.actor.player is None
+
+
+def test_a_request_of_a_hand_that_is_over_does_not_make_a_forgotten_instance_again():
+    """Nobody would close it: the memory of a model that an alias left behind would stay in use."""
+    made, closed = [], []
+    busy = Stuck()
+
+    class Busy(RandomStrategy):
+        def player(self, table):
+            busy.wait()
+            return RandomPlayer(1)
+
+    class Closing(RandomStrategy):
+        def close(self):
+            closed.append(self)
+
+    def make(loaded):
+        made.append(loaded.resolved.strategy(None, None))
+        return made[-1]
+
+    pools = WorkerPools(
+        lambda name: Worker(name, lambda _, results: None, lambda _: None, make=make),
+        threads=1,
+        search_threads=1,
+        processes=1,
+    )
+    old, other = (Loaded(Resolved(strategy.__name__, strategy, None)) for strategy in (Closing, Busy))
+    pools.warm(old)
+    pools.inline.submit({other: [task(other, "other")]})
+    assert busy.entered.wait(10)
+    over = task(old, "over")
+    pools.inline.submit({old: [over]})
+    over.job.hand.drop_job()
+    pools.forget(old)
+    busy.go_on.set()
+    for worker in pools:
+        worker.stop()
+        worker.join(10)
+    assert closed == [one for one in made if type(one) is Closing] and len(made) == 2
