@@ -14,7 +14,6 @@ from bothost.host.backoff import Backoff
 from bothost.host.tasks import BackgroundTasks
 from bothost.tables.conduct import TableKey
 from bothost.tables.hand import Hand, Logged
-from bothost.tables.session import Session
 
 _log = structlog.get_logger("bothost.host")
 
@@ -49,19 +48,19 @@ class Lookup:
     def __init__(
         self,
         find: Find,
-        found: Callable[[Session, Hand, RecoveredHand | None], None],
+        found: Callable[[Hand, RecoveredHand | None], None],
         fatal: Callable[[BaseException], None],
     ) -> None:
-        """``found`` is called for each hand that is still open, ``fatal`` for an unexpected error."""
+        """``found`` is called for each hand, also if it has ended meanwhile, ``fatal`` for an unexpected error."""
         self._find = find
         self._found = found
         self._fatal = fatal
-        self._waiting: list[tuple[Session, Hand]] = []
+        self._waiting: list[Hand] = []
         self._tasks = BackgroundTasks()
 
-    def add(self, session: Session, hand: Hand) -> None:
+    def add(self, hand: Hand) -> None:
         """Queue a hand for the next query."""
-        self._waiting.append((session, hand))
+        self._waiting.append(hand)
         if len(self._waiting) == 1:
             self._tasks.spawn(self._look_up())
 
@@ -71,22 +70,19 @@ class Lookup:
     async def _look_up(self) -> None:
         await asyncio.sleep(0)
         hands, self._waiting = self._waiting, []
+        keys = [HandKey(hand.key, hand.name, hand.seat) for hand in hands]
         backoff = Backoff(0.2, 2.0)
-        while hands:
-            keys = [HandKey(session.key, hand.name, hand.seat) for session, hand in hands]
+        while True:
             try:
                 found = await asyncio.to_thread(self._find, keys)
+                break
             except StoreUnavailable as error:
                 if not backoff.attempts:
                     _log.error("lookup_waits", hands=len(hands), error=str(error), advice=error.advice)
                 await asyncio.sleep(backoff.next(0.1))
-                hands = [(session, hand) for session, hand in hands if session.hand is hand]
-                continue
             except Exception as error:
                 _log.exception("lookup_failed", hands=len(hands))
                 self._fatal(error)
                 return
-            for (session, hand), known in zip(hands, found, strict=True):
-                if session.hand is hand:
-                    self._found(session, hand, known)
-            return
+        for hand, known in zip(hands, found, strict=True):
+            self._found(hand, known)

@@ -18,6 +18,7 @@ from bothost.host.recorder import Recorder
 from bothost.host.tasks import BackgroundTasks
 from bothost.messages import TableEnded
 from bothost.store import GameRecord
+from bothost.tables.conduct import TableKey
 from bothost.tables.games import Games
 from bothost.tables.hand import valid_scores
 
@@ -33,8 +34,12 @@ FindOpen = Callable[[str, str, int], Sequence[GameRecord]]
 class LostHands:
     """Closes lost hands. Used on the event loop."""
 
-    def __init__(self, find: FindOpen, recorder: Recorder, games: Games) -> None:
+    def __init__(
+        self, find: FindOpen, recorder: Recorder, games: Games, looks_up: Callable[[TableKey, str], bool]
+    ) -> None:
+        """``looks_up``: whether a hand, by table and name, is still looked up. Its session logs its end."""
         self._find = find
+        self._looks_up = looks_up
         self._recorder = recorder
         self._games = games
         self.tasks = BackgroundTasks()
@@ -54,7 +59,10 @@ class LostHands:
         """
         while True:
             hands = await self._open(account, began_us)
-            played = [is_played(hand.table, hand.hand) for hand in hands]
+            played = [
+                None if self._looks_up(TableKey(*account, hand.table), hand.hand) else is_played(hand.table, hand.hand)
+                for hand in hands
+            ]
             lost = [hand for hand, still in zip(hands, played, strict=True) if still is False]
             for hand in lost:
                 end = ended.get(hand.table)

@@ -28,6 +28,7 @@ from bothost.host.workers import Workers
 from bothost.messages import Act
 from bothost.strategy import Table
 from bothost.tables.actor import Actor, Loaded
+from bothost.tables.conduct import TableKey
 from bothost.tables.hand import (
     Answer,
     Closed,
@@ -109,8 +110,10 @@ class SessionRunner:
         self._owners: dict[Session, TableOwner] = {}
         self._sessions: dict[Hand, Session] = {}
         """The session of each open hand."""
+        self._looking: dict[Hand, HandClosed | None] = {}
+        """Hands that are looked up, so that they have no ``game_id`` yet, with their ends if they ended meanwhile."""
         self._early: dict[Hand, list[SnapshotTaken]] = {}
-        """Snapshots of hands that wait for their ``game_id``."""
+        """Snapshots of these hands."""
         recorder.batches.send = self.send
         self._outputs: dict[type, Callable[[Session, Any], None]] = {
             HandOpening: self._open_hand,
@@ -222,7 +225,8 @@ class SessionRunner:
         if plan.strategy.resolved.strategy.wants_events:
             hand.news = deque()
         if event.lookup:
-            self._lookup.add(session, hand)
+            self._looking[hand] = None
+            self._lookup.add(hand)
         else:
             self._opened(session, hand, None)
 
@@ -248,24 +252,41 @@ class SessionRunner:
             self.recorder.snapshot(event)
         self.perform(session, session.opened(hand, found.moves if found is not None else ()))
 
-    def _looked_up(self, session: Session, hand: Hand, found: RecoveredHand | None) -> None:
-        try:
-            self._opened(session, hand, found)
-        except ANY_FAILURE:
-            self._fail(session)
+    def looks_up(self, table: TableKey, name: str) -> bool:
+        """Whether a hand is still looked up."""
+        return any((hand.key, hand.name) == (table, name) for hand in self._looking)
+
+    def _looked_up(self, hand: Hand, found: RecoveredHand | None) -> None:
+        if hand not in self._looking:
+            return  # another host continues it
+        end = self._looking.pop(hand)
+        if end is None:
+            session = self._sessions[hand]
+            try:
+                self._opened(session, hand, found)
+            except ANY_FAILURE:
+                self._fail(session)
+            return
+        snapshots = self._early.pop(hand, ())
+        if found is not None:
+            hand.game_id = found.game_id
+            for event in snapshots:
+                self.recorder.snapshot(event)
+            self.recorder.hand_closed(end)
 
     def _snapshot(self, session: Session, event: SnapshotTaken) -> None:
         if event.hand.game_id:
             self.recorder.snapshot(event)
-        elif event.hand in self._sessions:
+        elif event.hand in self._looking:
             self._early.setdefault(event.hand, []).append(event)
 
     def _close_hand(self, session: Session, event: HandClosed) -> None:
         hand = event.hand
-        self._early.pop(hand, None)
         self._sessions.pop(hand, None)
         self._deadlines.forget(hand)
-        if hand.game_id:
+        if hand in self._looking:
+            self._looking[hand] = event
+        elif hand.game_id:
             self.recorder.hand_closed(event)
             self.counters.hands += 1
             if event.scores is None:
@@ -284,6 +305,7 @@ class SessionRunner:
         hand, session.hand = session.hand, None
         if hand is None or self._sessions.pop(hand, None) is None:
             return
+        self._looking.pop(hand, None)
         self._early.pop(hand, None)
         self._deadlines.forget(hand)
         self.recorder.flush_events(hand)

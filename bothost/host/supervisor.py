@@ -112,7 +112,7 @@ class Host:
         self.runner = SessionRunner(self.plans, recorder, HookThread(plugins), memory.find)
         self.runner.workers = _workers(settings, self.plans, self.runner, spares)
         self.runner.fatal = self._fatal
-        self.lost_hands = LostHands(memory.unfinished_hands, recorder, self.games)
+        self.lost_hands = LostHands(memory.unfinished_hands, recorder, self.games, self.runner.looks_up)
 
     # -------------------------------------------------------------------------------------------------- life cycle
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import time
 import types
 
 import pytest
@@ -11,6 +12,7 @@ from bothost.config import AccountSettings, Secret
 from bothost.host import lost_hands
 from bothost.host.account import Timeouts
 from bothost.host.lost_hands import LostHands
+from bothost.host.memory import StoreMemory
 from bothost.host.reconnect import ConnectionSettings
 from bothost.lobbies.embedded import EmbeddedLobby, EmbeddedOptions
 from bothost.rules import game
@@ -68,6 +70,26 @@ async def test_it_closes_as_the_lobby_says_that_its_table_ended(crashed):
     assert ends == {gone[0].game_id: ("aborted", None), ended[0].game_id: ("normal", "[2.0,-1.0,-1.0]")}
 
 
+async def test_a_hand_that_ends_while_it_is_looked_up_has_the_scores_of_its_end(crashed, monkeypatch):
+    """The look-up waits until the rows of the spool are in the database, which may take minutes."""
+    monkeypatch.setattr(lost_hands, "AGAIN_S", 0.02)
+    find = StoreMemory.find
+    monkeypatch.setattr(StoreMemory, "find", lambda *of: time.sleep(0.5) or find(*of))  # longer than confirm_s
+    hand = sample_hand(RNG, ended=False, account="ada")
+    logged = hand[0]
+    view = game(logged.game).new_state(seed=1).view(logged.seat)
+    seated = m.Seated(logged.table, logged.game, {}, logged.seat, (), {}, None)
+    ends = await crashed(
+        [hand],
+        seated,
+        m.Snapshot(logged.table, logged.hand, logged.seat, view.to_json()),
+        m.HandEnded(logged.table, logged.hand, (2.0, -1.0, -1.0), "normal"),
+        m.TableEnded(logged.table, "normal", None),
+        lost=1,
+    )
+    assert ends == {logged.game_id: ("normal", "[2.0,-1.0,-1.0]")}
+
+
 async def test_scores_that_do_not_fit_the_game_are_not_logged(crashed):
     hand = sample_hand(RNG, ended=False, account="ada")
     ends = await crashed([hand], m.TableEnded(hand[0].table, "normal", (2.0, -1.0)), lost=1)
@@ -115,9 +137,8 @@ async def test_a_hand_whose_table_was_between_two_hands_closes_when_the_next_one
         return [] if closed else [row]
 
     recorder = types.SimpleNamespace(hand_lost=lambda *of: closed.append(of))
-    closing = asyncio.create_task(
-        LostHands(find, recorder, Games()).close(("home", "ada"), 7, lambda table, hand: state[table], {})
-    )
+    lost = LostHands(find, recorder, Games(), lambda table, hand: False)
+    closing = asyncio.create_task(lost.close(("home", "ada"), 7, lambda table, hand: state[table], {}))
     await until(lambda: len(looks) > 2)
     assert closed == [] and not closing.done(), "the lobby may still show that the hand goes on"
     state[row.table] = False
