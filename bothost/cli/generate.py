@@ -59,8 +59,9 @@ def command(
             settings.store, spool, population, hands, consents=consents, progress=lambda done, _: advance(done)
         )
     done = {"game": game, "lobby": LOBBY, "table": population.table, "hands": hands, "played": played}
-    earlier = "" if played == hands else f", {hands - played:,} were logged before"
-    output.emit(done, json, f"{played:,} hands played and logged{earlier}: bothost games list --lobby {LOBBY}")
+    earlier = "" if played == hands else f", {hands - played:,} logged before"
+    text = f"{output.counted(played, 'hand')} played and logged{earlier}: bothost games list --lobby {LOBBY}"
+    output.emit(done, json, text)
 
 
 class Recordings:

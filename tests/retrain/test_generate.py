@@ -251,6 +251,8 @@ def test_the_command_line_generates_and_says_what(config, capsys):
     with Store.open(StoreSettings(url="sqlite:///log.db")) as store:
         log = Players(store)
         assert len({move.game_id for move in log.moves("doudizhu", ["ada"])}) == 4
+    assert main(["games", "generate", "othello", "--player", "ada=random", "--hands", "1"]) == 0
+    assert capsys.readouterr().out.startswith("1 hand played and logged: ")
 
 
 @pytest.mark.parametrize(
