@@ -477,3 +477,24 @@ def test_without_a_configuration_the_pages_show_what_the_demo_wrote(tmp_path, mo
     assert settings.store.url.endswith(f"{tmp_path}/var/bothost.db")
     with Store.open(settings.store):
         pass
+
+
+def test_a_match_whose_server_is_not_reached_says_so(chromium, served, held_jobs):
+    context = chromium.new_context(locale="en-GB")
+    page = context.new_page()
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.goto(f"{served}/models")
+    panel = page.locator("section.panel", has_text="deep-mc").first
+    panel.get_by_label("version").select_option(index=0)
+    panel.get_by_role("button", name="play for it").click()
+    cancel = panel.get_by_role("button", name="cancel")
+    cancel.wait_for()
+    page.route("**/api/jobs/**", lambda route: route.abort())
+    cancel.click()
+    panel.get_by_role("alert").get_by_text("The server does not answer.").wait_for()
+    page.reload()
+    panel.get_by_text("The connection is lost. Trying again.").wait_for()
+    page.unroute_all()
+    cancel.click()
+    panel.get_by_text("cancelled").wait_for()
+    context.close()

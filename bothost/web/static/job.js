@@ -8,24 +8,29 @@ import { Problem } from "./problem.js";
 export function Job({ id, onDone = () => {}, children, t }) {
   const [job, setJob] = useState(null);
   const [ending, setEnding] = useState(false);
+  const [problem, setProblem] = useState("");
   useEffect(() => {
     const stop = stream(`/api/jobs/${id}`, (message) => {
       setJob(message);
       if (message.state !== "running") { stop(); onDone(message); }
-    }, (connected, refused) => { if (refused) setJob({ state: "failed", problems: [refused] }); });
+    }, (connected, refused) => {
+      setProblem(connected ? "" : t("The connection is lost. Trying again."));
+      if (refused) setJob({ state: "failed", problems: [refused] });
+    });
     return stop;
   }, [id]);
-  if (!job) return html`<p class="dim">…</p>`;
+  if (!job) return html`<p class="dim">${problem || "…"}</p>`;
   if (job.state === "failed") return html`<${Problem} text=${`${t("This failed")}${t(": ")}${job.problems.map(explained).join("; ")}`} />`;
   if (job.state === "cancelled") return html`<p class="notice" role="status">${t("Cancelled.")}</p>`;
   if (job.state === "done") return html`<div role="status">${children(job.results)}</div>`;
   const cancel = () => {
     if (!confirm(t("Cancel this? What it has done so far is lost."))) return;
     setEnding(true);
-    post(`/api/jobs/${id}/cancel`).catch(() => setEnding(false));
+    post(`/api/jobs/${id}/cancel`).then(() => setProblem(""), (error) => { setEnding(false); setProblem(explained(error)); });
   };
   const { done = 0, total, note = "" } = job.progress;
   return html`<p class="count" role="status">${total ? `${done} / ${total}` : t("One moment")} ${said(note)}</p>
     <progress value=${total ? done : undefined} max=${total || 1} aria-label=${job.job}></progress>
-    <div class="actions"><button type="button" class="act" disabled=${ending} onClick=${cancel}>${t("Cancel")}</button></div>`;
+    <div class="actions"><button type="button" class="act" disabled=${ending} onClick=${cancel}>${t("Cancel")}</button></div>
+    <${Problem} text=${problem} />`;
 }
