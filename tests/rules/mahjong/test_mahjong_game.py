@@ -284,6 +284,20 @@ def test_a_snapshot_gives_a_playable_view() -> None:
     assert view.to_json()["discards"][1] == ["J3", "W9"]
 
 
+def test_after_a_snapshot_another_seat_has_drawn_any_of_its_tiles_equally_likely() -> None:
+    view = BOTZONE.view_from_snapshot(SNAPSHOT)
+    view.observe("play 1 W9")
+    view.observe("draw 2")
+    draws = 2_000
+    places: Counter[int] = Counter()
+    rng = random.Random(1)
+    for seed in range(draws):
+        shown = view.sample_state(seed).view(2).to_json()
+        hand = sorted(shown["hand"], key=TILES.index)
+        places[rng.choice([place for place, tile in enumerate(hand) if tile == shown["drawn"]])] += 1
+    assert_chi_square(places, dict.fromkeys(range(11), draws / 11))
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

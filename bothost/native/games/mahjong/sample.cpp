@@ -15,6 +15,8 @@ struct View::Hidden {
   BySeat<std::vector<Tile>> kongs;
   /// What is left to draw, shuffled, and sometimes tiles that were discarded unseen before a snapshot.
   std::vector<Tile> rest;
+  /// Any tile of the actor's hand, each equally likely, if the actor is another seat.
+  Tile of_actor = kHidden;
 };
 
 /// Uniform over the placements of the unseen tiles in the concealed hands, the hidden kongs and the wall.
@@ -43,6 +45,7 @@ void View::sample_hands(Rng& rng, Hidden& hidden) const {
     for (int i = 0; i < table_.hand_size[at(s)]; ++i) {
       if (pool.empty()) throw InvalidInput("no deal fits this view");
       ++hidden.hands[at(s)][pool.back()];
+      if (s == table_.actor) hidden.of_actor = pool.back();
       pool.pop_back();
     }
   }
@@ -207,11 +210,8 @@ State View::sample_from_snapshot(const Hidden& hidden) const {
     for (auto& m : s.table_.melds[at(q)])
       if (m.concealed && m.tile == kHidden) m.tile = hidden.kongs[at(q)].at(kong++);
   }
-  if (table_.phase == Phase::turn && table_.actor != seat_) {
-    // Which of its tiles another seat has just drawn is not known: any.
-    for (int t = 0; t < kKinds; ++t)
-      if (s.hands_[at(table_.actor)][at(t)]) s.drawn_ = static_cast<Tile>(t);
-  }
+  // Which of its tiles another seat has just drawn is not known.
+  if (table_.phase == Phase::turn && table_.actor != seat_) s.drawn_ = hidden.of_actor;
   s.wall_ = Wall(*rules_, table_.wall_left, hidden.rest);
   if (table_.asks_others()) {
     for (Seat q = 0; q < kSeats; ++q)
