@@ -49,6 +49,9 @@ ADDRESSES = (*PAGES, *OPERATOR_PAGES, "/clone", "/login", "/hand/{name}", "/play
 WATCHERS = 256
 """Most streams of tables and reviews that are not an operator's. Players and operators find room beside them. Half of
 them may come from one address, other than this machine, which may be a proxy."""
+READERS, WAITING = 2, 128
+"""Visitors whose hands are read from the log at the same time, and most that wait for this: operators do not."""
+CROWDED = "too many people are watching: try again later"
 MOST_NAMES = 100
 """Most games, strategies and players of one search: databases limit the length of a statement."""
 
@@ -65,7 +68,9 @@ class Web:
         self.jobs = Jobs(site)
         self.cloning = Cloning(site, self.viewer, self.jobs)
         self.operation = Operation(site, self.viewer, self.jobs)
-        self._watching = Places(WATCHERS, "too many people are watching: try again later", WATCHERS // 2)
+        self._watching = Places(WATCHERS, CROWDED, WATCHERS // 2)
+        self._waiting = Places(WAITING, CROWDED, WAITING // 2)
+        self._readers = asyncio.Semaphore(READERS)
 
     def application(self, hosts: Collection[str] = LOOPBACK) -> Starlette:
         """``hosts``: the names by which browsers may reach this server."""
@@ -147,6 +152,19 @@ class Web:
             raise HTTPException(404, "there is no such address")
         return FileResponse(STATIC / "index.html", 404)
 
+    @contextlib.asynccontextmanager
+    async def _reading(self, request: Request) -> AsyncIterator[None]:
+        """The turn of a request that takes a thread for long. Each visitor has one at a time. Raises HTTPException."""
+        viewer = self.viewer(request)
+        if viewer.kind == "operator":
+            yield
+            return
+        with self._waiting.one(_distant(request)):
+            async with viewer.reading, self._readers:
+                if await request.is_disconnected():
+                    raise HTTPException(408, "nobody waits for the answer")
+                yield
+
     async def list_hands(self, request: Request) -> Response:
         self.viewer(request)
         asked = request.query_params
@@ -164,7 +182,8 @@ class Web:
                 results=tuple(_result(name) for name in asked.getlist("results") if name),
                 fallbacks=bool(asked.get("fallbacks")),
             )
-            found = await asyncio.to_thread(hands.listed, self.site, query, asked.get("before"))
+            async with self._reading(request):
+                found = await asyncio.to_thread(hands.listed, self.site, query, asked.get("before"))
         except (ValueError, OverflowError) as error:  # the day after the last one
             raise HTTPException(400, str(error)) from None
         return JSONResponse(found)
@@ -180,16 +199,18 @@ class Web:
         return timeline
 
     async def show_hand(self, request: Request) -> Response:
-        timeline = await self._closed_hand(request)
+        async with self._reading(request):
+            timeline = await self._closed_hand(request)
+            found = await asyncio.to_thread(hands.shown, self.site, timeline)
         record = timeline.hand.game
         game = self.site.game(record.game, record.rules)
-        found = await asyncio.to_thread(hands.shown, self.site, timeline)
         found["reviewers"] = [] if game is None else reviewers(self.site.plugins, game)
         return Response(msgspec.json.encode(found), media_type="application/json")
 
     async def stream_review(self, request: Request) -> Response:
         """What the strategy ``with`` thinks of the decisions of a hand, one after another; ``seat``: of this one."""
-        timeline = await self._closed_hand(request)
+        async with self._reading(request):
+            timeline = await self._closed_hand(request)
         record, asked = timeline.hand.game, request.query_params
         game = self.site.game(record.game, record.rules)
         try:
@@ -257,14 +278,19 @@ class Web:
     def _watched(self, request: Request, messages: AsyncIterator[Json]) -> Response:
         """A stream that everybody may open. Operators always may; others where there is a place."""
         is_operator = self.viewer(request).kind == "operator"
-        address = address_of(request)
-        return stream(messages, None if is_operator else self._watching.one("" if is_loopback(address) else address))
+        return stream(messages, None if is_operator else self._watching.one(_distant(request)))
 
 
 def cookie_of(request: Request) -> str:
     """The name of the session's cookie. Browsers send cookies to all servers of a host, so the port is a part of it."""
     _, colon, port = request.headers.get("host", "").rpartition(":")
     return f"{COOKIE}_{port}" if colon and port.isdecimal() and port.isascii() else COOKIE
+
+
+def _distant(request: Request) -> str:
+    """The address of another machine; empty for this one, which may be a proxy for many."""
+    address = address_of(request)
+    return "" if is_loopback(address) else address
 
 
 def _with_cookie(answer: Response, request: Request, token: str) -> Response:

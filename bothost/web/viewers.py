@@ -44,6 +44,8 @@ class Viewer(msgspec.Struct, kw_only=True):
     plays_at: frozenset[str] = frozenset()
     """Tables of the embedded lobby at which this person sits now."""
     seen_at: float = 0.0
+    reading: asyncio.Lock = msgspec.field(default_factory=asyncio.Lock)
+    """Held by the one request of this viewer for logged hands that is being answered."""
     reviewing: asyncio.Lock = msgspec.field(default_factory=asyncio.Lock)
     """Held by the one review of this viewer that runs; others of theirs wait for it."""
 

@@ -1,7 +1,9 @@
 """Live tables: what each kind of viewer receives, frame by frame."""
 
 import asyncio
+import contextlib
 import json
+import threading
 import time
 
 import httpx
@@ -14,6 +16,7 @@ from bothost.config import Secret, WebSettings
 from bothost.errors import StoreError, StoreUnavailable
 from bothost.store.reader import LoggedHand
 from bothost.store.records import DecisionRecord, GameEndRecord, SnapshotRecord
+from bothost.testing.hosting import until
 from bothost.web import application, jobs, matches, server
 from bothost.web.drawn import drawn
 from bothost.web.hands import name_of, seat_names
@@ -257,6 +260,40 @@ async def test_one_visitor_leaves_places_to_watchers_from_elsewhere(site, monkey
         async with asyncio.timeout(60):
             while (await watch("203.0.113.5")).status_code != 200:
                 pass
+
+
+async def test_visitors_who_read_hands_leave_threads_to_operators(site, monkeypatch):
+    """A few hundred requests of one visitor took all threads for a minute."""
+    now, most, may_go = 0, 0, threading.Event()
+
+    def listed(site, query, before):
+        nonlocal now, most
+        if query.games:
+            now, most = now + 1, max(most, now + 1)
+            may_go.wait(60)
+            now -= 1
+        return {"hands": []}
+
+    monkeypatch.setattr(application.hands, "listed", listed)
+    monkeypatch.setattr(application, "WAITING", 6)
+    settings = WebSettings(port=0, password=Secret("s3cret", "test"), spectators=True)
+    async with serving(site, settings) as address, contextlib.AsyncExitStack() as stack:
+
+        async def visitor():
+            browser = httpx.AsyncClient(base_url=address, trust_env=False, timeout=60, headers={"Origin": address[:-1]})
+            await (await stack.enter_async_context(browser)).get("/api/session")
+            return browser
+
+        first, second, operator = [await visitor() for _ in range(3)]
+        await operator.post("/api/login", json={"password": "s3cret"})
+        browsers = [first] * 3 + [second] * 4
+        asked = [asyncio.create_task(browser.get("/api/hands?games=othello")) for browser in browsers]
+        await until(lambda: now >= 2)
+        assert (await operator.get("/api/hands")).status_code == 200
+        await asyncio.wait(asked, timeout=20, return_when=asyncio.FIRST_COMPLETED)
+        assert [answer.result().status_code for answer in asked if answer.done()] == [429]
+        may_go.set()
+        assert sorted(answer.status_code for answer in await asyncio.gather(*asked)) == [200] * 6 + [429] and most == 2
 
 
 def test_streams_take_no_more_than_three_quarters_of_the_connections():
