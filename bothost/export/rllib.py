@@ -1,7 +1,8 @@
 """RLlib's columns: one transition per live decision, with the names of RLlib's offline data.
 
 An episode is one (game, seat). Its observations are all view blocks of the game's encoder, flattened and joined in the
-order of their names. The reward is the hand's score, with the last transition.
+order of their names. The reward is the hand's score, with the last transition. ``action_prob`` is the action's share of
+the logged policy. Most bots play its most probable action, so for importance weights it is not what they played by.
 """
 
 from __future__ import annotations
