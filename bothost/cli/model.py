@@ -395,7 +395,8 @@ def _model(plugins: Plugins, address: str) -> Model:
     able = learners(plugins.strategies)
     if (name := found.strategy.name) not in able:
         raise ModelError(f"{name} has no models: it does not learn", advice=f"strategies that do: {', '.join(able)}")
-    raise ModelError(f"{address} has no model", advice=f"train one: bothost train {name}, then bothost model import")
+    advice = f"name one of bothost model list {name}, or make one: bothost train {name}, then bothost model import"
+    raise ModelError(f"{address} has no {'model' if ':' in address else 'champion'}", advice=advice)
 
 
 def _entry(folder: Path, of: str) -> tuple[Path, Any, dict[str, Any]]:

@@ -1,5 +1,6 @@
 """``bothost model``: import, list, show, promote through the gate, roll back."""
 
+import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -210,6 +211,38 @@ def test_files_of_any_depth_are_read_or_refused(model, tmp_path):
 def test_a_strategy_whose_package_has_no_model_may_have_some_in_the_registry(model):
     code, _, err = model("show", "random:r1")
     assert code == 2 and "its package has no models" in err and "bothost model list" in err
+
+
+LEARNER = """
+from bothost import Strategy, Trainer, hookimpl
+
+class Teaches(Trainer):
+    name = "pupil"
+    def train(self, run, report): return {}
+
+class Pupil(Strategy):
+    name, version, games = "pupil", "1", ("othello",)
+    def player(self, table): raise NotImplementedError
+    @classmethod
+    def trainer(cls): return Teaches
+
+@hookimpl
+def bothost_strategies(): return [Pupil]
+"""
+
+
+def test_where_no_version_is_the_champion_the_advice_names_the_others(model, tmp_path):
+    (tmp_path / "plugins.d").mkdir()
+    (tmp_path / "plugins.d" / "pupil_of_a_test.py").write_text(LEARNER)
+    (tmp_path / "weights" / "one").mkdir(parents=True)
+    (tmp_path / "weights" / "one" / "model.json").write_text("{}")
+    files = {"model.json": hashlib.sha256(b"{}").hexdigest()}
+    made = {"aliases": {"champion": "one"}, "versions": {"one": {"files": files, "encoder_version": None}}}
+    (tmp_path / "weights" / "manifest.json").write_text(json.dumps(made))
+    assert model("import", "pupil", str(tmp_path / "weights"))[0] == 0  # the challenger
+    code, _, err = model("show", "pupil")
+    assert code == 1 and "pupil has no champion" in err and "bothost model list pupil" in err
+    assert model("show", "pupil:r1")[0] == 0
 
 
 @pytest.mark.parametrize("arguments", [("show", "random"), ("promote", "random"), ("push", "random", "elsewhere")])
