@@ -349,6 +349,16 @@ def test_a_hand_that_cannot_be_saved_as_a_file_says_why(visitor, served, hands):
     visitor.wait_for_selector("[role=alert]", state="detached")
 
 
+@pytest.mark.parametrize("page_and_data", ["play", "clone", "models", "training"])
+def test_a_page_whose_data_did_not_come_can_be_tried_again(visitor, served, page_and_data):
+    visitor.route(f"**/api/{page_and_data}", lambda route: route.abort())
+    visitor.goto(f"{served}/{page_and_data}")
+    visitor.wait_for_selector("h1 ~ [role=alert]:has-text('The server does not answer.')")
+    visitor.unroute_all()
+    visitor.get_by_role("link", name="Try again.").click()
+    visitor.wait_for_selector("form, .notice:not([role=alert])")
+
+
 def test_try_again_leads_to_no_other_server(visitor, served):
     visitor.route("**/api/session", lambda route: route.abort())
     visitor.goto(f"{served}//elsewhere.example/x")

@@ -2,7 +2,7 @@
 import { html, render, useEffect, useRef, useState } from "./html.js";
 import { explained, get, post } from "./api.js";
 import { currentLanguage, setLanguage, t } from "./i18n.js";
-import { Problem } from "./problem.js";
+import { Missing, Problem } from "./problem.js";
 import { keep, kept } from "./storage.js";
 
 const PAGES = [
@@ -86,7 +86,7 @@ function Page({ page, here, session, onTitle }) {
     if (page) import(page.module).then((module) => setShown(() => module.Page), () => setProblem(true));
   }, [page]);
   if (!page) return html`<h1>${t("Not found")}</h1><p>${t("This page does not exist.")}${t(" ")}<a href="/">${t("Go to the tables.")}</a></p>`;
-  if (problem) return html`<h1>${t(page.title)}</h1><${Problem} text=${t("This page cannot be loaded.")}>${t(" ")}<a href="" target="_self">${t("Try again.")}</a><//>`;
+  if (problem) return html`<h1>${t(page.title)}</h1><${Missing} text=${t("This page cannot be loaded.")} t=${t} />`;
   const Shown = shown;
   return Shown ? html`<${Shown} here=${here} session=${session} onTitle=${onTitle} t=${t} go=${go} />` : html`<p class="dim">…</p>`;
 }
@@ -110,7 +110,7 @@ function App() {
   const note = about.path === path && about.note ? `${about.note}${t(" ")}` : "";
   useEffect(() => { document.title = `${note}${title} · bothost`; }, [note, title, language]);
   if (!session) return html`<main><p class="dim">…</p></main>`;
-  if (session.problem) return html`<main id="main"><${Problem} text=${session.problem}>${t(" ")}<a href="" target="_self">${t("Try again.")}</a><//></main>`;
+  if (session.problem) return html`<main id="main"><${Missing} text=${session.problem} t=${t} /></main>`;
   if (!session.viewer) return html`<main id="main"><${Login} onDone=${load} /></main>`;
   const hidden = PAGES.includes(page) && !session.pages.includes(page.path); // from everybody but operators
   return html`<a class="skip" href="#main">${t("Skip to the page")}</a>

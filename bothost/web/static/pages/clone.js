@@ -4,7 +4,7 @@ import { explained, get, post } from "../api.js";
 import { Curve } from "../curve.js";
 import { Job } from "../job.js";
 import { gameName } from "../names.js";
-import { Problem } from "../problem.js";
+import { Missing, Problem } from "../problem.js";
 
 const percent = (share) => `${(100 * share).toFixed(0)} %`;
 
@@ -50,7 +50,7 @@ export function Page({ t }) {
     setAgreed(false);
     post("/api/clone/revoke").then(load, (error) => setProblem(explained(error)));
   };
-  if (!found) return html`<h1>${t("Clone me")}</h1>${problem ? html`<${Problem} text=${problem} />` : html`<p class="dim">…</p>`}`;
+  if (!found) return html`<h1>${t("Clone me")}</h1>${problem ? html`<${Missing} text=${problem} t=${t} />` : html`<p class="dim">…</p>`}`;
   if (!found.player) return html`<h1>${t("Clone me")}</h1><p class="notice">${t("Play a hand first: then this page knows you.")}${t(" ")}<a href="/play">${t("Play a game")}</a></p>`;
   const [hands, enough] = [found.hands[game], found.hands[game] >= found.needed];
   return html`<h1>${t("Clone me")} <span class="count">${found.player}</span></h1>

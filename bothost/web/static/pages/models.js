@@ -4,7 +4,7 @@ import { explained, get, post } from "../api.js";
 import { said } from "../i18n.js";
 import { Job } from "../job.js";
 import { gameName } from "../names.js";
-import { Problem } from "../problem.js";
+import { Missing, Problem } from "../problem.js";
 
 const TRIALS = ["challenger", "canary", "shadow"]; // aliases that no package has
 const when = (us) => (us ? new Date(us / 1000).toLocaleString() : "");
@@ -54,7 +54,7 @@ export function Page({ t }) {
   const load = () => get("/api/models").then(({ strategies }) => setFound(strategies), (error) => setProblem(explained(error)));
   useEffect(() => { load(); }, []);
   return html`<h1>${t("Models")}</h1><p class="dim">${t("Versions of each strategy's model. An alias names the version that plays; running hosts follow within seconds.")}${t(" ")}${t("The champion plays by default. “Play for it” plays a match on duplicate deals against the champion and promotes the version if it is shown to be better.")}</p>
-    <${Problem} text=${problem} />
+    <${Missing} text=${problem} t=${t} />
     ${found === null ? !problem && html`<p class="dim">…</p>` : found.map((item) => html`
       ${item.problem && html`<p class="notice bad">${item.strategy}${t(": ")}${item.problem}</p>`}
       ${item.versions.length > 0 && html`<${Strategy} key=${item.strategy} found=${item} reload=${load} t=${t} />`}`)}`;

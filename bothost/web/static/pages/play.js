@@ -7,7 +7,7 @@ import { Bars } from "../candidates.js";
 import { Said } from "../chat.js";
 import { Clock } from "../clock.js";
 import { PREFERRED, addresses, gameName, preferred, strategyName } from "../names.js";
-import { Gone, Problem } from "../problem.js";
+import { Gone, Missing, Problem } from "../problem.js";
 import { HowToPlay, Preset, Rule, refusedRule, rulesOf } from "../rules.js";
 import { Scores } from "../scores.js";
 import { keep, kept } from "../storage.js";
@@ -30,7 +30,7 @@ function Setup({ t, go }) {
   const [problem, setProblem] = useState("");
   const [busy, setBusy] = useState(false);
   useEffect(() => { get("/api/play").then(setOffer, (error) => setProblem(explained(error))); }, []);
-  if (!offer) return problem ? html`<h1>${t("Play a game")}</h1><${Problem} text=${problem} />` : html`<p class="dim">…</p>`;
+  if (!offer) return problem ? html`<h1>${t("Play a game")}</h1><${Missing} text=${problem} t=${t} />` : html`<p class="dim">…</p>`;
   const game = offer.games.find((item) => item.game === chosen) ?? offer.games[0];
   const [usual] = Object.keys(game.presets);
   const preset = rules in game.presets ? rules : usual;

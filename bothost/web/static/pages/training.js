@@ -2,7 +2,7 @@
 import { html, useEffect, useState } from "../html.js";
 import { explained, get } from "../api.js";
 import { Curve } from "../curve.js";
-import { Problem } from "../problem.js";
+import { Missing, Problem } from "../problem.js";
 
 const REFRESH_MS = 5000;
 
@@ -22,7 +22,7 @@ export function Page({ here, t, go }) {
     return () => { left = true; clearInterval(timer); };
   }, [name]);
   const notice = problem && html`<${Problem} text=${problem} />`;
-  if (!list) return html`<h1>${t("Training")}</h1>${notice || html`<p class="dim">…</p>`}`;
+  if (!list) return html`<h1>${t("Training")}</h1>${problem ? html`<${Missing} text=${problem} t=${t} />` : html`<p class="dim">…</p>`}`;
   const { iteration = [], ...figures } = curves ?? {};
   const pointsOf = (values) => new Map(values.map((value, i) => [iteration[i] ?? i, value]).filter(([, value]) => value !== null));
   return html`<h1>${t("Training")}</h1>${notice}
