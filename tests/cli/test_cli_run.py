@@ -191,13 +191,16 @@ def test_a_host_plays_on_when_nobody_reads_its_stderr_any_more(shell, plugin):
     (shell.folder / "plugins.d" / "hangs.py").write_text(plugin)
     shell.env.pop("PYTHONUNBUFFERED", None)
     host = shell.start("run")
-    until_it_answers(shell, host, lambda status: status["accounts"])
-    host.stderr.close()
-    tried = ask(shell.folder / "var", "status")["accounts"][0]["reconnects"]
-    until_it_answers(shell, host, lambda status: status["accounts"][0]["reconnects"] > tried)  # each logs a line
-    host.send_signal(signal.SIGTERM)
-    assert host.wait(60) == 0
-    host.stdout.close()
+    try:
+        until_it_answers(shell, host, lambda status: status["accounts"])
+        host.stderr.close()
+        tried = ask(shell.folder / "var", "status")["accounts"][0]["reconnects"]
+        until_it_answers(shell, host, lambda status: status["accounts"][0]["reconnects"] > tried)  # each logs a line
+        host.send_signal(signal.SIGTERM)
+        assert host.wait(60) == 0
+    finally:
+        host.kill()
+        host.stdout.close()
 
 
 def test_a_demo_without_a_finished_hand_says_so():
