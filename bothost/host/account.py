@@ -82,7 +82,8 @@ class AccountHost(Protocol):
     seated: dict[tuple[str, str], AccountTables]
 
     def busy(self) -> bool: ...
-    def account_changed(self, account: Account) -> None: ...
+    def account_changed(self) -> None: ...
+    def account_connected(self, account: Account) -> None: ...
     def contested(self, account: Account) -> None: ...
     def remember(self, account: Account, memo: m.Json) -> None: ...
 
@@ -130,7 +131,7 @@ class Account:
             host.runner,
             host.games,
             host.seated,
-            lambda: host.account_changed(self),
+            host.account_changed,
             self._lines,
         )
         self._handlers = self._by_type()
@@ -170,7 +171,7 @@ class Account:
         _log.info("connected", lobby=self.lobby.name, account=self.name, resumed=event.resumed)
         self.seeking.forget()  # seeks of the last connection
         self.roll_call.begin(self.tables.sessions, self.tables.absent)
-        self._host.account_changed(self)
+        self._host.account_connected(self)
         wait = self._timeouts.settle_s if event.resumed else 0.0
         self.seeking.wait_until(now + wait)
         asyncio.get_running_loop().call_later(wait, lambda: self.seeking.seek_more(time.monotonic()))
@@ -180,7 +181,7 @@ class Account:
         self.roll_call.stop()
         self.tables.disconnected()
         self.seeking.forget()
-        self._host.account_changed(self)
+        self._host.account_changed()
 
     def _auth_failed(self, event: m.AuthFailed, now: float) -> None:
         final = self.connection.ended
@@ -202,7 +203,7 @@ class Account:
         """End the account, because a client that is no host of ours took our place."""
         self.contested = False
         self.tables.abort_all()
-        self._host.account_changed(self)
+        self._host.account_changed()
 
     # --------------------------------------------------------------------------------------------------- life cycle
 

@@ -313,12 +313,16 @@ class Host:
         if self._takeover is None:
             account.give_up()
 
-    def account_changed(self, account: Account) -> None:
+    def account_changed(self) -> None:
+        """An account connected or lost its connection, or a table of it ended."""
         self._changed.set()
-        if account.connection.connected:  # the lobby is reachable for the others as well
-            for other in self.accounts:
-                if other.lobby.name == account.lobby.name:
-                    other.connection.hurry()
+
+    def account_connected(self, account: Account) -> None:
+        """The lobby of this account is reachable for the others as well."""
+        self.account_changed()
+        for other in self.accounts:
+            if other.lobby.name == account.lobby.name:
+                other.connection.hurry()
 
     def busy(self) -> bool:
         """Whether to take no further tables, because the log is far behind or strategies are still starting."""
