@@ -188,15 +188,15 @@ def directed(crowd: SharedClone, learnt: Decisions, options: SharedOptions, seed
 
 
 def player_of(crowd: SharedClone, learnt: Decisions, seed: int) -> tuple[SharedClone, dict[str, float]]:
-    """The clone of the player of these decisions, and ``Player.rate``."""
+    """The clone of the player of these decisions, and ``PlayerFit.rate``."""
     if not len(learnt):
         return replace(crowd, directions=None), {"rate": 0.0}
-    player = Player(crowd, crowd.sight.of(learnt), seed)
+    player = PlayerFit(crowd, crowd.sight.of(learnt), seed)
     chosen = player.rate()
     return player.clone(chosen["rate"]), chosen
 
 
-class Player:
+class PlayerFit:
     """Fits the crowd's clone to a player's decisions."""
 
     def __init__(self, crowd: SharedClone, learnt: Decisions, seed: int) -> None:

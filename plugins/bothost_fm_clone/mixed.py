@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from bothost.training.factorization import Samples
 from bothost_fm_clone.fit import score, softmax
-from bothost_fm_clone.learn import Player, player_of
+from bothost_fm_clone.learn import PlayerFit, player_of
 from bothost_fm_clone.pairs import Pairs, left_out
 from bothost_fm_clone.samples import Decisions
 from bothost_fm_clone.shared import MOST_PAIRS, SharedClone
@@ -36,13 +36,13 @@ SHARES: tuple[Shares, ...] = tuple(itertools.product(TENTHS, TENTHS))
 def player_after(crowd: SharedClone, learnt: Decisions, seed: int) -> tuple[SharedClone, dict[str, float]]:
     """The clone of the player of these decisions after a crowd, and how it was made.
 
-    It tells the rate and log-loss of ``Player.rate``, and the shares of pairs and machine if there are pairs.
+    It tells the rate and log-loss of ``PlayerFit.rate``, and the shares of pairs and machine if there are pairs.
     """
     # The pairs see the newest features.
     if len(learnt) < LEAST or crowd.revision != REVISION or learnt.number_of_hands < 2:
         return player_of(crowd, learnt, seed)
     seen = crowd.sight.of(learnt)
-    player = Player(crowd, seen, seed)
+    player = PlayerFit(crowd, seen, seed)
     some = seen.where(seen.parts <= np.quantile(seen.parts, min(1.0, MOST / len(seen))))
     told = player.rate()
     clone = player.clone(told["rate"])
