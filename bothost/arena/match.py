@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 
 import msgspec
@@ -203,13 +204,20 @@ def _first_legal(request: Request) -> int:
     return int(request.view.legal()[0])
 
 
-def _player(who: int, strategy: Strategy, table: Table) -> Player:
+@contextmanager
+def _blamed(who: int, strategy: Strategy) -> Iterator[None]:
+    """Whatever the code of a strategy raises becomes a ContestantError, also a panic of a Rust extension."""
     try:
-        return strategy.player(table)
+        yield
     except KeyboardInterrupt:
         raise
     except BaseException as error:
         raise ContestantError.of(who, strategy, error) from error
+
+
+def _player(who: int, strategy: Strategy, table: Table) -> Player:
+    with _blamed(who, strategy):
+        return strategy.player(table)
 
 
 FAILED = Decision(action=-1)
@@ -231,12 +239,8 @@ def decide(
     for who, (strategy, batch) in enumerate(zip(strategies, asked, strict=True)):
         if not batch:
             continue
-        try:
+        with _blamed(who, strategy):
             decisions, times = _decided(strategy, batch, ms, forgive=forgive)
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:
-            raise ContestantError.of(who, strategy, error) from error
         for (hand, seat, request), decision, seconds in zip(batch, decisions, times, strict=True):
             if decision is not FAILED and decision is not LATE and seconds > latest_s:
                 if forgive:

@@ -162,7 +162,7 @@ class Web:
         with self._waiting.one(_distant(request)):
             async with viewer.reading, self._readers:
                 if await request.is_disconnected():
-                    raise HTTPException(408, "nobody waits for the answer")
+                    raise HTTPException(408, "the browser has gone")
                 yield
 
     async def list_hands(self, request: Request) -> Response:

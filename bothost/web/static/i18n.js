@@ -116,7 +116,7 @@ const ZH = {
   "this is open in too many tabs: close one of them": "打开的标签页太多，请关闭一个",
   "there is no such address": "没有这个地址",
   "the seat must be a number": "座位必须是数字",
-  "nobody waits for the answer": "没有人在等这个回答",
+  "the browser has gone": "浏览器已断开连接",
   "the queue of the decision log is full": "决策记录的队列已满",
   "by hand": "手动",
   "by hand in the browser": "在浏览器中手动",
