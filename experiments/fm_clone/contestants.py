@@ -18,11 +18,12 @@ import numpy.typing as npt
 
 from bothost.training.factorization import Samples
 from bothost_fm_clone.alone import MACHINES, player_alone
+from bothost_fm_clone.crowd import SharedOptions, crowd_of, directed
 from bothost_fm_clone.encode import encoding
 from bothost_fm_clone.fit import score, softmax
-from bothost_fm_clone.learn import SharedOptions, crowd_of, directed, player_of
 from bothost_fm_clone.mixed import player_after
 from bothost_fm_clone.numbers import numbers
+from bothost_fm_clone.player import player_of
 from bothost_fm_clone.samples import Decisions
 from bothost_fm_clone.shared import SharedClone
 from bothost_fm_clone.sight import Sight, sight
@@ -41,7 +42,9 @@ class Shared:
         self.name = "plain FM" + compare.WITH_AFTERSTATES if plain else "clone"
         self._own = encoding(game)
         self._options = (
-            SharedOptions(rectified=0, combinations=0, directions=0) if plain else SharedOptions(combinations=0)
+            SharedOptions(rectified=0, machines=1, combinations=0, directions=0)
+            if plain
+            else SharedOptions(combinations=0)
         )
         self._plain = plain
 

@@ -14,9 +14,9 @@ import itertools
 
 import numpy as np
 
+from bothost_fm_clone.crowd import SharedOptions, crowd_of
 from bothost_fm_clone.encode import Encoding
 from bothost_fm_clone.fit import score
-from bothost_fm_clone.learn import SharedOptions, crowd_of
 from bothost_fm_clone.mixed import best_shares, mixed
 from bothost_fm_clone.pairs import Pairs, left_out
 from bothost_fm_clone.samples import Decisions
@@ -24,9 +24,9 @@ from bothost_fm_clone.shared import SharedClone
 from bothost_fm_clone.sight import sight
 
 MACHINES = (
-    SharedOptions(quadratic=0, rectified=0, passes=10, rate=0.1, decay=3e-3, combinations=0),
-    SharedOptions(quadratic=8, rectified=16, passes=8, rate=0.03, decay=1e-2, combinations=0),
-    SharedOptions(quadratic=16, rectified=32, passes=8, rate=0.02, decay=1e-2, combinations=0),
+    SharedOptions(quadratic=0, rectified=0, machines=1, passes=10, rate=0.1, decay=3e-3, combinations=0),
+    SharedOptions(quadratic=8, rectified=16, machines=1, passes=8, rate=0.03, decay=1e-2, combinations=0),
+    SharedOptions(quadratic=16, rectified=32, machines=1, passes=8, rate=0.02, decay=1e-2, combinations=0),
 )
 """Machines that are tried. The one that predicts left-out hands best is taken."""
 FEW, MANY, MOST = 2000, 4000, 12_000

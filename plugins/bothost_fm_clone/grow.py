@@ -3,7 +3,7 @@
 A round trains a machine on all features and ablates the terms of each pair (``pair_losses``: three ablated models,
 exact). The m pairs with the largest smallest loss become combinations. A combination that equals an existing feature
 is skipped: one of the same base features, or one that is set in the same samples. ``Growth`` is the method
-``per-class``; ``learn`` has the one of a shared machine.
+``per-class``; ``crowd`` has the one of a shared machine.
 
 A round depends only on the seed, its number and the previous round, and a checkpoint follows each round. So a resumed
 growing gives the same features as an uninterrupted one.

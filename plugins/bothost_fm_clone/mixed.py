@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from bothost.training.factorization import Samples
 from bothost_fm_clone.fit import score, softmax
-from bothost_fm_clone.learn import PlayerFit, player_of
 from bothost_fm_clone.pairs import Pairs, left_out
+from bothost_fm_clone.player import PlayerFit, player_of
 from bothost_fm_clone.samples import Decisions
 from bothost_fm_clone.shared import MOST_PAIRS, SharedClone
 from bothost_fm_clone.sight import REVISION

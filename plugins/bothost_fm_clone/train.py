@@ -21,11 +21,11 @@ from bothost.training.logistic import Linear
 from bothost.training.publish import lineage_of, version_of, write_manifest
 from bothost_fm_clone.alone import player_alone
 from bothost_fm_clone.combinations import Combinations
+from bothost_fm_clone.crowd import SharedGrowth, SharedOptions, crowd_of, directed
 from bothost_fm_clone.encode import Encoding, encoding
 from bothost_fm_clone.files import AnyClone, load_any
 from bothost_fm_clone.fit import CROWD_PENALTIES, PLAYER_PENALTIES, adapt, brier, score
 from bothost_fm_clone.grow import GrowOptions, Growth, grow
-from bothost_fm_clone.learn import SharedGrowth, SharedOptions, crowd_of, directed
 from bothost_fm_clone.mixed import player_after
 from bothost_fm_clone.model import Clone, file_of
 from bothost_fm_clone.samples import Decisions, decisions

@@ -17,12 +17,12 @@ from bothost.plugins import check_options, weights
 from bothost.rules import doudizhu
 from bothost.training.logistic import Linear
 from bothost.training.metrics import read
+from bothost_fm_clone.crowd import SharedOptions
 from bothost_fm_clone.decide import FmClone, PlayOptions
 from bothost_fm_clone.encode import encoding
 from bothost_fm_clone.files import load_any
 from bothost_fm_clone.fit import adapt
 from bothost_fm_clone.grow import GrowOptions
-from bothost_fm_clone.learn import SharedOptions
 from bothost_fm_clone.samples import decisions
 from bothost_fm_clone.shared import SharedClone
 from bothost_fm_clone.sight import sight

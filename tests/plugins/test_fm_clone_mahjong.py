@@ -6,9 +6,9 @@ import pytest
 from bothost import PlayerMove, rules
 from bothost.rules import mahjong
 from bothost_fm_clone import mahjong as mahjong_clone
+from bothost_fm_clone.crowd import SharedOptions, crowd_of
 from bothost_fm_clone.encode import encoding
 from bothost_fm_clone.fit import score
-from bothost_fm_clone.learn import SharedOptions, crowd_of
 from bothost_fm_clone.samples import decisions
 from bothost_fm_clone.shared import SharedClone
 

@@ -9,10 +9,11 @@ import safetensors.numpy
 from bothost import PlayerMove, rules
 from bothost.rules import doudizhu
 from bothost_fm_clone import mixed, pairs
+from bothost_fm_clone.crowd import SharedOptions, crowd_of
 from bothost_fm_clone.encode import encoding
 from bothost_fm_clone.fit import score, softmax
-from bothost_fm_clone.learn import SharedOptions, crowd_of, player_of
 from bothost_fm_clone.mixed import best_shares, player_after
+from bothost_fm_clone.player import player_of
 from bothost_fm_clone.samples import decisions
 from bothost_fm_clone.shared import SharedClone, load
 from bothost_fm_clone.sight import REVISION, sight

@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-import bothost_fm_clone.learn
+import bothost_fm_clone.player
 from bothost import rules
 from bothost.cli.model import promoted
 from bothost.config import StoreSettings
@@ -37,7 +37,7 @@ def hands():
 
 @pytest.fixture
 def tools(hands, tmp_path, monkeypatch):
-    monkeypatch.setattr(bothost_fm_clone.learn, "RATES", (0.002,))  # choosing takes most of the time
+    monkeypatch.setattr(bothost_fm_clone.player, "RATES", (0.002,))  # choosing takes most of the time
     settings = StoreSettings(url=f"sqlite:///{tmp_path}/bothost.db")
     schema.upgrade(settings)
     fill(settings, tmp_path, hands)
