@@ -2,10 +2,10 @@
 
 **Features.** Pairs are scored by the losses of ablated machines, and the best become features (``SharedGrowth``).
 
-**Machines.** Several small machines learn the crowd's decisions by AdaGrad, each from other initial factors and in
-another order. Their mean errs less than one machine of their size. It is one machine again: each has its part of the
-factors. Each player of the crowd has its own row of factors. Some samples leave it out, so that the machines also
-predict unknown players.
+**Machines.** A machine learns the crowd's decisions by AdaGrad. Each player of the crowd has its own row of factors.
+Some samples leave it out, so that the machine also predicts unknown players. Of few decisions several small machines
+learn, each from other initial factors and in another order. Their mean errs less than one machine of their size. It is
+one machine again: each has its part of the factors.
 
 **Directions.** The clone is fitted to each player of the crowd. The principal components of the differences are the
 directions in which players differ (``directions``).
@@ -35,6 +35,9 @@ from bothost_fm_clone.shared import VERSION, SharedClone
 
 DIFFERENCE_RATE, LEAST = 0.004, 100
 """Learning rate, and least number of decisions, for the difference of a crowd's player."""
+MACHINES, MANY = 4, 250_000
+"""Default number of machines of a crowd with fewer decisions. With more, one large machine predicts as well or better
+(docs/research/fm-clone.md)."""
 KNOWN = 0.7
 """Share of the crowd's samples that name the player."""
 SURPLUS = 4
@@ -52,8 +55,9 @@ class SharedOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """Factors of pairs, Rendle's k."""
     rectified: Size = 64
     """Factors whose sums are rectified (clipped at 0)."""
-    machines: Annotated[int, Meta(ge=1, le=64)] = 4
-    """Machines that learn a new crowd, each with its part of the factors. The clone is their mean."""
+    machines: Annotated[int, Meta(ge=1, le=64)] | None = None
+    """Machines that learn a new crowd, each with its part of the factors. The clone is their mean. None: four of fewer
+    than 250,000 decisions, otherwise one."""
     passes: Annotated[int, Meta(ge=1)] = 5
     """Passes over the crowd's decisions after the last combination was added."""
     rate: Annotated[float, Meta(gt=0, le=1)] = 0.05
@@ -78,10 +82,11 @@ def crowd_of(
     on_pass: Callable[[int, float], None] = lambda done, loss: None,
 ) -> SharedClone:
     """The clone of everybody in these decisions. ``fresh``: ``start`` is not trained, so nothing pulls towards it, and
-    ``options.machines`` are learned. Otherwise its machine learns on.
+    several machines may learn. Otherwise its machine learns on.
     """
     names, number = np.unique(learnt.players.astype(str), return_inverse=True)
-    starts = [_planted(start, seed, n, options.machines) for n in range(options.machines)] if fresh else [start]
+    count = options.machines or (MACHINES if len(learnt) < MANY else 1)
+    starts = [_planted(start, seed, n, count) for n in range(count)] if fresh else [start]
     machines = [_with_players(one, len(names)) for one in starts]
     if not fresh:
         machines[0].anchor()

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import bothost_fm_clone.crowd
 from bothost import PlayerMove, rules
 from bothost.rules import doudizhu
 from bothost_fm_clone.crowd import SharedOptions, crowd_of, mean_of
@@ -53,7 +54,7 @@ def crowd(learnt, machines, quadratic=6, rectified=9):
 
 @pytest.fixture(scope="module")
 def mean(learnt):
-    return crowd(learnt, 4)
+    return crowd(learnt, None)
 
 
 def test_the_mean_has_the_means_of_the_scores(learnt, tested, tmp_path):
@@ -84,6 +85,13 @@ def test_a_crowd_may_have_fewer_factors_than_machines(learnt, tested):
 def test_the_mean_of_machines_predicts_better_than_one_of_its_size(mean, learnt, tested):
     one, several = (score(clone.probabilities_of(tested), tested) for clone in (crowd(learnt, 1), mean))
     assert several.log_loss < one.log_loss
+
+
+def test_with_many_decisions_one_machine_learns(learnt, monkeypatch):
+    monkeypatch.setattr(bothost_fm_clone.crowd, "MANY", len(learnt))
+    found, one = (crowd(learnt, machines).parameters for machines in (None, 1))
+    for name, values in one.items():
+        np.testing.assert_array_equal(found[name], values)
 
 
 def test_a_crowd_that_is_not_fresh_learns_on_as_one_machine(mean, learnt, tested):
