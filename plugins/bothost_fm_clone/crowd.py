@@ -4,7 +4,7 @@
 
 **Machines.** A machine learns the crowd's decisions by AdaGrad. Each player of the crowd has its own row of factors.
 Some samples leave it out, so that the machine also predicts unknown players. With few decisions several small machines
-learn, each from other initial factors and in another order. Their mean errs less than one machine as large as all. It is
+learn, each from other initial factors and in another order. Their mean errs less than one machine of their size. It is
 one machine again: each has its part of the factors.
 
 **Directions.** The clone is fitted to each player of the crowd. The principal components of the differences are the
