@@ -94,7 +94,7 @@ def test_with_many_decisions_one_machine_learns(learnt, monkeypatch):
         np.testing.assert_array_equal(found[name], values)
 
 
-def test_a_crowd_that_is_not_fresh_learns_on_as_one_machine(mean, learnt, tested):
+def test_a_crowd_that_is_not_fresh_learns_on_as_one_machine(mean):
     more = played(range(20, 26))
     on = crowd_of(mean, more, SharedOptions(passes=1), 1, fresh=False)
     assert (on.quadratic, on.rectified) == (mean.quadratic, mean.rectified)
